@@ -1,0 +1,75 @@
+"""Prepare: raw text -> tokenizers, encoded pairs, statistics.
+
+    python pipelines/prepare.py data=multi30k data.path=../shared/data/multi30k
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hydra
+from experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, check, here
+from launch import launch
+from omegaconf import DictConfig
+
+
+def prepare(experiment: Experiment, folder: Path) -> None:
+    """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
+    from progress import progress_bars
+
+    from attnlab.composition.atomic import atomic_folder
+    from attnlab.data.prepare import prepare as prepare_corpus
+    from attnlab.data.prepared import PreparedData
+    from attnlab.plots.figure import save_png
+    from attnlab.plots.length_histogram import length_histogram
+
+    with atomic_folder(folder) as temporary:
+        with progress_bars() as tell:
+            prepare_corpus(experiment.data, temporary, tell)
+        train = PreparedData(temporary).stats["splits"]["train"]
+        source, target = (dict(train[side]["length_histogram"]) for side in ("source", "target"))
+        save_png(length_histogram(source, target), temporary / "lengths.png")
+
+
+def prepared_folder(experiment: Experiment) -> Path:
+    """Where the prepared data of an experiment lie: as configured, or under runs/, shared by all that equal them."""
+    from attnlab.composition.identity import experiment_identity
+    from attnlab.data.raw_state import raw_state
+
+    if experiment.paths.data is not None:
+        return here(experiment.paths.data)
+    raw = raw_state(experiment.config["data"].get("path"))
+    identity = experiment_identity(experiment.sections(PREPARE_SECTIONS), raw, PREPARE_SOURCES)
+    return experiment.paths.runs_folder / "data" / identity
+
+
+def prepare_where_missing(experiment: Experiment) -> Path:
+    """The prepared data of an experiment; two processes that miss the same data at once prepare it once."""
+    from filelock import FileLock
+
+    folder = prepared_folder(experiment)
+    if not (folder / "data.json").is_file():
+        if not experiment.chain:
+            from attnlab.composition.error import ExperimentError
+
+            raise ExperimentError(f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            if not (folder / "data.json").is_file():
+                prepare(experiment, folder)
+    return folder
+
+
+@hydra.main(version_base="1.3", config_path="../conf", config_name="config")
+def main(config: DictConfig) -> None:
+    from attnlab.data.prepared import PreparedData
+
+    experiment = check(config)
+    folder = prepared_folder(experiment)
+    prepare(experiment, folder)
+    sizes = {split: facts["pairs"] for split, facts in PreparedData(folder).stats["splits"].items()}
+    print(f"prepared {', '.join(f'{pairs} {split}' for split, pairs in sizes.items())} pairs in {folder}")
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,182 @@
+"""Train: prepared data -> a model folder, with learning curves and attention maps on the way.
+
+    python pipelines/train.py model/attention=general training.teacher_forcing.ratio=0.5
+
+Alone it also prepares what is missing and evaluates what it trained (`chain: true`); under DVC these are stages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hydra
+from evaluate import evaluate_and_track
+from experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, here, output_folder
+from launch import launch
+from omegaconf import DictConfig
+from prepare import prepare_where_missing
+
+if TYPE_CHECKING:
+    from attnlab.data.prepared import PreparedData
+    from attnlab.tracking.run import Run
+
+
+def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> None:
+    """Train in the experiment's own folder; `done.json` there says that it is finished."""
+    import pytorch_lightning as pl
+
+    from attnlab.composition.error import ExperimentError
+    from attnlab.data.datamodule import SeqDataModule
+    from attnlab.evaluation.example_maps import example_maps, example_rows
+    from attnlab.evaluation.text_metrics import TextMetrics
+    from attnlab.training.seq2seq_module import Seq2SeqModule
+    from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
+    from attnlab.training.trainer import build_trainer
+
+    # 1. The model, from the seed on.
+    pl.seed_everything(experiment.seed, workers=True, verbose=False)
+    model = experiment.model(
+        source_vocabulary_size=data.source_tokenizer.size,
+        target_vocabulary_size=data.target_tokenizer.size,
+        padding=experiment.padding,
+    )
+    # 2. What it learns from, and what its validations are measured by.
+    settings = experiment.training
+    validation = data.split("validation")
+    module = Seq2SeqModule(
+        model,
+        settings,
+        TextMetrics(data.info.bleu_tokenize, ter=False),
+        decode=data.target_tokenizer.decode,
+        references=lambda rows: [validation.target_text(row) for row in rows],
+    )
+    batches = SeqDataModule(
+        data, settings.batching, experiment.padding, seed=experiment.seed, num_workers=experiment.hardware.workers
+    )
+    # 3. The same few sentences' attention at every validation.
+    rows = example_rows(validation, 4)
+
+    def maps(module: Any) -> list[Any]:
+        return example_maps(
+            module.model, settings.validation_search, validation, rows, data.source_tokenizer, data.target_tokenizer,
+            experiment.padding,
+        )
+
+    # 4. Train, from a clean start.
+    shutil.rmtree(point / "checkpoints", ignore_errors=True)
+    spool = MetricSpool(point / SPOOL_NAME)
+    spool.cut(0)
+    trainer, checkpoint = build_trainer(
+        settings,
+        experiment.hardware,
+        len(batches.train_dataloader()),
+        point / "checkpoints",
+        SpoolLogger(spool),
+        [],
+    )
+    trainer.fit(module, batches)
+    if trainer.state.status != "finished" or not checkpoint.best_model_path:
+        raise ExperimentError(f"training was interrupted after {trainer.global_step} steps")
+    # 5. Keep the best model and the curves.
+    if trainer.is_global_zero:
+        keep(experiment, data, point, Path(checkpoint.best_model_path))
+
+
+def keep(experiment: Experiment, data: PreparedData, point: Path, best: Path) -> None:
+    """Write the model folder, the learning curves and at last `done.json`."""
+    import torch
+
+    from attnlab.composition.atomic import atomic_file
+    from attnlab.model.model_folder import ModelFacts, save_model
+    from attnlab.training.history import write_history
+
+    saved = torch.load(best, map_location="cpu", weights_only=True)
+    prefix = "model."
+    weights = {name.removeprefix(prefix): value for name, value in saved["state_dict"].items() if name.startswith(prefix)}
+    facts = ModelFacts(
+        source_vocabulary_size=data.source_tokenizer.size,
+        target_vocabulary_size=data.target_tokenizer.size,
+        identity=point.name,
+        step=int(saved["global_step"]),
+    )
+    sections = experiment.sections(("data", *TRAIN_SECTIONS, "search"))
+    save_model(point / "model", weights, sections, facts, data.folder)
+    write_history(point, point / "training" / "history.csv")
+    with atomic_file(point / "done.json") as path:
+        path.write_text(json.dumps({"step": facts.step}) + "\n")
+
+
+def publish(point: Path, experiment: Experiment) -> None:
+    """Copy the finished outputs to where the config wants them."""
+    from attnlab.composition.atomic import atomic_folder
+
+    for name, wanted in (("model", experiment.paths.model), ("training", experiment.paths.training)):
+        if wanted is not None:
+            with atomic_folder(here(wanted)) as temporary:
+                shutil.copytree(point / name, temporary, dirs_exist_ok=True)
+
+
+@hydra.main(version_base="1.3", config_path="../conf", config_name="config")
+def main(config: DictConfig) -> float | None:
+    from filelock import FileLock
+
+    from attnlab.composition.error import ExperimentError
+    from attnlab.composition.identity import experiment_identity
+    from attnlab.data.prepared import PreparedData
+    from attnlab.tracking.settings import RunRecord
+
+    experiment = check(config)
+    try:
+        experiment.hardware.check_available()
+    except ValueError as error:
+        raise ExperimentError(f"hardware.{error}") from error
+    experiment.hardware.apply()
+    data = PreparedData(prepare_where_missing(experiment))
+    identity = experiment_identity(experiment.sections(TRAIN_SECTIONS), data.digest, TRAIN_SOURCES)
+    point = experiment.paths.runs_folder / "points" / identity
+    point.mkdir(parents=True, exist_ok=True)
+    record = RunRecord(
+        config=experiment.config,
+        identity=identity,
+        data_digest=data.digest,
+        data_source=str(data.folder),
+        data_facts={split: facts["pairs"] for split, facts in data.stats["splits"].items()},
+    )
+    if not is_first_process():
+        from attnlab.tracking.untracked import UntrackedRun
+
+        train(experiment, data, point, UntrackedRun())  # the first process does all the rest
+        return None
+    with FileLock(point / "lock"):
+        if (point / "done.json").is_file() and not experiment.rerun:
+            print(f"already trained: experiment {identity}; rerun=true trains it again", file=sys.stderr)
+        else:
+            (point / "done.json").unlink(missing_ok=True)
+            with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
+                train(experiment, data, point, run)
+                run.deliver()
+                run.log_model(point / "model")
+        publish(point, experiment)
+    if not experiment.chain:
+        return None
+    output = output_folder()
+    metrics = evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation")
+    shutil.copyfile(output / "evaluation" / "metrics.json", output / "metrics.json")
+    print(f"metrics: {output / 'metrics.json'}\nmodel:   {point / 'model'}")
+    print(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+    value = metrics.get(experiment.training.monitor)
+    return None if value is None else float(value)
+
+
+def is_first_process() -> bool:
+    """False in the processes that a distributed strategy started by this same command."""
+    return int(os.environ.get("LOCAL_RANK", 0)) == 0 and int(os.environ.get("NODE_RANK", 0)) == 0
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,58 @@
+"""What data and model share: the special tokens, the padding scheme and the batch.
+
+Axes: B batch, S source length, T target length. Batch first. Masks are bool, and True is a real token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+SPECIAL_TOKENS = ("<pad>", "<unk>", "<bos>", "<eos>")
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Where pads stand, and who reads them.
+
+    encoder, decoder: the side of the pads in the source and in the target.
+    attention_masked: False lets the attention weigh pads too (its effect is `attention_pad_mass`).
+    recurrence: what the recurrences do with pads. `skip` keeps the state across a pad, `read` consumes it.
+        The encoder meets pads on either side, the decoder only where they come first.
+    """
+
+    encoder: Literal["pre", "post"] = "pre"
+    decoder: Literal["pre", "post"] = "post"
+    attention_masked: bool = True
+    recurrence: Literal["skip", "read"] = "skip"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentence pairs of one padded batch.
+
+    A source ends with `<eos>`. `target_input` starts with `<bos>`, `target_output` ends with `<eos>`, and both
+    share `target_mask`. `rows` are the pairs' row numbers in their split.
+    """
+
+    source: Tensor  # (B, S) long
+    source_mask: Tensor  # (B, S) bool
+    target_input: Tensor  # (B, T) long
+    target_output: Tensor  # (B, T) long
+    target_mask: Tensor  # (B, T) bool
+    rows: Tensor  # (B,) long
+
+    def to(self, device: torch.device | str) -> Batch:
+        return replace(self, **{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+
+    @property
+    def num_target_tokens(self) -> int:
+        """Real target tokens, `<eos>` included."""
+        return int(self.target_mask.sum())
+
+    def __len__(self) -> int:
+        return self.source.shape[0]

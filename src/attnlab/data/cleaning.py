@@ -1,0 +1,75 @@
+"""What a sentence pair must be to be kept, and how its text is tidied before anything counts it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """Tidying of raw text, and the limits that a pair must keep.
+
+    unicode: the normal form of the stored text; `nfc` makes one of the two spellings of Hangul and accents.
+    whitespace: `collapse` makes each run of white space one space and strips the ends; `keep` keeps it.
+    min_length, max_source_length, max_target_length: in tokens, `<eos>` not counted; null is no limit.
+    max_characters: a row with a longer side is never tokenised at all; null is no limit.
+    limit_evaluation: whether the limits in tokens hold for validation and test too. They do not by default,
+        because a score on a shortened test set can be compared with no other.
+    """
+
+    unicode: Literal["none", "nfc", "nfkc"] = "nfc"
+    whitespace: Literal["collapse", "keep"] = "collapse"
+    min_length: Annotated[int, Field(ge=1)] = 1
+    max_source_length: Annotated[int, Field(ge=1)] | None = None
+    max_target_length: Annotated[int, Field(ge=1)] | None = None
+    max_characters: Annotated[int, Field(ge=1)] | None = 10_000
+    limit_evaluation: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("max_source_length", "max_target_length"):
+            limit = getattr(self, name)
+            if limit is not None and limit < self.min_length:
+                raise ValueError(f"{name} must be at least min_length ({self.min_length}), got {limit}")
+
+    def tidy(self, text: str) -> str:
+        if self.unicode != "none" and not text.isascii():
+            text = unicodedata.normalize(_FORMS[self.unicode], text)
+        return " ".join(text.split()) if self.whitespace == "collapse" else text
+
+    def pair(self, source: Any, target: Any) -> tuple[str, str] | str:
+        """The tidied pair, or the reason why there is none: `not_text`, `too_many_characters`, `empty`."""
+        for text in (source, target):
+            # A lone surrogate is no character: it cannot be written as UTF-8.
+            if not isinstance(text, str) or (not text.isascii() and _SURROGATE.search(text)):
+                return "not_text"
+            if self.max_characters is not None and len(text) > self.max_characters:
+                return "too_many_characters"
+        source, target = self.tidy(source), self.tidy(target)
+        if not source.strip() or not target.strip():
+            return "empty"
+        return source, target
+
+    def over_limit(self, source_length: int, target_length: int, split: str) -> str | None:
+        """The limit in tokens that the encoded pair breaks, by name, or None."""
+        if split != "train" and not self.limit_evaluation:
+            return None
+        for side, length, most in (
+            ("source", source_length, self.max_source_length),
+            ("target", target_length, self.max_target_length),
+        ):
+            if length < self.min_length:
+                return f"{side}_too_short"
+            if most is not None and length > most:
+                return f"{side}_too_long"
+        return None
+
+
+AS_IT_IS = Cleaning(unicode="none", whitespace="keep", max_characters=None)

@@ -1,0 +1,87 @@
+"""Prepared data as Lightning's data loaders of padded batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Dataset
+
+from attnlab.batch import Batch, Padding
+from attnlab.data.padding import pad_pairs
+from attnlab.data.prepared import PreparedData, PreparedSplit
+from attnlab.data.sampler import Batching, BatchSampler
+
+
+class BatchedRows(Dataset[Batch]):
+    """Indexed by the row numbers of a whole batch."""
+
+    def __init__(self, split: PreparedSplit, padding: Padding) -> None:
+        self.source, self.target, self.padding = split.source, split.target, padding
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> Batch:
+        return pad_pairs(self.source.take(rows), self.target.take(rows), rows, self.padding)
+
+
+class SeqDataModule(pl.LightningDataModule):
+    """Loaders over `PreparedData`.
+
+    The trainer must have `use_distributed_sampler=False`: the batches are shared out among processes here.
+    Lightning calls `set_epoch` of the training loader's sampler, so every epoch has an order of its own.
+
+    evaluation_batching: of validation and test, which are never shuffled; None is `batching`.
+    """
+
+    def __init__(
+        self,
+        data: PreparedData,
+        batching: Batching,
+        padding: Padding,
+        *,
+        evaluation_batching: Batching | None = None,
+        seed: int = 0,
+        num_workers: int = 0,
+    ) -> None:
+        super().__init__()
+        self.data, self.batching, self.padding = data, batching, padding
+        self.evaluation_batching = evaluation_batching or batching
+        self.seed, self.num_workers = seed, num_workers
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        return self._loader("train", self.batching, shuffle=True)
+
+    def val_dataloader(self) -> DataLoader[Batch]:
+        return self._loader("validation", self.evaluation_batching, shuffle=False)
+
+    def test_dataloader(self) -> DataLoader[Batch]:
+        return self._loader("test", self.evaluation_batching, shuffle=False)
+
+    def _loader(self, name: str, batching: Batching, shuffle: bool) -> DataLoader[Batch]:
+        split = self.data.split(name)
+        sampler = BatchSampler(
+            split.source_lengths,
+            split.target_lengths,
+            batching,
+            seed=self.seed,
+            shuffle=shuffle,
+            rank=self.trainer.global_rank if self.trainer else 0,
+            world_size=self.trainer.world_size if self.trainer else 1,
+        )
+        if self.trainer:
+            sampler.set_epoch(self.trainer.current_epoch)
+        return DataLoader(
+            BatchedRows(split, self.padding),
+            batch_size=None,  # the sampler gives whole batches
+            sampler=sampler,
+            num_workers=self.num_workers,
+            collate_fn=_as_it_is,
+        )
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch

@@ -1,0 +1,181 @@
+"""Localised dates as a parallel corpus: Babel's CLDR patterns, field by field, with known alignments."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from babel import Locale, UnknownLocaleError
+from babel.dates import get_date_format, parse_pattern, tokenize_pattern
+from pydantic import Field
+
+from attnlab.composition.error import ExperimentError
+from attnlab.data.cleaning import AS_IT_IS
+from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus
+from attnlab.data.tokenizer import TokenizerTrainer
+
+if TYPE_CHECKING:
+    import datasets
+
+DateFormat = Literal["full", "long", "medium", "short"]
+Spans = dict[tuple[str, int], list[int]]
+
+# Letters that mean the same field: https://unicode.org/reports/tr35/tr35-dates.html, date field symbols
+_FIELDS = {
+    **dict.fromkeys("yYuUr", "year"),
+    **dict.fromkeys("ML", "month"),
+    **dict.fromkeys("d", "day"),
+    **dict.fromkeys("Eec", "weekday"),
+    **dict.fromkeys("G", "era"),
+}
+
+
+class DatesCorpus(Corpus):
+    """Dates of several locales as the source, of one locale as the target.
+
+    No day occurs in two splits, and no pair twice. Fields (year, month, day, weekday, era) that both patterns
+    have are aligned.
+
+    formats: of the CLDR; each pair has the same one on both sides.
+    num_pairs: over the three splits, of which validation and test get their fractions.
+    """
+
+    def __init__(
+        self,
+        source_locales: list[str],
+        target_locale: str,
+        formats: list[DateFormat],
+        first_year: Annotated[int, Field(ge=1, le=9999)],
+        last_year: Annotated[int, Field(ge=1, le=9999)],
+        num_pairs: Annotated[int, Field(ge=3)],
+        validation_fraction: Annotated[float, Field(gt=0, lt=1)],
+        test_fraction: Annotated[float, Field(gt=0, lt=1)],
+        seed: Annotated[int, Field(ge=0)],
+        bleu_tokenize: BleuTokenize,
+        tokenizer: TokenizerTrainer,
+    ) -> None:
+        for name, values in (("source_locales", source_locales), ("formats", formats)):
+            if not values:
+                raise ValueError(f"{name} must name at least one")
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name} must name each only once, got {', '.join(values)}")
+        for locale in source_locales:
+            _check_locale("source_locales", locale)
+        _check_locale("target_locale", target_locale)
+        if target_locale in source_locales:
+            raise ValueError(f"target_locale must not be one of source_locales, got {target_locale} in both")
+        if first_year > last_year:
+            raise ValueError(f"first_year must be at most last_year ({last_year}), got {first_year}")
+        self.sizes = split_sizes(num_pairs, validation_fraction, test_fraction)
+        self._first_day = datetime.date(first_year, 1, 1).toordinal()
+        self._num_days = datetime.date(last_year, 12, 31).toordinal() - self._first_day + 1
+        most = self._num_days * len(source_locales) * len(formats)
+        if num_pairs > most:
+            raise ValueError(
+                f"num_pairs must be at most {most} (days from {first_year} to {last_year} x source_locales x "
+                f"formats), got {num_pairs}"
+            )
+        self.source_locales, self.target_locale, self.formats = source_locales, target_locale, formats
+        self.num_pairs, self.seed = num_pairs, seed
+        self.tokenizer, self.bleu_tokenize, self.cleaning = tokenizer, bleu_tokenize, AS_IT_IS
+        self.source_language = source_locales[0] if len(source_locales) == 1 else None
+        self.target_language = target_locale
+
+    def load(self) -> dict[str, datasets.Dataset]:
+        import datasets  # a second that checking a config should not pay
+
+        random = np.random.default_rng(self.seed)
+        days = random.permutation(self._num_days) + self._first_day
+        last = np.cumsum([self._num_days * size / self.num_pairs for size in self.sizes]).round().astype(int)
+        seen: set[tuple[str, str]] = set()
+        splits = {}
+        for split, size, share in zip(SPLITS, self.sizes, np.split(days, last[:-1]), strict=True):
+            pairs = list(self._pairs(random, share, size, seen))
+            if len(pairs) < size:
+                raise ExperimentError(
+                    f"data.num_pairs: the {split} split has {len(pairs)} different pairs, not {size}; "
+                    "choose fewer data.num_pairs, more years, data.source_locales or data.formats"
+                )
+            splits[split] = datasets.Dataset.from_list(pairs)
+        return splits
+
+    def _pairs(
+        self, random: np.random.Generator, days: np.ndarray, size: int, seen: set[tuple[str, str]]
+    ) -> Iterator[dict[str, object]]:
+        """Up to `size` pairs of these days, none of them in `seen`.
+
+        Different days and locales can read alike: locales share spellings, and short years repeat.
+        """
+        axes = (len(days), len(self.source_locales), len(self.formats))
+        found = 0
+        for choice in random.permutation(int(np.prod(axes))):
+            if found == size:
+                return
+            day, locale, form = np.unravel_index(choice, axes)
+            date = datetime.date.fromordinal(int(days[day]))
+            source, source_fields = format_fields(date, self.formats[form], self.source_locales[locale])
+            target, target_fields = format_fields(date, self.formats[form], self.target_locale)
+            if (source, target) in seen:
+                continue
+            seen.add((source, target))
+            found += 1
+            shared = [field for field in source_fields if field in target_fields]
+            yield {
+                "source": source,
+                "target": target,
+                "source_spans": [source_fields[field] for field in shared],
+                "target_spans": [target_fields[field] for field in shared],
+            }
+
+
+def format_fields(date: datetime.date, form: DateFormat, locale: str) -> tuple[str, Spans]:
+    """What `babel.dates.format_date` gives, and the [start, end) characters of each of its fields.
+
+    A field is named by its kind and how often the kind came before: ("year", 0).
+    """
+    text, spans = "", Spans()
+    for kind, part in _pattern(form, locale):
+        start = len(text)
+        text += part if kind is None else _field(part).apply(date, locale)
+        if kind is not None:
+            spans[kind, sum(kind == other for other, _ in spans)] = [start, len(text)]
+    return text, spans
+
+
+def split_sizes(num_pairs: int, validation_fraction: float, test_fraction: float) -> tuple[int, int, int]:
+    """Pairs for training, validation and test; none of them is 0."""
+    validation, test = round(num_pairs * validation_fraction), round(num_pairs * test_fraction)
+    if min(validation, test, num_pairs - validation - test) < 1:
+        raise ValueError(
+            "validation_fraction and test_fraction must leave at least one pair in each split, got "
+            f"{validation_fraction} and {test_fraction} of {num_pairs} pairs"
+        )
+    return num_pairs - validation - test, validation, test
+
+
+@cache
+def _pattern(form: DateFormat, locale: str) -> list[tuple[str | None, str]]:
+    """The pattern in parts: (None, literal text) or (kind of field, its letters)."""
+    parts: list[tuple[str | None, str]] = []
+    for _, value in tokenize_pattern(get_date_format(form, locale).pattern):
+        if isinstance(value, str):
+            parts.append((None, value))
+        else:
+            letter, count = value
+            parts.append((_FIELDS.get(letter, letter), letter * count))
+    return parts
+
+
+_field = cache(parse_pattern)
+
+
+def _check_locale(name: str, locale: str) -> None:
+    try:
+        Locale.parse(locale)
+    except (UnknownLocaleError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"{name} must be locales of the CLDR, such as de_DE or ko_KR, got {locale!r}"
+        ) from error

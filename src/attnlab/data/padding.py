@@ -1,0 +1,59 @@
+"""Rows of ids to a padded batch.
+
+Axes: B batch, S source length, T target length, both with `<eos>` counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlab.batch import BOS, EOS, PAD, Batch, Padding
+from attnlab.data.ragged import Ragged
+
+
+def make_batch(
+    source: Sequence[Sequence[int] | NDArray[np.integer]],
+    target: Sequence[Sequence[int] | NDArray[np.integer]],
+    padding: Padding,
+    rows: Sequence[int] | None = None,
+) -> Batch:
+    """A batch of ids given row by row, without `<bos>` and `<eos>`: these are put in here."""
+    if len(source) != len(target):
+        raise ValueError(f"source and target must have as many rows, got {len(source)} and {len(target)}")
+    numbers = np.arange(len(source)) if rows is None else np.asarray(rows, dtype=np.int64)
+    return pad_pairs(Ragged.from_rows(source), Ragged.from_rows(target), numbers, padding)
+
+
+def pad_pairs(source: Ragged, target: Ragged, rows: NDArray[np.int64], padding: Padding) -> Batch:
+    """A batch of already chosen rows; `rows` only names them."""
+    source_ids, source_mask = _pad(source, padding.encoder, EOS, before=False)
+    target_input, target_mask = _pad(target, padding.decoder, BOS, before=True)
+    target_output, _ = _pad(target, padding.decoder, EOS, before=False)
+    return Batch(
+        source=source_ids,
+        source_mask=source_mask,
+        target_input=target_input,
+        target_output=target_output,
+        target_mask=target_mask,
+        rows=torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)),
+    )
+
+
+def _pad(ids: Ragged, side: Literal["pre", "post"], special: int, before: bool) -> tuple[Tensor, Tensor]:
+    """ids (B, longest + 1) long with `special` before or after each row, and the mask of real tokens."""
+    lengths = ids.lengths[:, None]  # (B, 1)
+    width = int(ids.lengths.max(initial=0)) + 1
+    pads_first = width - 1 - lengths if side == "pre" else np.zeros_like(lengths)
+    places = np.arange(width)[None, :] - pads_first  # (B, width), 0 is the row's first real token
+    mask = (places >= 0) & (places <= lengths)
+    padded = np.full(mask.shape, PAD, dtype=np.int64)
+    ours = places == (0 if before else lengths)
+    padded[ours] = special
+    padded[mask & ~ours] = ids.values
+    return torch.from_numpy(padded), torch.from_numpy(mask)

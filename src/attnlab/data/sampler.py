@@ -1,0 +1,131 @@
+"""Which rows make a batch: buckets by length, the same for any number of processes and loader workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from torch.utils.data import Sampler
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How training pairs are put into batches.
+
+    by: `sentences` counts pairs; `tokens` bounds pairs x the longest side in the batch, `<eos>` counted.
+    size: of the whole batch, over all processes.
+    bucketed: pairs of like lengths go together, which leaves few pads.
+    pool: lengths are sorted within so many batches of shuffled pairs; null sorts the whole epoch.
+    """
+
+    by: Literal["sentences", "tokens"] = "sentences"
+    size: Annotated[int, Field(ge=1)] = 64
+    bucketed: bool = True
+    pool: Annotated[int, Field(ge=1)] | None = None
+
+
+class BatchSampler(Sampler[Rows]):
+    """Yields the row numbers of one batch after the other.
+
+    The sequence of global batches is a function of (lengths, batching, seed, epoch) alone. Each of
+    `world_size` processes takes `batch[rank::world_size]` of every one, so that all of them make the same
+    number of steps. A batch with fewer rows than processes is merged into its neighbour.
+
+    source_lengths, target_lengths: (rows,) without `<eos>`.
+    shuffle: False gives the order for evaluation: by length, the same in every epoch.
+    """
+
+    def __init__(
+        self,
+        source_lengths: NDArray[np.integer],
+        target_lengths: NDArray[np.integer],
+        batching: Batching,
+        *,
+        seed: int = 0,
+        shuffle: bool = True,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        if not 0 <= rank < world_size:
+            raise ValueError(f"rank must be between 0 and world_size - 1 ({world_size - 1}), got {rank}")
+        if len(source_lengths) < world_size:
+            raise ValueError(
+                f"there must be a row for each of {world_size} processes, got {len(source_lengths)}"
+            )
+        self.source_lengths = np.asarray(source_lengths, dtype=np.int64)
+        self.target_lengths = np.asarray(target_lengths, dtype=np.int64)
+        self.batching, self.seed, self.shuffle = batching, seed, shuffle
+        self.rank, self.world_size = rank, world_size
+        self.epoch = 0
+        self._planned: tuple[int, list[Rows]] | None = None
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is that of `epoch`."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[Rows]:
+        for batch in self.batches():
+            yield batch[self.rank :: self.world_size]
+
+    def __len__(self) -> int:
+        return len(self.batches())
+
+    def batches(self) -> list[Rows]:
+        """The global batches of the current epoch."""
+        epoch = self.epoch if self.shuffle else 0
+        if self._planned is None or self._planned[0] != epoch:
+            self._planned = (epoch, self._plan(epoch))
+        return self._planned[1]
+
+    def _plan(self, epoch: int) -> list[Rows]:
+        if not self.shuffle:
+            order = np.arange(len(self.source_lengths))
+            return self._merge_small(self._cut(self._by_length(order)))
+        random = np.random.default_rng([self.seed, epoch])
+        order = random.permutation(len(self.source_lengths))
+        if not self.batching.bucketed:
+            return self._merge_small(self._cut(order))
+        pool = len(order) if self.batching.pool is None else self.batching.pool * self._pairs_per_batch()
+        batches: list[Rows] = []
+        for start in range(0, len(order), pool):
+            batches += self._cut(self._by_length(order[start : start + pool]))
+        batches = self._merge_small(batches)
+        return [batches[i] for i in random.permutation(len(batches))]
+
+    def _by_length(self, rows: Rows) -> Rows:
+        """By source, then target length; the sort is stable, so that ties stay in the order given."""
+        return rows[np.lexsort((self.target_lengths[rows], self.source_lengths[rows]))]
+
+    def _pairs_per_batch(self) -> int:
+        if self.batching.by == "sentences":
+            return self.batching.size
+        longest = np.maximum(self.source_lengths, self.target_lengths) + 1
+        return max(1, int(self.batching.size / longest.mean()))
+
+    def _cut(self, order: Rows) -> list[Rows]:
+        size = self.batching.size
+        if self.batching.by == "sentences":
+            return [order[start : start + size] for start in range(0, len(order), size)]
+        longest = (np.maximum(self.source_lengths, self.target_lengths)[order] + 1).tolist()
+        batches, start, widest = [], 0, 0
+        for i, length in enumerate(longest):
+            widest = max(widest, length)
+            if i > start and widest * (i + 1 - start) > size:
+                batches.append(order[start:i])
+                start, widest = i, length
+        return [*batches, order[start:]]
+
+    def _merge_small(self, batches: list[Rows]) -> list[Rows]:
+        merged: list[Rows] = []
+        for batch in batches:
+            if merged and min(len(batch), len(merged[-1])) < self.world_size:
+                merged[-1] = np.concatenate([merged[-1], batch])
+            else:
+                merged.append(batch)
+        return merged

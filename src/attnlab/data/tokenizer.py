@@ -1,0 +1,119 @@
+"""Text to ids and back, on the `tokenizers` library."""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tokenizers
+from numpy.typing import NDArray
+
+from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
+from attnlab.composition.error import ExperimentError
+
+# Its threads and a later fork (data loaders, two-process training) do not go together: it would warn of each.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+WORD_START = "▁"
+Ids = Sequence[int] | NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """ids without `<bos>` and `<eos>`, and the [start, end) characters of the text that each came from."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+
+class Tokenizer:
+    """A trained tokeniser.
+
+    Ids below 4 (`<pad>`, `<unk>`, `<bos>`, `<eos>`) are ours alone: text that happens to say `<eos>` is
+    unknown text, never the end of a sentence.
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        for i, token in enumerate(SPECIAL_TOKENS):
+            if backend.token_to_id(token) != i:
+                raise ValueError(f"{token} must have id {i}, got {backend.token_to_id(token)}")
+        self._backend = backend
+        self._decoder = backend.decoder
+        self._marked = WORD_START in json.dumps(json.loads(backend.to_str())["decoder"], ensure_ascii=False)
+        self._unknown = (WORD_START if self._marked else "") + SPECIAL_TOKENS[UNK]
+
+    @property
+    def size(self) -> int:
+        """Of the vocabulary, the four special tokens counted."""
+        return self._backend.get_vocab_size(with_added_tokens=False)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoded]:
+        encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
+        return [Encoded(_ours_are_unknown(e.ids), e.offsets) for e in encodings]
+
+    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids alone, which is faster."""
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [_ours_are_unknown(e.ids) for e in encodings]
+
+    def decode(self, ids: Ids) -> str:
+        """The text; `<pad>`, `<bos>` and `<eos>` are left out, an unknown token reads `<unk>`."""
+        tokens = [
+            self._unknown if i == UNK else self._token(i) for i in map(int, ids) if i not in (PAD, BOS, EOS)
+        ]
+        return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)
+
+    def tokens(self, ids: Ids) -> list[str]:
+        """A readable name for each id: `<eos>`, `␣` for white space, words without their mark."""
+        return [self._readable(self._token(int(i))) for i in ids]
+
+    def _readable(self, token: str) -> str:
+        if self._marked:
+            token = token.removeprefix(WORD_START)
+        return token if token.strip() else "␣"
+
+    def _token(self, i: int) -> str:
+        token = self._backend.id_to_token(i)
+        if token is None:
+            raise ValueError(f"the id must be between 0 and {self.size - 1}, got {i}")
+        return token
+
+    def save(self, path: Path) -> None:
+        path.write_text(self._backend.to_str(pretty=True) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Tokenizer:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ExperimentError(f"the tokeniser {path} cannot be read: {error}") from error
+        try:
+            return cls(tokenizers.Tokenizer.from_str(text))
+        except Exception as error:  # the library raises plain Exception
+            raise ExperimentError(f"{path} is no tokeniser of attnlab: {error}") from error
+
+
+class TokenizerTrainer(ABC):
+    """Learns a `Tokenizer` from text. `joint` asks for one vocabulary over both languages."""
+
+    joint: bool
+
+    @abstractmethod
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """texts: of the training split alone. The same texts give the same bytes."""
+
+    def train_pair(self, source: Iterator[str], target: Iterator[str]) -> tuple[Tokenizer, Tokenizer]:
+        """For both sides: the same one twice where `joint`."""
+        if self.joint:
+            tokenizer = self.train(text for side in (source, target) for text in side)
+            return tokenizer, tokenizer
+        return self.train(source), self.train(target)
+
+
+def _ours_are_unknown(ids: list[int]) -> list[int]:
+    return [UNK if i <= EOS else i for i in ids]

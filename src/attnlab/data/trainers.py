@@ -1,0 +1,192 @@
+"""The four ways to cut text into tokens: words, characters, BPE and unigram pieces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import tokenizers
+from pydantic import Field
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
+from tokenizers import trainers as learners
+
+from attnlab.batch import SPECIAL_TOKENS, UNK
+from attnlab.composition.error import ExperimentError
+from attnlab.data.tokenizer import WORD_START, Tokenizer, TokenizerTrainer
+
+Normalization = Literal["none", "nfc", "nfd", "nfkc", "nfkd"]
+_UNKNOWN = SPECIAL_TOKENS[UNK]
+_NO_LIMIT = 2**31
+# A word with the mark of its start, or one punctuation mark: no piece spans the border between two of them.
+_WORD_OR_MARK = Regex(rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}")
+_FORMS = {
+    "nfc": normalizers.NFC,
+    "nfd": normalizers.NFD,
+    "nfkc": normalizers.NFKC,
+    "nfkd": normalizers.NFKD,
+}
+
+
+@dataclass(frozen=True)
+class WordTrainer(TokenizerTrainer):
+    """Whole words.
+
+    split: `whitespace` for a corpus that comes tokenised; `punctuation` for raw text, where punctuation marks
+        are tokens of their own and a hidden mark at the start of words keeps the text restorable.
+    vocabulary_size: the most frequent words, special tokens counted; null keeps all that occur
+        min_frequency times.
+    """
+
+    split: Literal["whitespace", "punctuation"] = "punctuation"
+    lowercase: bool = False
+    normalization: Normalization = "none"
+    vocabulary_size: Annotated[int, Field(ge=5)] | None = None
+    min_frequency: Annotated[int, Field(ge=1)] = 2
+    joint: bool = False
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        backend = tokenizers.Tokenizer(models.WordLevel({}, unk_token=_UNKNOWN))
+        if self.split == "whitespace":
+            backend.normalizer = normalizers.Sequence(_normalizers(self.normalization, self.lowercase))
+            backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        else:
+            _mark_word_starts(backend, self.normalization, self.lowercase)
+        return _train_words(backend, texts, self.vocabulary_size, self.min_frequency)
+
+
+@dataclass(frozen=True)
+class CharacterTrainer(TokenizerTrainer):
+    """Single characters (code points), the space among them."""
+
+    lowercase: bool = False
+    normalization: Normalization = "none"
+    vocabulary_size: Annotated[int, Field(ge=5)] | None = None
+    min_frequency: Annotated[int, Field(ge=1)] = 1
+    joint: bool = False
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        backend = tokenizers.Tokenizer(models.WordLevel({}, unk_token=_UNKNOWN))
+        backend.normalizer = normalizers.Sequence(_normalizers(self.normalization, self.lowercase))
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+        backend.decoder = decoders.Fuse()
+        return _train_words(backend, texts, self.vocabulary_size, self.min_frequency)
+
+
+@dataclass(frozen=True)
+class BpeTrainer(TokenizerTrainer):
+    """Pieces of words by byte pair encoding (Sennrich, Haddow and Birch 2016), on characters.
+
+    min_frequency: of a pair of pieces, to be merged.
+    """
+
+    vocabulary_size: Annotated[int, Field(ge=5)] = 8_000
+    lowercase: bool = False
+    normalization: Normalization = "none"
+    min_frequency: Annotated[int, Field(ge=1)] = 2
+    joint: bool = False
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        backend = tokenizers.Tokenizer(models.BPE(unk_token=_UNKNOWN))
+        _mark_word_starts(backend, self.normalization, self.lowercase)
+        trainer = learners.BpeTrainer(
+            vocab_size=self.vocabulary_size,
+            min_frequency=self.min_frequency,
+            special_tokens=list(SPECIAL_TOKENS),
+            show_progress=False,
+        )
+        backend.train_from_iterator(texts, trainer)
+        return _finished(backend)
+
+
+@dataclass(frozen=True)
+class UnigramTrainer(TokenizerTrainer):
+    """Pieces of words by a unigram language model (Kudo 2018), which knows no minimum frequency."""
+
+    vocabulary_size: Annotated[int, Field(ge=5)] = 8_000
+    lowercase: bool = False
+    normalization: Normalization = "none"
+    joint: bool = False
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        backend = tokenizers.Tokenizer(models.Unigram())
+        _mark_word_starts(backend, self.normalization, self.lowercase)
+        trainer = learners.UnigramTrainer(
+            vocab_size=self.vocabulary_size,
+            special_tokens=list(SPECIAL_TOKENS),
+            unk_token=_UNKNOWN,
+            show_progress=False,
+        )
+        try:
+            backend.train_from_iterator(texts, trainer)
+        except Exception as error:  # the library raises plain Exception
+            raise ExperimentError(
+                f"data.tokenizer: no unigram model of {self.vocabulary_size} pieces could be learnt from the "
+                f"training split ({error}); try a smaller data.tokenizer.vocabulary_size or another "
+                "data/tokenizer"
+            ) from error
+        return _finished(backend, settle=_settle_unigram)
+
+
+def _normalizers(normalization: Normalization, lowercase: bool) -> list[Any]:
+    steps: list[Any] = [] if normalization == "none" else [_FORMS[normalization]()]
+    return [*steps, normalizers.Lowercase()] if lowercase else steps
+
+
+def _mark_word_starts(backend: tokenizers.Tokenizer, normalization: Normalization, lowercase: bool) -> None:
+    """Spaces become marks, so that joining the tokens gives the text back; a mark in the text becomes `_`."""
+    backend.normalizer = normalizers.Sequence(
+        [
+            *_normalizers(normalization, lowercase),
+            normalizers.Replace(WORD_START, "_"),
+            normalizers.Replace(" ", WORD_START),
+            normalizers.Prepend(WORD_START),
+        ]
+    )
+    backend.pre_tokenizer = pre_tokenizers.Split(_WORD_OR_MARK, "isolated")
+    backend.decoder = decoders.Sequence(
+        [decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+
+
+def _train_words(
+    backend: tokenizers.Tokenizer, texts: Iterable[str], vocabulary_size: int | None, min_frequency: int
+) -> Tokenizer:
+    trainer = learners.WordLevelTrainer(
+        vocab_size=vocabulary_size or _NO_LIMIT,
+        min_frequency=min_frequency,
+        special_tokens=list(SPECIAL_TOKENS),
+        show_progress=False,
+    )
+    backend.train_from_iterator(texts, trainer)
+    return _finished(backend)
+
+
+def _finished(backend: tokenizers.Tokenizer, settle: Any = None) -> Tokenizer:
+    """Without the library's special tokens, which it would find in anybody's text."""
+    state = json.loads(backend.to_str())
+    state["added_tokens"] = []
+    if settle is not None:
+        settle(state["model"])
+    return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(state)))
+
+
+def _settle_unigram(model: dict[str, Any]) -> None:
+    """Makes scores and order a function of the text, which the library goes through in a random order.
+
+    Its sums differ in the last bits, and the characters that no other piece needs get scores 0.0001 apart as
+    they come; here all of these have the lowest score.
+    """
+    special, pieces = model["vocab"][: len(SPECIAL_TOKENS)], model["vocab"][len(SPECIAL_TOKENS) :]
+    lowest = min((score for _, score in pieces), default=0.0)
+    steps = {}
+    for piece, score in pieces:
+        step = (score - lowest) / 1e-4
+        if len(piece) == 1 and abs(step - round(step)) < 1e-6:
+            steps[round(step)] = piece
+    spare: set[str] = set()
+    while len(spare) in steps:
+        spare.add(steps[len(spare)])
+    settled = [[piece, round(lowest if piece in spare else score, 6)] for piece, score in pieces]
+    model["vocab"] = special + sorted(settled, key=lambda entry: (-entry[1], entry[0]))

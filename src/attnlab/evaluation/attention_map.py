@@ -1,0 +1,115 @@
+"""The attention weights of one sentence with the tokens they belong to.
+
+Axes: T target tokens (rows), S source tokens (columns), `<eos>` on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnlab.composition.atomic import atomic_file
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """Row t, column s: how much target token t drew from source token s.
+
+    source_tokens: S tokens in the order they were read.
+    target_tokens: T tokens in the order they were written.
+    weights: (T, S) float32, finite, not negative.
+    title: a line above the picture.
+    """
+
+    source_tokens: list[str]
+    target_tokens: list[str]
+    weights: NDArray[np.float32]
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=np.float32)
+        expected = (len(self.target_tokens), len(self.source_tokens))
+        if weights.shape != expected:
+            raise ValueError(
+                f"weights must be (T, S) = {expected} for {expected[0]} target and {expected[1]} source "
+                f"tokens, got {weights.shape}"
+            )
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise ValueError("weights must be finite and not negative")
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "source_tokens", list(self.source_tokens))
+        object.__setattr__(self, "target_tokens", list(self.target_tokens))
+
+    @classmethod
+    def from_sentence(
+        cls,
+        source_tokens: Sequence[str],
+        target_tokens: Sequence[str],
+        weights: ArrayLike,
+        source_mask: ArrayLike,
+        target_mask: ArrayLike,
+        title: str = "",
+    ) -> AttentionMap:
+        """The map of one row of a padded batch, without its pads, on whichever side they stand.
+
+        source_tokens, target_tokens: all S and T positions, pads included: `tokens(batch.source[b])`, and
+            `tokens(batch.target_output[b])` or the hypothesis with its `<eos>`.
+        weights: (T, S). A CPU tensor or an array.
+        source_mask (S,), target_mask (T,): True is a real token.
+
+        Raises:
+            ValueError: tokens, weights and masks that do not belong together.
+        """
+        columns = np.asarray(source_mask, dtype=bool)
+        rows = np.asarray(target_mask, dtype=bool)
+        padded = np.asarray(weights, dtype=np.float32)
+        expected = (len(target_tokens), len(source_tokens))
+        if padded.shape != expected or (*rows.shape, *columns.shape) != expected:
+            raise ValueError(
+                f"{expected[0]} target and {expected[1]} source tokens with pads need weights and masks "
+                f"of the same sizes, got weights {padded.shape}, target_mask {rows.shape}, "
+                f"source_mask {columns.shape}"
+            )
+        return cls(
+            source_tokens=[token for token, real in zip(source_tokens, columns, strict=True) if real],
+            target_tokens=[token for token, real in zip(target_tokens, rows, strict=True) if real],
+            weights=padded[np.ix_(rows, columns)],
+            title=title,
+        )
+
+
+def save_maps(maps: Sequence[AttentionMap], path: Path) -> None:
+    """Write maps as one `.npz` without pickles; the same maps give the same bytes.
+
+    Arrays: `titles` (n,), and for map i `i.weights` (T, S), `i.source_tokens` (S,), `i.target_tokens` (T,).
+    NumPy cuts zero characters off the end of a text, so U+0000 is written as its picture, ␀.
+    """
+    arrays: dict[str, NDArray[np.generic]] = {"titles": _texts([each.title for each in maps])}
+    for number, each in enumerate(maps):
+        arrays[f"{number}.weights"] = each.weights
+        arrays[f"{number}.source_tokens"] = _texts(each.source_tokens)
+        arrays[f"{number}.target_tokens"] = _texts(each.target_tokens)
+    with atomic_file(Path(path)) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, **arrays)
+
+
+def load_maps(path: Path) -> list[AttentionMap]:
+    """Read what `save_maps` wrote."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return [
+            AttentionMap(
+                source_tokens=arrays[f"{number}.source_tokens"].tolist(),
+                target_tokens=arrays[f"{number}.target_tokens"].tolist(),
+                weights=arrays[f"{number}.weights"],
+                title=title,
+            )
+            for number, title in enumerate(arrays["titles"].tolist())
+        ]
+
+
+def _texts(texts: Sequence[str]) -> NDArray[np.str_]:
+    return np.array([text.replace("\0", "␀") for text in texts], dtype=np.str_)

@@ -1,0 +1,1 @@
+"""Attention(Q, K, V) and its scores: one file a score."""

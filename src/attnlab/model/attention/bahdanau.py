@@ -1,0 +1,31 @@
+"""Bahdanau's additive score."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor, nn
+
+from attnlab.model.attention.score import Score
+
+
+class BahdanauScore(Score):
+    """score(s, h) = v · tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2, the alignment model).
+
+    Args:
+        size: width A of the hidden layer.
+    """
+
+    def __init__(self, size: PositiveInt, *, query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.W = nn.Linear(query_size, size, bias=False)
+        self.U = nn.Linear(key_size, size, bias=False)
+        self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
+
+    def project_keys(self, keys: Tensor) -> Tensor:
+        return self.U(keys)
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return torch.tanh(self.W(query).unsqueeze(2) + keys.unsqueeze(1)) @ self.v  # (B, T, S, A) @ (A,)

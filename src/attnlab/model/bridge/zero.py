@@ -1,0 +1,18 @@
+"""The decoder starts from zero, and knows the source by attention alone."""
+
+from __future__ import annotations
+
+from attnlab.model.bridge.bridge import Bridge
+from attnlab.model.recurrent_state import RecurrentState, StateShape
+
+
+class ZeroBridge(Bridge):
+    """s_0 = 0."""
+
+    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape) -> None:
+        super().__init__()
+        self.shape = decoder_shape
+
+    def forward(self, final: RecurrentState) -> RecurrentState:
+        zeros = final.hidden.new_zeros(self.shape.layers, final.hidden.shape[1], self.shape.size)
+        return RecurrentState(zeros, zeros if self.shape.has_cell else None)

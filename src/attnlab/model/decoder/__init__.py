@@ -1,0 +1,1 @@
+"""The decoders: when the attention looks, and where its context goes."""

@@ -1,0 +1,35 @@
+"""One time step of a stack of recurrent layers."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.model.recurrent_state import RecurrentState, StateShape
+
+_CELLS: dict[str, type[nn.RNNCellBase]] = {"rnn": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
+
+
+class StackedCell(nn.Module):
+    """tanh RNN, GRU or LSTM cells one above the other, with dropout between them."""
+
+    def __init__(self, cell: str, input_size: int, hidden_size: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        sizes = [input_size] + [hidden_size] * (layers - 1)
+        self.cells = nn.ModuleList(_CELLS[cell](size, hidden_size) for size in sizes)
+        self.dropout = nn.Dropout(dropout)
+        self.state_shape = StateShape(layers, hidden_size, has_cell=cell == "lstm")
+
+    def forward(self, x: Tensor, state: RecurrentState) -> RecurrentState:
+        """x (B, input) and the state before -> the state after; its top hidden state is the output."""
+        hiddens, memories = [], []
+        for layer, cell in enumerate(self.cells):
+            if layer > 0:
+                x = self.dropout(x)
+            if state.cell is None:
+                x = cell(x, state.hidden[layer])
+            else:
+                x, memory = cell(x, (state.hidden[layer], state.cell[layer]))
+                memories.append(memory)
+            hiddens.append(x)
+        return RecurrentState(torch.stack(hiddens), torch.stack(memories) if memories else None)

@@ -1,0 +1,98 @@
+"""A trained model on disk: complete, without pickles, and readable without the training code.
+
+    weights.safetensors   the parameters
+    config.json           the sections that the model is built from
+    model.json            vocabulary sizes, the experiment's identity, the step of the weights
+    source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from attnlab.batch import Padding
+from attnlab.composition.atomic import atomic_folder
+from attnlab.composition.binding import bind
+from attnlab.composition.error import ExperimentError
+from attnlab.composition.part import Part
+from attnlab.model.seq2seq import Seq2Seq
+
+FROM_PREPARED_DATA = ("source_tokenizer.json", "target_tokenizer.json", "data.json")
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is known of a saved model beside its config."""
+
+    source_vocabulary_size: int
+    target_vocabulary_size: int
+    identity: str
+    step: int
+
+
+def save_model(
+    folder: Path,
+    weights: Mapping[str, torch.Tensor],
+    config: Mapping[str, Any],
+    facts: ModelFacts,
+    prepared_data: Path,
+) -> None:
+    """Write a model folder, whole or not at all.
+
+    Args:
+        weights: the model's state_dict.
+        config: the resolved config; all of it is kept, `model` and `padding` are needed to load.
+        prepared_data: the folder whose tokenizers the model was trained with.
+    """
+    with atomic_folder(folder) as temporary:
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+        save_file(tensors, temporary / "weights.safetensors")
+        _write_json(temporary / "config.json", config)
+        _write_json(temporary / "model.json", asdict(facts))
+        for name in FROM_PREPARED_DATA:
+            shutil.copyfile(prepared_data / name, temporary / name)
+
+
+def read_facts(folder: Path) -> ModelFacts:
+    """The facts of a model folder; raises ExperimentError where it is none."""
+    try:
+        return ModelFacts(**json.loads((folder / "model.json").read_text()))
+    except (OSError, ValueError, TypeError) as error:
+        raise ExperimentError(f"{folder} must be a model folder, but its model.json cannot be read ({error})") from error
+
+
+def load_model(folder: Path, device: str = "cpu") -> Seq2Seq:
+    """The model of a folder, in evaluation mode; raises ExperimentError where the folder is broken.
+
+    The config is bound to the classes that are allowed in any config, so a foreign folder runs no code of its own.
+    """
+    facts = read_facts(folder)
+    try:
+        config = json.loads((folder / "config.json").read_text())
+        weights = load_file(folder / "weights.safetensors", device=device)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
+    part: Part[Seq2Seq] = bind(config.get("model"), Seq2Seq, "model")
+    model = part(
+        source_vocabulary_size=facts.source_vocabulary_size,
+        target_vocabulary_size=facts.target_vocabulary_size,
+        padding=bind(config.get("padding"), Padding, "padding"),
+    )
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ExperimentError(f"{folder}: the weights do not fit the config ({str(error).splitlines()[-1].strip()})") from error
+    return model.to(device).eval()
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")

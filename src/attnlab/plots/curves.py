@@ -1,0 +1,68 @@
+"""Learning curves: what training and validation reported, against optimizer steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, use_our_fonts
+
+Points = Sequence[tuple[int, float]]  # (step, value)
+
+_PERPLEXITY = "perplexity (validation, reference fed)"
+# A panel: its title, and its curves as (name in the history, label).
+_PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "loss (nats a token)",
+        (
+            ("train/token_nll", "training batches"),
+            ("validation/teacher_forced/token_nll", "validation, reference fed"),
+        ),
+    ),
+    (_PERPLEXITY, (("validation/teacher_forced/perplexity", "perplexity"),)),
+    (
+        "BLEU and chrF (validation, free-running)",
+        (("validation/free_running/bleu", "BLEU"), ("validation/free_running/chrf", "chrF")),
+    ),
+    (
+        "exact match (validation, free-running)",
+        (("validation/free_running/exact_match", "exact match"),),
+    ),
+)
+
+
+def learning_curves(history: Mapping[str, Points]) -> Figure | None:
+    """Panels of training loss and validation metrics; None where the history has none of them.
+
+    history: {name: [(step, value), ...]}, steps ascending, for example `train/token_nll`.
+    """
+    panels = [(title, drawn) for title, names in _PANELS if (drawn := _present(history, names))]
+    if not panels:
+        return None
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = new_figure(4.6 * columns, 2.9 * rows)
+    for index, (title, curves) in enumerate(panels, start=1):
+        axes = styled_axes(figure, rows, columns, index)
+        axes.set_title(title, fontsize=10, color=INK, loc="left")
+        axes.set_xlabel("step", fontsize=9, color=INK)
+        for number, (label, points) in enumerate(curves):
+            steps, heights = zip(*points, strict=True)
+            # Few points are marked: a curve of one point would not be seen.
+            marker = "o" if len(points) <= 30 else None
+            colour = COLOURS[number % len(COLOURS)]
+            axes.plot(steps, heights, label=label, color=colour, linewidth=1.4, marker=marker, markersize=3)
+        values = [value for _, points in curves for _, value in points]
+        if title == _PERPLEXITY and min(values) > 0 and max(values) > 20 * min(values):
+            axes.set_yscale("log")  # the first validation would flatten the rest
+        elif min(values) >= 0:
+            axes.set_ylim(bottom=0)
+        if len(curves) > 1:
+            axes.legend(fontsize=8, frameon=False)
+    use_our_fonts(figure)
+    return figure
+
+
+def _present(history: Mapping[str, Points], names: Sequence[tuple[str, str]]) -> list[tuple[str, Points]]:
+    return [(label, history[name]) for name, label in names if history.get(name)]

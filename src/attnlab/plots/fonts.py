@@ -1,0 +1,85 @@
+"""Fonts for any script: a family for each glyph, and a code point in words where no font has one.
+
+DejaVu Sans (Latin, Cyrillic, Greek, Arabic, Hebrew, some emoji) comes with matplotlib, IPAexGothic (kana,
+kanji) with matplotlib-fontja and NanumGothic (Hangul) with koreanize-matplotlib. The last two packages change
+matplotlib's defaults when they are imported, so their files are taken without an import. The fonts are
+registered under names of our own: a system font of the same name would change the pictures from machine to
+machine.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import matplotlib
+from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+from matplotlib.font_manager import fontManager, get_font, ttfFontProperty
+
+# In the order of preference: a glyph comes from the first font that has it.
+_PACKAGED = (
+    ("attnlab DejaVu Sans", None, "DejaVuSans.ttf"),
+    ("attnlab IPAexGothic", "matplotlib_fontja", "ipaexg.ttf"),
+    ("attnlab NanumGothic", "koreanize_matplotlib", "NanumGothic.ttf"),
+)
+# Characters that are there but cannot be seen, with their Unicode picture or a common stand-in.
+_PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥", "\u3000": "␣", "\xa0": "␣"}
+
+
+@cache
+def font_families() -> tuple[str, ...]:
+    """Families for `fontfamily=`, registered with matplotlib on the first call."""
+    for family, path in font_files().items():
+        entry = replace(ttfFontProperty(get_font(str(path))), name=family)
+        if entry not in fontManager.ttflist:
+            fontManager.ttflist.append(entry)
+    return tuple(font_files())
+
+
+def missing_characters(text: str) -> list[str]:
+    """The characters of `text` that no font draws, each once, in their order."""
+    return [character for character in dict.fromkeys(text) if ord(character) not in _drawable()]
+
+
+def drawable(text: str) -> str:
+    """`text` with all of it visible: NFC, white space as a sign, `U+1F9D1` for what no font has.
+
+    matplotlib would draw an empty box for a missing character, and nothing at all for a control character.
+    """
+    shown = []
+    for character in unicodedata.normalize("NFC", text):
+        if character in _PICTURES:
+            shown.append(_PICTURES[character])
+        elif ord(character) in _drawable() and unicodedata.category(character)[0] not in "CZ":
+            shown.append(character)
+        else:
+            shown.append(f"U+{ord(character):04X}")
+    return "".join(shown)
+
+
+@cache
+def font_files() -> dict[str, Path]:
+    """{family: file}, in the order of preference."""
+    files = {}
+    for family, package, name in _PACKAGED:
+        if package is None:
+            folder: Path | None = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+        else:
+            spec = find_spec(package)
+            folder = Path(spec.origin).parent / "fonts" if spec is not None and spec.origin else None
+        if folder is not None and (folder / name).is_file():
+            files[family] = folder / name
+    return files
+
+
+@cache
+def _drawable() -> frozenset[int]:
+    """Code points that one of the fonts has."""
+    points: set[int] = set()
+    for path in font_files().values():
+        with TTFont(path, lazy=True) as font:
+            points.update(font.getBestCmap())
+    return frozenset(points)

@@ -1,0 +1,83 @@
+"""An attention map as a picture: source tokens across, target tokens down, dark where the weight is high."""
+
+from __future__ import annotations
+
+import textwrap
+
+from matplotlib.figure import Figure
+
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.figure import INK, new_figure, title_text, use_our_fonts
+from attnlab.plots.fonts import drawable
+
+_CELL = 0.34  # inches; shrinks where the picture would grow over _LIMIT
+_LIMIT = 24.0
+_LONGEST_LABEL = 24  # characters
+_CELLS_WITH_NUMBERS = 14  # on the longer side
+
+
+def heat_map(attention: AttentionMap) -> Figure:
+    """Figure of one sentence: cell (column s, row t) is centred on (s, t), from white at 0 to dark blue at 1.
+
+    The scale is fixed, so that pictures can be compared. Short sentences carry the values (in hundredths) in
+    their cells. A character that no font has is written as its code point.
+    """
+    rows, columns = attention.weights.shape
+    cell = min(_CELL, _LIMIT / max(rows, columns, 1))
+    font_size = max(3.0, min(10.0, 72 * cell * 0.62))
+    source = [_label(token) for token in attention.source_tokens]
+    target = [_label(token) for token in attention.target_tokens]
+    longest_source = max(map(len, source), default=0)
+    label_inches = font_size / 72 * 0.9
+
+    width = max(3.2, columns * cell + max(map(len, target), default=0) * label_inches + 1.3)
+    height = max(1.8, rows * cell + longest_source * label_inches + 0.8)
+    figure = new_figure(width, height)
+    axes = figure.add_subplot()
+    if attention.title:
+        # About 11 characters of this size to the inch. matplotlib's own wrapping reads `$` as mathematics.
+        lines = textwrap.wrap(
+            title_text(attention.title), max(20, int(11 * width)), max_lines=4, placeholder=" …"
+        )
+        figure.suptitle("\n".join(lines), fontsize=10, color=INK, x=0.01, ha="left")
+    if rows == 0 or columns == 0:
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "no tokens", ha="center", va="center")
+        use_our_fonts(figure)
+        return figure
+
+    image = axes.imshow(
+        attention.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal"
+    )
+    axes.xaxis.tick_top()
+    axes.set_xticks(range(columns), source, rotation=90, fontsize=font_size)
+    for label in axes.get_xticklabels():
+        if len(label.get_text()) == 1:
+            label.set_rotation(0)
+    axes.set_yticks(range(rows), target, fontsize=font_size)
+    axes.tick_params(length=0, colors=INK)
+    axes.spines[:].set_color("#8c959f")
+    # Thin lines between the cells lead the eye from a token to its cell.
+    axes.set_xticks([column - 0.5 for column in range(1, columns)], minor=True)
+    axes.set_yticks([row - 0.5 for row in range(1, rows)], minor=True)
+    axes.tick_params(which="minor", length=0)
+    axes.grid(which="minor", color="#d0d7de", linewidth=0.4)
+
+    if max(rows, columns) <= _CELLS_WITH_NUMBERS:
+        for row in range(rows):
+            for column in range(columns):
+                weight = float(attention.weights[row, column])
+                if weight >= 0.005:
+                    text = f"{100 * weight:.0f}"
+                    colour = "white" if weight > 0.55 else INK
+                    axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
+    bar = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02, shrink=min(1.0, 3.0 / (rows * cell)))
+    bar.ax.tick_params(labelsize=7, colors=INK)
+    bar.outline.set_linewidth(0.4)
+    use_our_fonts(figure)
+    return figure
+
+
+def _label(token: str) -> str:
+    shown = drawable(token) or "∅"
+    return shown if len(shown) <= _LONGEST_LABEL else shown[: _LONGEST_LABEL - 1] + "…"

@@ -1,0 +1,34 @@
+"""How long the sentences of a corpus are, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, use_our_fonts
+
+
+def length_histogram(source: Mapping[int, int], target: Mapping[int, int]) -> Figure:
+    """Figure of {length in tokens: sentences} of either side, as steps over the same axis."""
+    figure = new_figure(7.2, 2.8)
+    axes = styled_axes(figure)
+    for number, (label, counts) in enumerate((("source", source), ("target", target))):
+        if not counts:
+            continue
+        lengths = range(min(counts), max(counts) + 1)
+        heights = [counts.get(length, 0) for length in lengths]
+        # A bar is as wide as a token is long: from a half below to a half above.
+        edges = [length - 0.5 for length in (*lengths, lengths[-1] + 1)]
+        axes.stairs(heights, edges, fill=True, color=COLOURS[number], alpha=0.35)
+        axes.stairs(heights, edges, color=COLOURS[number], linewidth=1.2, label=label)
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("tokens, <eos> not counted", fontsize=9, color=INK)
+    axes.set_ylabel("sentences", fontsize=9, color=INK)
+    if source or target:
+        axes.legend(fontsize=8, frameon=False)
+    use_our_fonts(figure)
+    return figure

@@ -1,0 +1,1 @@
+"""From a model to hypotheses: one file a search."""

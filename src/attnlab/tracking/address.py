@@ -1,0 +1,96 @@
+"""Tracking addresses: which are allowed, where they lead, and how they look without their secrets. Free of mlflow."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+DATABASES = ("sqlite", "postgresql", "postgresql+psycopg2", "mysql", "mysql+pymysql")
+DATABASE_NAME = "mlflow.db"
+ARTIFACTS_NAME = "mlflow-artifacts"
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
+_SECRET_PARAMETER = re.compile(
+    r"(?i)([?&;](?:\w*password|\w*secret|\w*token|\w*key|sslpassword|sig)=)[^&;\s\"']+"
+)
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|credentials?)$|(?:api|access|auth|secret|hf)_(?:key|token)$"
+)
+HIDDEN = "***"
+
+
+def checked_address(uri: str) -> str:
+    """`uri`, or a ValueError in words fit for the user."""
+    scheme = uri.partition(":")[0].lower()
+    if scheme in ("http", "https"):
+        try:
+            has_host = bool(urlsplit(uri).hostname and (urlsplit(uri).port or True))
+        except ValueError:
+            has_host = False
+        if has_host:
+            return uri
+    elif scheme in DATABASES and "://" in uri:
+        return uri
+    raise ValueError(
+        "uri must be null (a database in the runs folder) or start with http://, https://, sqlite:///, "
+        f"postgresql+psycopg2:// or mysql+pymysql://, got {masked(uri)!r}"
+    )
+
+
+def resolved_address(uri: str | None, runs_folder: Path) -> str:
+    """The address with the path of an sqlite database made absolute."""
+    path = sqlite_path(uri, runs_folder)
+    return f"sqlite:///{path.as_posix()}" if path is not None else str(uri)
+
+
+def sqlite_path(uri: str | None, runs_folder: Path) -> Path | None:
+    """The database file of an sqlite address, None for another."""
+    runs_folder = Path(os.path.abspath(runs_folder))
+    if uri is None:
+        return runs_folder / DATABASE_NAME
+    if not uri.startswith("sqlite:"):
+        return None
+    return Path(os.path.abspath(runs_folder.parent / uri.removeprefix("sqlite:///")))
+
+
+def masked(text: str) -> str:
+    """Text without the credentials of any address in it."""
+    return _SECRET_PARAMETER.sub(rf"\g<1>{HIDDEN}", _CREDENTIALS.sub(f"{HIDDEN}@", text))
+
+
+def scrubbed(text: str, uri: str) -> str:
+    """Somebody else's message without the credentials of `uri`, in any spelling."""
+    try:
+        password = urlsplit(uri).password
+    except ValueError:
+        password = None
+    text = masked(text)
+    for spelling in {password, unquote(password), quote(unquote(password), safe="")} if password else ():
+        text = text.replace(spelling, HIDDEN)
+    return text
+
+
+def is_secret_name(key: str) -> bool:
+    """Whether a config key by its name holds a secret."""
+    return _SECRET_NAME.search(key.rpartition(".")[2]) is not None
+
+
+def command_to_look(uri: str | None, runs_folder: Path, port: int = 5000) -> str:
+    """What opens the runs in a browser: a command bound to this machine alone, or the server's own address."""
+    if uri is not None and uri.startswith(("http://", "https://")):
+        return masked(uri)
+    path = sqlite_path(uri, runs_folder)
+    store = masked(str(uri)) if path is None else f"sqlite:///{_short(path)}"
+    program = Path(sys.executable).with_name("mlflow")
+    words = [_short(program) if program.exists() else "mlflow", "server"]
+    words += ["--backend-store-uri", store, "--host", "127.0.0.1", "--port", str(port)]
+    return "MLFLOW_DISABLE_TELEMETRY=true " + shlex.join(words)
+
+
+def _short(path: Path) -> str:
+    here = Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()

@@ -1,0 +1,116 @@
+"""From the point's folder to MLflow: spools in large batches, the outbox file by file; each thing once.
+
+What was delivered is remembered in `delivered.json`. A process that dies between delivering and remembering delivers
+again, and MLflow drops identical points (name, step, time, value) and overwrites files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric
+
+from attnlab.composition.atomic import atomic_file
+from attnlab.tracking.retention import HEAT_MAPS, kept_heat_maps
+from attnlab.training.spool import MetricSpool, Record
+
+OUTBOX = "outbox"
+LARGEST_BATCH = 1000  # MLflow's limit
+_STATE = "delivered.json"
+
+
+class Delivery:
+    """Delivers what lies in `point` to one MLflow run."""
+
+    def __init__(self, client: MlflowClient, run_id: str, point: Path) -> None:
+        self._client = client
+        self._run_id = run_id
+        self._point = point
+        self.outbox = point / OUTBOX
+
+    def metrics(self, spool: MetricSpool, up_to: int | None = None) -> None:
+        """Deliver the records behind the last delivered one, to byte `up_to` at most."""
+        state = self._state()
+        offset = state["spools"].get(spool.path.name, {}).get("offset", 0)
+        if offset and _fingerprint(spool.path, offset) != state["spools"][spool.path.name]["fingerprint"]:
+            offset = 0  # the spool was cut back and written anew
+        records, end = spool.read(offset, up_to)
+        if not records:
+            return
+        points = [point for record in records for point in _points(record)]
+        for batch in _batches(points):
+            self._client.log_batch(self._run_id, metrics=batch)
+        state["spools"][spool.path.name] = {"offset": end, "fingerprint": _fingerprint(spool.path, end)}
+        self._remember(state)
+
+    def artifacts(self) -> None:
+        """Log each file of the outbox and remove it, then remove the heat maps that are no longer kept."""
+        for path in sorted(self.outbox.rglob("*")) if self.outbox.exists() else ():
+            inside = path.relative_to(self.outbox)
+            if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+                folder = inside.parent.as_posix()
+                self._client.log_artifact(self._run_id, str(path), None if folder == "." else folder)
+                path.unlink()
+        self._remove_empty_folders()
+        self._retire_heat_maps()
+
+    def _retire_heat_maps(self) -> None:
+        kept = kept_heat_maps(self._point)
+        state = self._state()
+        if kept is None or state.get("kept_heat_maps") == kept:
+            return
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        repository = get_artifact_repository(
+            self._client.get_run(self._run_id).info.artifact_uri, tracking_uri=self._client.tracking_uri
+        )
+        for info in repository.list_artifacts(HEAT_MAPS):
+            if info.is_dir and info.path.rpartition("/")[2] not in kept:
+                repository.delete_artifacts(info.path)
+        self._remember(state | {"kept_heat_maps": kept})
+
+    def _remove_empty_folders(self) -> None:
+        for path in sorted(self.outbox.rglob("*"), reverse=True) if self.outbox.exists() else ():
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+
+    def _state(self) -> dict[str, Any]:
+        path = self._point / _STATE
+        state = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        # Another run (the old one was deleted, another database was chosen) gets everything from the start.
+        return state if state.get("run_id") == self._run_id else {"run_id": self._run_id, "spools": {}}
+
+    def _remember(self, state: dict[str, Any]) -> None:
+        with atomic_file(self._point / _STATE) as temporary:
+            temporary.write_text(json.dumps(state, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def metric_name(name: str) -> str:
+    """A name that MLflow takes: word characters, `_ . - / :` and spaces."""
+    return re.sub(r"[^\w.\- :/]", "_", name).strip("/.")[:250] or "_"
+
+
+def _points(record: Record) -> list[Metric]:
+    values = dict(record.metrics)
+    if record.epoch is not None:
+        values["epoch"] = record.epoch
+    return [Metric(metric_name(name), value, record.time, record.step) for name, value in values.items()]
+
+
+def _batches(points: Sequence[Metric]) -> list[Sequence[Metric]]:
+    return [points[start : start + LARGEST_BATCH] for start in range(0, len(points), LARGEST_BATCH)]
+
+
+def _fingerprint(path: Path, offset: int) -> str:
+    """What stands right before `offset`, so that a spool that was cut back and grew again is recognised."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, offset - 400))
+        return hashlib.sha256(file.read(min(400, offset))).hexdigest()[:16]

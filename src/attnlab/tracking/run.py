@@ -1,0 +1,81 @@
+"""What the pipelines may ask of a run, tracked or not. Free of mlflow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+Status = Literal["FINISHED", "FAILED", "KILLED"]
+
+
+class Run(ABC):
+    """One run, open from `Tracking.start` to `finish`; as a context manager it finishes itself, whatever happens.
+
+    run_id: the tracker's name for it; None where nothing is tracked.
+    outbox: what is put there comes among the run's artifacts, under the same relative path; None where nothing is
+        tracked. Names that start with a dot are taken for unfinished.
+    """
+
+    run_id: str | None
+    outbox: Path | None
+
+    @abstractmethod
+    def log_metrics(self, metrics: Mapping[str, float], step: int, epoch: int | None = None) -> None:
+        """Metrics of after the training, such as those of the test split; logged again, they count once."""
+
+    @abstractmethod
+    def log_artifact(self, path: Path, folder: str = "") -> None:
+        """A file, or a folder with all it holds, as artifact `folder/name`."""
+
+    @abstractmethod
+    def log_model(self, folder: Path) -> None:
+        """The trained model, loadable from the tracker; nothing happens where it is logged already."""
+
+    @abstractmethod
+    def deliver(self, up_to: int | None = None) -> None:
+        """Hand over what is new in the spool (to byte `up_to` at most) and in the outbox.
+
+        Safe to call at any time and again. A tracker that cannot be reached is a warning; all is kept for the next call.
+        """
+
+    @abstractmethod
+    def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
+        """Deliver the rest and close the run; the second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.finish("FINISHED")
+        elif isinstance(error, Exception):
+            self.finish("FAILED", f"{type(error).__name__}: {error}")
+        else:  # Ctrl-C, or a signal that became SystemExit
+            self.finish("KILLED", type(error).__name__)
+
+
+class UntrackedRun(Run):
+    """Nothing is tracked."""
+
+    run_id = None
+    outbox = None
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int, epoch: int | None = None) -> None:
+        pass
+
+    def log_artifact(self, path: Path, folder: str = "") -> None:
+        pass
+
+    def log_model(self, folder: Path) -> None:
+        pass
+
+    def deliver(self, up_to: int | None = None) -> None:
+        pass
+
+    def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
+        pass

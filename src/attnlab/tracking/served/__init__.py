@@ -1,0 +1,1 @@
+"""Code that MLflow stores with a model and runs to load it."""

@@ -1,0 +1,24 @@
+"""The model as MLflow loads it: this script, the model folder and attnlab's code, and no pickle.
+
+MLflow runs this file when it saves and when it loads a model; it is no part of the package's own imports.
+"""
+
+from mlflow.models import set_model
+from mlflow.pyfunc import PythonModel, PythonModelContext
+
+
+class ServedTranslator(PythonModel):
+    """`predict(["Guten Tag"])` gives the translations, in order."""
+
+    def load_context(self, context: PythonModelContext) -> None:
+        from pathlib import Path
+
+        from attnlab.evaluation.translator import Translator
+
+        self.translator = Translator.load(Path(context.artifacts["model"]))
+
+    def predict(self, model_input: list[str]) -> list[str]:
+        return self.translator.translate(list(model_input))
+
+
+set_model(ServedTranslator())

@@ -1,0 +1,100 @@
+"""What tracking can be told. Free of mlflow: composing an experiment costs no import of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import NonNegativeInt
+
+from attnlab.tracking.address import checked_address, command_to_look
+from attnlab.tracking.run import Run, UntrackedRun
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What there is to know of a run when it starts.
+
+    config: the whole resolved config; environment interpolations stay unresolved, so that no secret is in it.
+    identity: the experiment's identity.
+    data_digest: SHA-256 of the prepared data.
+    data_source: where the prepared data lie.
+    data_facts: a few figures about them (sizes, lengths), shown beside the dataset.
+    tags: more tags; a sweep puts `mlflow.parentRunId` here.
+    """
+
+    config: Mapping[str, Any]
+    identity: str
+    data_digest: str
+    data_source: str = ""
+    data_facts: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+class Tracking(ABC):
+    """Whether and where runs are tracked."""
+
+    @abstractmethod
+    def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
+        """Start the run of the experiment whose state lies in `point`, or reopen it where it was started before.
+
+        Raises:
+            ExperimentError: the tracker cannot be reached or refuses.
+        """
+
+    @abstractmethod
+    def where_to_look(self, runs_folder: Path) -> str:
+        """What a person types or opens to see the runs."""
+
+
+@dataclass(frozen=True)
+class MlflowTracking(Tracking):
+    """Runs go to MLflow.
+
+    uri: `http(s)://...` of a server, `sqlite:///...`, `postgresql+psycopg2://...` or `mysql+pymysql://...`; null is
+        `mlflow.db` in the folder of the runs. A relative sqlite path counts from the folder that holds the runs folder.
+    experiment: MLflow's name for the group of runs.
+    run_name: null makes one of the choices, as `bahdanau · dates · seed 1`.
+    system_metrics: sample processor, memory, disk and network.
+    heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws none.
+    keep_heat_maps: validations whose heat maps stay: the newest ones, and beside them the best one.
+    log_model: log the trained model in the end.
+    """
+
+    uri: str | None
+    experiment: str
+    run_name: str | None
+    system_metrics: bool
+    heat_map_sentences: NonNegativeInt
+    keep_heat_maps: NonNegativeInt
+    log_model: bool
+
+    def __post_init__(self) -> None:
+        if self.uri is not None:
+            checked_address(self.uri)
+        if not self.experiment.strip() or len(self.experiment) > 500:
+            raise ValueError("experiment must be a name of 1 to 500 characters")
+        if self.run_name is not None and not 0 < len(self.run_name.strip()) <= 250:
+            raise ValueError("run_name must be null or a name of 1 to 250 characters")
+
+    def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
+        from attnlab.tracking.tracked_run import TrackedRun  # costs an import of mlflow
+
+        return TrackedRun.start(self, runs_folder, point, record)
+
+    def where_to_look(self, runs_folder: Path) -> str:
+        return command_to_look(self.uri, runs_folder)
+
+
+@dataclass(frozen=True)
+class NoTracking(Tracking):
+    """Nothing is tracked; the metrics still stand in the spool."""
+
+    def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
+        return UntrackedRun()
+
+    def where_to_look(self, runs_folder: Path) -> str:
+        return "tracking is off (tracking=none)"

@@ -1,0 +1,206 @@
+"""A run in MLflow: started once per experiment, reopened by its id, fed from the experiment's state folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+from mlflow.entities import Dataset, DatasetInput, InputTag, LifecycleStage, Param, RunTag
+from mlflow.entities import Run as MlflowRun
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
+from sqlalchemy.exc import SQLAlchemyError
+
+from attnlab.composition.atomic import atomic_file, atomic_folder
+from attnlab.composition.identity import config_digest
+from attnlab.tracking.address import masked, scrubbed
+from attnlab.tracking.database import Store, open_store, refusal
+from attnlab.tracking.delivery import OUTBOX, Delivery
+from attnlab.tracking.flatten import dotted_params, readable_name, short_params
+from attnlab.tracking.model import folder_digest, log_model
+from attnlab.tracking.origin import origin_tags
+from attnlab.tracking.run import Run, Status
+from attnlab.tracking.settings import MlflowTracking, RunRecord
+from attnlab.tracking.system_metrics import SystemMetrics
+from attnlab.training.spool import SPOOL_NAME, MetricSpool
+
+RUN_FILE = "mlflow.json"
+LATER_METRICS = "later_metrics.jsonl"
+PAUSE = 60.0  # seconds without another try after the tracker was lost
+
+LOST = (MlflowException, SQLAlchemyError, requests.RequestException, OSError)
+
+
+class TrackedRun(Run):
+    """See `Run`. A forked child that inherits it does nothing with it: MLflow belongs to the process that started it."""
+
+    def __init__(self, store: Store, run_id: str, point: Path, settings: MlflowTracking) -> None:
+        self.run_id: str = run_id
+        self.outbox: Path = point / OUTBOX
+        self._store = store
+        self._settings = settings
+        self._delivery = Delivery(store.client, run_id, point)
+        self._spool = MetricSpool(point / SPOOL_NAME)
+        self._later = MetricSpool(point / LATER_METRICS)
+        self._monitor: SystemMetrics | None = None
+        self._process = os.getpid()
+        self._finished = False
+        self._lost_at: float | None = None
+
+    @classmethod
+    def start(cls, settings: MlflowTracking, runs_folder: Path, point: Path, record: RunRecord) -> TrackedRun:
+        """Start or reopen; see `Tracking.start`."""
+        store = open_store(settings.uri, settings.experiment, runs_folder)
+        try:
+            known = _stored_run(store, point)
+            if known is None:
+                name = settings.run_name or readable_name(short_params(record.config))
+                known = store.client.create_run(store.experiment_id, run_name=name, tags=_tags(record))
+                _store_run(point, known)
+            else:
+                store.client.update_run(known.info.run_id, status="RUNNING")
+            run = cls(store, known.info.run_id, point, settings)
+            run._describe(known, record)
+            if settings.system_metrics:
+                run._monitor = SystemMetrics(run.run_id, store.uri)
+                run._monitor.start()
+            return run
+        except LOST as error:
+            raise refusal(store.uri, error) from None
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int, epoch: int | None = None) -> None:
+        records, _ = self._later.read()
+        before = {(record.step, name): value for record in records for name, value in record.metrics.items()}
+        new = {name: value for name, value in metrics.items() if before.get((step, name)) != value}
+        if new and self._is_ours():
+            self._later.append(new, step, epoch)
+            self.deliver()
+
+    def log_artifact(self, path: Path, folder: str = "") -> None:
+        place = self.outbox / folder / path.name
+        if path.is_dir():
+            with atomic_folder(place) as temporary:
+                shutil.copytree(path, temporary, dirs_exist_ok=True)
+        else:
+            with atomic_file(place) as temporary:
+                shutil.copyfile(path, temporary)
+        self.deliver()
+
+    def log_model(self, folder: Path) -> None:
+        if not (self._settings.log_model and self._is_ours()):
+            return
+        with self._warning("the model was not logged; run the same command again"):
+            digest = folder_digest(folder)
+            tags = self._store.client.get_run(self.run_id).data.tags
+            if tags.get("model_hash") != digest:
+                log_model(self._store.client, self.run_id, folder)
+                self._store.client.set_tag(self.run_id, "model_hash", digest)
+
+    def deliver(self, up_to: int | None = None) -> None:
+        paused = self._lost_at is not None and time.monotonic() < self._lost_at + PAUSE
+        if self._is_ours() and not paused:
+            self._deliver(up_to)
+
+    def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
+        if self._finished or not self._is_ours():
+            return
+        self._finished = True
+        if self._monitor is not None:
+            self._monitor.finish()
+        self._deliver(None)
+        with self._warning("the run was not closed; the same command again does it"):
+            if error is not None:
+                self._store.client.set_tag(self.run_id, "error", scrubbed(error, self._store.uri)[:5000])
+            self._store.client.set_terminated(self.run_id, status)
+
+    def _deliver(self, up_to: int | None) -> None:
+        self._lost_at = time.monotonic()
+        with self._warning("metrics and pictures wait on disk for the next delivery"):
+            self._delivery.metrics(self._spool, up_to)
+            self._delivery.metrics(self._later)
+            self._delivery.artifacts()
+            self._lost_at = None
+
+    def _describe(self, known: MlflowRun, record: RunRecord) -> None:
+        """Params, tags and the dataset; what is there already stays, for MLflow's params never change."""
+        params = {**short_params(record.config), **dotted_params(record.config)}
+        missing = [Param(name, value) for name, value in params.items() if name not in known.data.params]
+        for start in range(0, len(missing), 100):
+            self._store.client.log_batch(self.run_id, params=missing[start : start + 100])
+        tags = {name: value for name, value in _tags(record).items() if name not in known.data.tags}
+        changed = {
+            name: value for name, value in params.items() if known.data.params.get(name, value) != value
+        }
+        if changed:
+            # As when a trained model is evaluated with another search.
+            tags["changed_params"] = json.dumps(changed, ensure_ascii=False, sort_keys=True)[:5000]
+        if tags:
+            self._store.client.log_batch(
+                self.run_id, tags=[RunTag(name, value) for name, value in tags.items()]
+            )
+        self._store.client.log_inputs(self.run_id, [_dataset(record)])
+
+    @contextmanager
+    def _warning(self, consequence: str) -> Iterator[None]:
+        """Turn a tracker's failure into a warning: what was computed is worth more than its record."""
+        try:
+            yield
+        except LOST as error:
+            reason = scrubbed(str(error).strip().split("\n")[0], self._store.uri)
+            print(f"warning: {masked(self._store.uri)}: {reason}; {consequence}", file=sys.stderr)
+
+    def _is_ours(self) -> bool:
+        return os.getpid() == self._process
+
+
+def _stored_run(store: Store, point: Path) -> MlflowRun | None:
+    """The run that the point's folder names, if this store has it still, and in this experiment."""
+    path = point / RUN_FILE
+    if not path.exists():
+        return None
+    try:
+        run = store.client.get_run(json.loads(path.read_text(encoding="utf-8"))["run_id"])
+    except MlflowException as error:
+        if error.error_code == ErrorCode.Name(RESOURCE_DOES_NOT_EXIST):
+            return None
+        raise
+    is_here = run.info.experiment_id == store.experiment_id
+    return run if is_here and run.info.lifecycle_stage == LifecycleStage.ACTIVE else None
+
+
+def _store_run(point: Path, run: MlflowRun) -> None:
+    with atomic_file(point / RUN_FILE) as temporary:
+        names = {"experiment_id": run.info.experiment_id, "run_id": run.info.run_id}
+        temporary.write_text(json.dumps(names, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _tags(record: RunRecord) -> dict[str, str]:
+    tags = {
+        **origin_tags(),
+        "identity": record.identity,
+        "config_hash": config_digest(record.config),
+        "data_hash": record.data_digest,
+        "mlflow.source.name": Path(sys.argv[0]).name or "python",
+        **record.tags,
+    }
+    return {name: masked(value)[:5000] for name, value in tags.items()}
+
+
+def _dataset(record: RunRecord) -> DatasetInput:
+    columns = [{"type": "string", "name": name, "required": True} for name in ("source", "target")]
+    dataset = Dataset(
+        name=short_params(record.config).get("data", "data")[:500],
+        digest=record.data_digest[:32],  # MLflow takes 36 characters; all of it stands in the tag data_hash
+        source_type="local",
+        source=json.dumps({"uri": masked(record.data_source)}),
+        schema=json.dumps({"mlflow_colspec": columns}),
+        profile=json.dumps(dict(record.data_facts), sort_keys=True, default=str),
+    )
+    return DatasetInput(dataset, [InputTag("mlflow.data.context", "training, validation, test")])

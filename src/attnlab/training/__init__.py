@@ -1,0 +1,1 @@
+"""Training: the loss, teacher forcing, the LightningModules, and what watches over a run."""

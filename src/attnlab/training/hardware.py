@@ -1,0 +1,65 @@
+"""What an experiment runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from pydantic import NonNegativeInt, PositiveInt
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Where and how the sums are done; all of it is explicit, for all of it may change the bits.
+
+    devices: processes of one node, one device each.
+    strategy: `single` process; `ddp_fork` forks the others from this one, `ddp` starts them as commands.
+    precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products in bfloat16).
+    matmul_precision: torch's setting for 32-bit matrix products on devices that have a faster, rougher kind.
+    threads: of one process, for one operation.
+    workers: processes that load data beside each training process; 0 loads in the process itself.
+    """
+
+    accelerator: Literal["cpu", "gpu", "mps"]
+    devices: PositiveInt
+    nodes: PositiveInt
+    strategy: Literal["single", "ddp", "ddp_fork"]
+    precision: Literal[32, "bf16"]
+    matmul_precision: Literal["highest", "high", "medium"]
+    threads: PositiveInt
+    workers: NonNegativeInt
+
+    def __post_init__(self) -> None:
+        if self.strategy == "single" and self.devices * self.nodes > 1:
+            raise ValueError(
+                f"strategy single has one process, but there are {self.devices} device(s) on {self.nodes} node(s); "
+                "choose strategy ddp (or ddp_fork on one node), or devices 1 and nodes 1"
+            )
+        if self.strategy == "ddp_fork" and self.nodes > 1:
+            raise ValueError(f"strategy ddp_fork cannot leave its node, got nodes {self.nodes}; choose strategy ddp")
+        if self.strategy == "ddp_fork" and self.accelerator != "cpu":
+            raise ValueError(
+                f"strategy ddp_fork is for the CPU, got accelerator {self.accelerator}; choose strategy ddp"
+            )
+
+    def apply(self) -> None:
+        """Set what torch keeps for the whole process."""
+        torch.set_num_threads(self.threads)
+        torch.set_float32_matmul_precision(self.matmul_precision)
+
+    def check_available(self) -> None:
+        """Refuse a device that this machine lacks; raises ValueError."""
+        available = {
+            "cpu": True,
+            "gpu": torch.cuda.is_available(),
+            "mps": torch.backends.mps.is_available(),
+        }
+        if not available[self.accelerator]:
+            names = ", ".join(name for name, there in available.items() if there)
+            raise ValueError(f"accelerator {self.accelerator} is not on this machine; it has: {names}")
+
+    @property
+    def device(self) -> str:
+        """torch's name of the device for work in one process, such as evaluation."""
+        return {"cpu": "cpu", "gpu": "cuda", "mps": "mps"}[self.accelerator]

@@ -1,0 +1,93 @@
+"""One bar for the whole training: how far, how fast, how good, how long still."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import ProgressBar
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from attnlab.training.settings import FREE_RUNNING, TOKEN_NLL
+
+
+class TrainingProgress(ProgressBar):
+    """A bar over all steps, a second one while validation decodes, and a line for each validation.
+
+    Where the output is no terminal only the lines are written.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._console = Console(stderr=True)
+        self._progress: Progress | None = None
+        self._training: TaskID | None = None
+        self._validation: TaskID | None = None
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Lightning calls this in every process but the first."""
+        self._enabled = False
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if not self._enabled:
+            return
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[state]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._progress.start()
+        total = int(trainer.estimated_stepping_batches)
+        self._training = self._progress.add_task("train", total=total, state="", completed=trainer.global_step)
+
+    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: Any, outputs: Any, *args: Any) -> None:
+        if self._progress is None or self._training is None:
+            return
+        # Reading a metric waits for the device, so only the steps that are logged anyway show it.
+        if trainer.global_step % pl_module.settings.log_every == 0:
+            nll = trainer.callback_metrics.get("train/token_nll")
+            state = f"epoch {trainer.current_epoch}" + ("" if nll is None else f" · nll {float(nll):.3f}")
+            self._progress.update(self._training, state=state)
+        self._progress.update(self._training, completed=trainer.global_step)
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if self._progress is not None:
+            total = sum(int(batches) for batches in trainer.num_val_batches)
+            self._validation = self._progress.add_task("validate", total=total, state="")
+
+    def on_validation_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
+        if self._progress is not None and self._validation is not None:
+            self._progress.advance(self._validation)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if self._progress is None or self._validation is None:
+            return
+        self._progress.remove_task(self._validation)
+        self._validation = None
+        metrics = trainer.callback_metrics
+        words = [f"token nll {float(metrics[TOKEN_NLL]):.3f}"]
+        words += [
+            f"{name.removeprefix(FREE_RUNNING + '/')} {float(value):.3f}"
+            for name, value in sorted(metrics.items())
+            if name.startswith(FREE_RUNNING)
+        ]
+        self._console.print(f"step {trainer.global_step:>6}  validation: " + " · ".join(words), highlight=False)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._stop()
+
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None

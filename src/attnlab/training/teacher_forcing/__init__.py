@@ -1,0 +1,1 @@
+"""How often the decoder is fed the reference in training: one file a schedule."""

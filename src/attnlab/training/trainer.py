@@ -1,0 +1,79 @@
+"""Lightning's Trainer, as an experiment sets it up."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+
+from attnlab.training.hardware import Hardware
+from attnlab.training.progress import TrainingProgress
+from attnlab.training.settings import Training
+from attnlab.training.spool import SpoolLogger
+
+
+def build_trainer(
+    settings: Training,
+    hardware: Hardware,
+    steps_per_epoch: int,
+    checkpoints: Path,
+    spool: SpoolLogger,
+    callbacks: Sequence[pl.Callback] = (),
+) -> tuple[pl.Trainer, ModelCheckpoint]:
+    """The trainer, and the callback that knows its best checkpoint.
+
+    Args:
+        steps_per_epoch: batches of an epoch, for validations and limits that are counted in epochs.
+        checkpoints: the folder for the best and the last checkpoint.
+    """
+    _quiet()
+    total_steps = settings.total_steps(steps_per_epoch)
+    validate_every = min(settings.validate_every or steps_per_epoch, total_steps)
+    checkpoint = ModelCheckpoint(
+        dirpath=checkpoints,
+        filename="{step}",
+        monitor=settings.monitored_metric,
+        mode=settings.monitor_mode,
+        save_top_k=settings.keep_best,
+        save_last=True,
+        enable_version_counter=False,
+    )
+    own: list[pl.Callback] = [TrainingProgress(), checkpoint]
+    if settings.patience is not None:
+        own.append(EarlyStopping(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
+    precision: Any = "bf16-mixed" if hardware.precision == "bf16" else "32-true"
+    trainer = pl.Trainer(
+        accelerator=hardware.accelerator,
+        devices=hardware.devices,
+        num_nodes=hardware.nodes,
+        strategy="auto" if hardware.strategy == "single" else hardware.strategy,
+        precision=precision,
+        max_steps=total_steps,
+        max_epochs=-1,
+        val_check_interval=validate_every,
+        check_val_every_n_epoch=None,
+        num_sanity_val_steps=0,
+        log_every_n_steps=settings.log_every,
+        logger=spool,
+        callbacks=[*own, *callbacks],
+        use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
+        enable_model_summary=False,
+        default_root_dir=checkpoints.parent,
+    )
+    return trainer, checkpoint
+
+
+def _quiet() -> None:
+    """Hide what Lightning tells of itself; what goes wrong still shows."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", ".*does not have many workers.*")
+    warnings.filterwarnings("ignore", ".*Checkpoint directory .* exists and is not empty.*")
+    warnings.filterwarnings("ignore", ".*sync_dist=True.*")
+    warnings.filterwarnings("ignore", ".*GPU available but not used.*")
+    warnings.filterwarnings("ignore", ".*number of training batches .* is smaller than the logging interval.*")
+    warnings.filterwarnings("ignore", ".*LeafSpec.*")

@@ -1,0 +1,112 @@
+"""Alignment error rate, attention statistics, and quality by length, against counts done by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from sacrebleu.metrics import BLEU
+
+from attnlab.evaluation.alignment_error_rate import AlignmentErrorRate
+from attnlab.evaluation.attention_statistics import AttentionStatistics
+from attnlab.evaluation.by_length import by_length, length_buckets
+
+
+def test_perfect_alignment_has_no_error() -> None:
+    rate = AlignmentErrorRate()
+    rate.update(np.eye(4)[[2, 0, 1, 3]], [[0, 2], [1, 0], [2, 1]], [[0, 2], [1, 0], [2, 1]])
+    assert rate.compute() == 0
+
+
+def test_the_formula_over_two_sentences() -> None:
+    rate = AlignmentErrorRate()
+    # Target 0 -> source 1 (sure), 1 -> 0 (possible only), 2 -> 2 (wrong); target 3 has no link.
+    weights = [[0.1, 0.8, 0.1], [0.6, 0.2, 0.2], [0.0, 0.3, 0.7], [1, 0, 0]]
+    rate.update(weights, [[0, 1], [2, 0]], [[0, 1], [2, 0], [1, 0], [1, 2]])
+    assert rate.compute() == pytest.approx(1 - (1 + 2) / (3 + 2))
+    rate.update(np.eye(2), [[0, 0]], [[0, 0]])
+    assert rate.compute() == pytest.approx(1 - (2 + 3) / (4 + 3))
+
+
+def test_sure_counts_as_possible_and_doubles_count_once() -> None:
+    rate = AlignmentErrorRate()
+    rate.update(np.eye(2), [[0, 0], [0, 0]], np.zeros((0, 2)))
+    assert rate.compute() == 0
+
+
+def test_end_of_sentence_column_is_a_wrong_link() -> None:
+    rate = AlignmentErrorRate()
+    rate.update([[0.2, 0.8]], [[0, 0]], [[0, 0]])
+    assert rate.compute() == 1
+
+
+def test_no_links_no_rate_and_links_outside_are_refused() -> None:
+    rate = AlignmentErrorRate()
+    rate.update(np.eye(2), [], [])
+    assert rate.compute() is None
+    with pytest.raises(ValueError, match="inside the 2 target and 2 source positions"):
+        rate.update(np.eye(2), [[0, 2]], [[0, 2]])
+
+
+def test_statistics_are_means_over_real_target_tokens() -> None:
+    statistics = AttentionStatistics()
+    weights = torch.tensor([[[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]], [[0.25, 0.25, 0.5], [math.nan] * 3]])
+    source_mask = torch.tensor([[True, True, True], [False, True, True]])
+    target_mask = torch.tensor([[True, True], [True, False]])
+    statistics.update(weights, source_mask, target_mask)
+    entropies = [math.log(2), 0.0, 0.5 * math.log(4) + 0.5 * math.log(2)]
+    assert statistics.compute() == pytest.approx(
+        {"attention_entropy": sum(entropies) / 3, "attention_pad_mass": 0.25 / 3}
+    )
+    # Per token, not per batch: a batch of one token moves the mean by a quarter.
+    statistics.update(weights[:1, :1], source_mask[:1], target_mask[:1, :1])
+    assert statistics.compute()["attention_entropy"] == pytest.approx((sum(entropies) + math.log(2)) / 4)
+
+
+def test_no_attention_has_no_statistics() -> None:
+    statistics = AttentionStatistics()
+    statistics.update(None, torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool))
+    assert statistics.compute() == {"attention_entropy": None, "attention_pad_mass": None}
+    with pytest.raises(ValueError, match=r"\(2, 4, 3\), got \(2, 3, 4\)"):
+        statistics.update(
+            torch.ones(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool)
+        )
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [7] * 5,
+        list(range(1, 101)),
+        [1],
+        [3] * 300 + [900],
+        list(range(8, 43)),
+        [0, 1, 2],
+        list(range(1, 30000, 7)),
+    ],
+)
+def test_buckets_hold_every_sentence_once(lengths: list[int]) -> None:
+    buckets = length_buckets(lengths)
+    assert len(buckets) <= 11
+    assert sum(a <= length <= b for length in lengths for a, b in buckets) == len(lengths)
+    assert length_buckets([]) == []
+
+
+def test_buckets_are_round() -> None:
+    assert length_buckets(range(1, 101)) == [(10 * n + 1, 10 * n + 10) for n in range(10)]
+
+
+def test_bleu_by_length_is_the_buckets_corpus_bleu() -> None:
+    references = ["the cat sat on the mat", "a dog barked at the man", "yes", "no"] * 3
+    hypotheses = ["the cat sat on a mat", "a dog barked at the man", "yes", "well"] * 3
+    lengths = [6, 26, 1, 1] * 3
+    table = by_length(lengths, hypotheses, references, "13a")
+    assert [row["sentences"] for row in table] == [6, 3, 3]
+    for row, chosen in zip(table, ([2, 3, 6, 7, 10, 11], [0, 4, 8], [1, 5, 9]), strict=True):
+        expected = BLEU(smooth_method="none").corpus_score(
+            [hypotheses[i] for i in chosen], [[references[i] for i in chosen]]
+        )
+        assert row["bleu"] == pytest.approx(expected.score, abs=1e-4)
+    assert [row["exact_match"] for row in table] == [0.5, 0.0, 1.0]

@@ -1,0 +1,88 @@
+"""Maps keep weights and tokens together, and are written without pickles to the same bytes."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
+from attnlab.evaluation.write import DecodedSentence, write_evaluation
+
+
+@pytest.mark.parametrize("source_first", [True, False])
+@pytest.mark.parametrize("target_first", [True, False])
+def test_pads_go_wherever_they_stand(source_first: bool, target_first: bool) -> None:
+    def pad(tokens: list[str], first: bool) -> tuple[list[str], list[bool]]:
+        pads = ["<pad>"] * 2
+        padded = pads + tokens if first else tokens + pads
+        return padded, [token != "<pad>" for token in padded]
+
+    source, source_mask = pad(["나는", "간다", "<eos>"], source_first)
+    target, target_mask = pad(["I", "go", "<eos>"], target_first)
+    # Each cell tells its tokens.
+    weights = np.array([[(hash((t, s)) % 97) / 97 for s in source] for t in target])
+    kept = AttentionMap.from_sentence(source, target, weights, source_mask, target_mask)
+    assert kept.source_tokens == ["나는", "간다", "<eos>"]
+    assert kept.target_tokens == ["I", "go", "<eos>"]
+    for t, row in zip(kept.target_tokens, kept.weights, strict=True):
+        for s, weight in zip(kept.source_tokens, row, strict=True):
+            assert weight == np.float32((hash((t, s)) % 97) / 97)
+
+
+def test_shapes_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"\(T, S\) = \(2, 3\)"):
+        AttentionMap(["a", "b", "c"], ["x", "y"], np.ones((3, 2)))
+    with pytest.raises(ValueError, match="finite"):
+        AttentionMap(["a"], ["x"], np.array([[np.nan]]))
+    with pytest.raises(ValueError, match="same sizes"):
+        AttentionMap.from_sentence(["a"], ["x"], np.ones((1, 1)), [True, True], [True])
+
+
+def test_saved_maps_come_back_and_have_the_same_bytes(tmp_path: Path) -> None:
+    maps = [
+        AttentionMap(
+            ["안녕", "<eos>"], ["hello", "😀", "שלום"], np.random.default_rng(0).random((3, 2)), "제목"
+        ),
+        AttentionMap([], [], np.zeros((0, 0))),
+        AttentionMap(["trail \0"], ["<script>"], np.ones((1, 1))),
+    ]
+    save_maps(maps, tmp_path / "first.npz")
+    time.sleep(2.1)  # a zip file's clock ticks every two seconds
+    save_maps(maps, tmp_path / "second.npz")
+    assert (tmp_path / "first.npz").read_bytes() == (tmp_path / "second.npz").read_bytes()
+    for ours, theirs in zip(load_maps(tmp_path / "first.npz"), maps, strict=True):
+        assert ours.title == theirs.title
+        assert ours.source_tokens == [token.replace("\0", "␀") for token in theirs.source_tokens]
+        assert ours.target_tokens == theirs.target_tokens
+        np.testing.assert_array_equal(ours.weights, theirs.weights)
+    save_maps([], tmp_path / "none.npz")
+    assert load_maps(tmp_path / "none.npz") == []
+
+
+def test_the_evaluation_folder(tmp_path: Path) -> None:
+    sentences = [
+        DecodedSentence("Hallo\u2028Welt", "안녕", "안녕", -0.5, 2),
+        DecodedSentence("x", "y", "z", float("-inf"), 1),
+    ]
+    folder = tmp_path / "evaluation"
+    for _ in range(2):  # a second time replaces
+        write_evaluation(
+            folder, {"bleu": 1.5, "perplexity": float("inf"), "aer": None}, {"bleu": "tok:13a"}, sentences, []
+        )
+    assert json.loads((folder / "metrics.json").read_text()) == {"aer": None, "bleu": 1.5, "perplexity": None}
+    lines = (folder / "hypotheses.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
+    rows = [json.loads(line) for line in lines]
+    assert [row["exact"] for row in rows] == [True, False]
+    assert rows[0]["source"] == "Hallo\u2028Welt"
+    assert rows[1]["score"] is None
+    assert [path.name for path in tmp_path.iterdir()] == ["evaluation"]
+
+
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        write_evaluation(tmp_path / "evaluation", {"bleu": object()}, {}, [], [])  # type: ignore[dict-item]
+    assert list(tmp_path.iterdir()) == []

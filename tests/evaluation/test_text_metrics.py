@@ -1,0 +1,152 @@
+"""TextMetrics gives sacrebleu's numbers, to 1e-4, on ordinary and on odd corpora."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from attnlab.evaluation.text_metrics import TextMetrics, sacrebleu_metrics, signatures
+
+WORDS = [
+    "a",
+    "the",
+    "The",
+    "cat",
+    "고양이",
+    "가",
+    "안녕하세요.",
+    "dog,",
+    ".",
+    ",",
+    "3.5",
+    "&amp;",
+    "&quot;",
+    "<b>",
+]
+WORDS += [
+    "日本語",
+    "ですか?",
+    "x-y",
+    "10-11",
+    "über",
+    "don't",
+    "-",
+    "'s",
+    "--",
+    "...",
+    "\u3000",
+    "\t",
+    "\xa0",
+]
+CORPORA = {
+    "ordinary": (
+        ["The cat sat on a mat.", "It rains today, doesn't it?"],
+        ["The cat sat on the mat.", "It is raining, isn't it?"],
+    ),
+    "one hypothesis empty": (["The cat sat on the mat.", ""], ["The cat sat on the mat.", "A dog barks."]),
+    "all hypotheses empty": (["", ""], ["The cat sat.", "A dog barks."]),
+    "one word each": (["cat", "dog"], ["cat", "bird"]),
+    "nothing shared": (["xyz", "the cat"], ["abc", "the cat"]),
+    "korean": (
+        ["나는 오늘 학교에 갔다.", "고양이가 매트 위에 앉았다."],
+        ["나는 어제 학교에 갔습니다.", "고양이가 매트 위에 앉았다."],
+    ),
+    "shifted words": (["on the mat the cat sat down today"], ["the cat sat down on the mat today"]),
+    "trailing white space": (
+        ["the cat- \n", " the cat\u3000sat on a\xa0mat "],
+        ["the cat-", "the cat sat on a mat"],
+    ),
+}
+
+
+def assert_like_sacrebleu(hypotheses: list[str], references: list[str], tokenize: str) -> None:
+    metrics = TextMetrics(tokenize)
+    metrics.update(hypotheses, references)
+    ours = metrics.compute()
+    for name, metric in sacrebleu_metrics(tokenize).items():
+        theirs = metric.corpus_score(hypotheses, [references]).score
+        assert ours[name] == pytest.approx(theirs, abs=1e-4), (name, hypotheses, references)
+
+
+@pytest.mark.parametrize("tokenize", ["13a", "none", "char", "intl", "zh"])
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_equals_sacrebleu(corpus: str, tokenize: str) -> None:
+    assert_like_sacrebleu(*CORPORA[corpus], tokenize)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equals_sacrebleu_on_random_corpora(seed: int) -> None:
+    rng = random.Random(seed)
+    references, hypotheses = [], []
+    for _ in range(rng.randint(1, 6)):
+        words = rng.choices(WORDS, k=rng.randint(1, 14))
+        references.append(" ".join(words))
+        for _ in range(rng.randint(0, 4)):
+            words.insert(rng.randrange(len(words)), words.pop(rng.randrange(len(words))))
+            words[rng.randrange(len(words))] = rng.choice(WORDS)
+        hypotheses.append(" ".join(words) if rng.random() < 0.9 else "")
+    assert_like_sacrebleu(hypotheses, references, rng.choice(["13a", "none", "char", "intl"]))
+
+
+def test_batches_add_up_and_reset_forgets() -> None:
+    whole, parts = TextMetrics("13a"), TextMetrics("13a")
+    parts.update(["forget me"], ["please"])
+    parts.reset()
+    for hypotheses, references in CORPORA.values():
+        parts.update(hypotheses, references)
+    parts.update([], [])
+    whole.update(*([line for corpus in CORPORA.values() for line in corpus[side]] for side in (0, 1)))
+    assert parts.compute() == pytest.approx(whole.compute(), abs=1e-4)
+
+
+def test_exact_match_is_a_share() -> None:
+    metrics = TextMetrics("none", ter=False)
+    metrics.update(["a b", "a b ", "", "ㄱ"], ["a b", "a b", "", "ㄴ"])
+    computed = metrics.compute()
+    assert computed["exact_match"] == 0.5
+    assert set(computed) == {"bleu", "chrf", "exact_match"}
+
+
+def test_unequal_lists_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 hypotheses for 1 references"):
+        TextMetrics().update(["a", "b"], ["a"])
+
+
+def test_signatures_are_sacrebleus() -> None:
+    written = signatures("13a")
+    assert written["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:none|version:2.")
+    assert written["chrf"].startswith("nrefs:1|case:mixed|eff:no|nc:6|nw:0|space:no|version:2.")
+    assert written["ter"].startswith("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:2.")
+    assert "tok:none" in signatures("none")["bleu"]
+
+
+def _one_process(rank: int, meeting_point: str, results: mp.SimpleQueue) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=2)
+    metrics = TextMetrics("13a")
+    for corpus in list(CORPORA.values())[rank::2]:
+        metrics.update(*corpus)
+    results.put(metrics.compute())
+    dist.destroy_process_group()
+
+
+def test_two_processes_give_the_corpus_of_both(tmp_path) -> None:
+    torch.set_num_threads(1)  # a forked child must not inherit a thread pool
+    context = mp.get_context("fork")
+    results = context.SimpleQueue()
+    processes = [
+        context.Process(target=_one_process, args=(rank, str(tmp_path / "meet"), results)) for rank in (0, 1)
+    ]
+    for process in processes:
+        process.start()
+    both = [results.get() for _ in processes]
+    for process in processes:
+        process.join()
+    whole = TextMetrics("13a")
+    for corpus in CORPORA.values():
+        whole.update(*corpus)
+    for computed in both:
+        assert computed == pytest.approx(whole.compute(), abs=1e-4)

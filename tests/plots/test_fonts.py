@@ -1,0 +1,72 @@
+"""No empty boxes: every character is drawn by some font, or written as its code point."""
+
+from __future__ import annotations
+
+import base64
+import re
+import warnings
+from io import BytesIO
+
+import matplotlib
+import pytest
+from fontTools.ttLib import TTFont
+
+from attnlab.plots.embedded_fonts import font_face_rules
+from attnlab.plots.figure import new_figure, png_bytes
+from attnlab.plots.fonts import drawable, font_families, missing_characters
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "나는뷁힣ㄱㅎ",
+        "ひらがなカタカナー",
+        "日本語漢字",
+        "äöüßÄÖÜéñøł",
+        "Привет",
+        "Ελληνικά",
+        "שלום",
+        "مرحبا",
+        "␣…→",
+        "😀",
+    ],
+)
+def test_these_are_drawn(text: str) -> None:
+    assert missing_characters(text) == []
+    assert drawable(text) == text
+
+
+def test_what_no_font_has_is_written_in_words() -> None:
+    assert missing_characters("a🧑b🧑ไ") == ["🧑", "ไ"]
+    assert drawable("a🧑b") == "aU+1F9D1b"
+    assert drawable("\u200d\u202e\x00\ue000") == "U+200DU+202EU+0000U+E000"
+    assert drawable("a b\nc\t") == "a␣b↵c⇥"
+    assert (
+        drawable("\u1112\u1161\u11ab") == "한"
+    )  # Hangul in pieces, as some file systems and corpora have it
+
+
+def test_matplotlib_finds_a_glyph_for_all_of_it() -> None:
+    figure = new_figure(6, 1)
+    text = "나는 ひカ日 äß Привет שלום مرحبا 😀 🧑 ไทย $x$ \\alpha"
+    figure.text(0, 0.5, " ".join(map(drawable, text.split())))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "Glyph ... missing from font(s)" is a warning
+        assert png_bytes(figure).startswith(b"\x89PNG")
+
+
+def test_global_settings_stay_as_they_are() -> None:
+    before = dict(matplotlib.rcParams)
+    assert len(font_families()) == 3
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_a_page_carries_the_glyphs_it_needs() -> None:
+    rules = font_face_rules("abc 나는 カ 日")
+    fonts = {}
+    for name, data in re.findall(r"font-family: '([^']+)'; src: url\(data:font/woff;base64,([^)]+)\)", rules):
+        fonts[name] = set(TTFont(BytesIO(base64.b64decode(data))).getBestCmap())
+    assert fonts == {"attnlab kana": set(map(ord, "カ日")), "attnlab hangul": set(map(ord, "나는"))}
+    assert rules == font_face_rules("日 abc カ 나는")
+    assert len(rules) < 20_000
+    assert font_face_rules("only Latin, ü and Привет") == ""

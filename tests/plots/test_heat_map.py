@@ -1,0 +1,197 @@
+"""A known alignment is where it should be: in the picture's data, in its pixels, and in the page."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from io import BytesIO
+
+import matplotlib.image as mpimg
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.curves import learning_curves
+from attnlab.plots.figure import png_bytes
+from attnlab.plots.heat_map import heat_map
+from attnlab.plots.heat_map_html import heat_map_html
+from attnlab.plots.length_curve import length_curve
+from attnlab.plots.length_histogram import length_histogram
+
+# "14. März 2023" becomes "2023년 3월 14일": target token t came from source token ORDER[t].
+SOURCE = ["14.", "März", "2023", "<eos>"]
+TARGET = ["2023년", "3월", "14일", "!", "<eos>"]
+ORDER = [2, 1, 0, 3, 3]
+KNOWN = AttentionMap(SOURCE, TARGET, np.eye(4)[ORDER], "14. März 2023 → 2023년 3월 14일")
+
+
+def test_the_cells_belong_to_their_tokens() -> None:
+    figure = heat_map(KNOWN)
+    axes = figure.axes[0]
+    (image,) = axes.images
+    np.testing.assert_array_equal(image.get_array(), KNOWN.weights)
+    # Cell (s, t) is centred on (s, t); row 0 is at the top.
+    assert tuple(image.get_extent()) == (-0.5, 3.5, 4.5, -0.5)
+    assert image.origin == "upper"
+    assert image.get_clim() == (0, 1)
+    assert list(axes.get_xticks()) == [0, 1, 2, 3]
+    assert list(axes.get_yticks()) == [0, 1, 2, 3, 4]
+    assert [label.get_text() for label in axes.get_xticklabels()] == SOURCE
+    assert [label.get_text() for label in axes.get_yticklabels()] == TARGET
+
+
+def test_the_pixels_of_the_known_alignment_are_dark() -> None:
+    figure = heat_map(KNOWN)
+    pixels = mpimg.imread(BytesIO(png_bytes(figure, dpi=100)))[..., :3].mean(axis=-1)
+    axes = figure.axes[0]
+    scale = 100 / figure.dpi
+    for t in range(len(TARGET)):
+        for s in range(len(SOURCE)):
+            # Beside the number in the middle of the cell. Pixel rows count from the top.
+            x, y = axes.transData.transform((s - 0.38, t - 0.38)) * scale
+            brightness = pixels[round(pixels.shape[0] - y), round(x)]
+            assert (brightness < 0.35) if ORDER[t] == s else (brightness > 0.9), (t, s, brightness)
+
+
+def test_labels_stand_beside_their_rows_and_columns() -> None:
+    figure = heat_map(KNOWN)
+    png_bytes(figure)
+    axes = figure.axes[0]
+    for t, label in enumerate(axes.get_yticklabels()):
+        box = label.get_window_extent()
+        assert box.y0 < axes.transData.transform((0, t))[1] < box.y1
+        assert box.x1 <= axes.transData.transform((-0.5, t))[0]
+    for s, label in enumerate(axes.get_xticklabels()):
+        box = label.get_window_extent()
+        assert box.x0 < axes.transData.transform((s, 0))[0] < box.x1
+        assert box.y0 >= axes.transData.transform((s, -0.5))[1]
+
+
+def test_odd_tokens_and_sizes_are_drawn_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    odd = ["$x$", "$", "\\frac", "_", "", " ", "a" * 100, "😀", "🧑‍🚀", "שלום", "\n", "%s", "{x}"]
+    for attention in (
+        AttentionMap(odd, odd[::-1], np.eye(len(odd)), "$a$ \n 🧑 " * 30),
+        AttentionMap(["<eos>"], ["<eos>"], np.ones((1, 1))),
+        AttentionMap([], [], np.zeros((0, 0))),
+        AttentionMap(["가"] * 150, ["나"], np.full((1, 150), 1 / 150)),
+    ):
+        assert png_bytes(heat_map(attention), dpi=40).startswith(b"\x89PNG")
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_long_sentences_grow_up_to_a_limit() -> None:
+    def size(tokens: int) -> float:
+        return heat_map(AttentionMap(["a"] * tokens, ["b"] * 2, np.zeros((2, tokens)))).get_size_inches()[0]
+
+    assert size(10) < size(40) < size(300) < 28
+
+
+class _Page(HTMLParser):
+    """Head cells, and for each body row its head and the cells' values."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.scopes: dict[str, list[str]] = {"col": [], "row": []}
+        self.values: list[str] = []
+        self.shades: list[str] = []
+        self._scope: str | None = None
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attrs)
+        if tag == "th":
+            self._scope = given.get("scope")
+            if self._scope:
+                self.scopes[self._scope].append("")
+        if tag == "td":
+            self.values.append(given["data-v"] or "")
+            self.shades.append(given["style"] or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "th":
+            self._scope = None
+
+    def handle_data(self, data: str) -> None:
+        if self._scope:
+            self.scopes[self._scope][-1] += data
+
+
+def test_the_page_holds_the_same_cells() -> None:
+    page = _Page(heat_map_html([KNOWN]))
+    assert page.scopes == {"col": SOURCE, "row": TARGET}
+    expected = [
+        f"\u2068{t}\u2069 ← \u2068{s}\u2069: {KNOWN.weights[i, j]:.3f}"
+        for i, t in enumerate(TARGET)
+        for j, s in enumerate(SOURCE)
+    ]
+    assert page.values == expected
+    assert page.shades == [f"--w:{weight:.2f}" for weight in KNOWN.weights.ravel()]
+
+
+def test_the_page_is_escaped_and_needs_nothing() -> None:
+    evil = [
+        "<script>alert(1)</script>",
+        '"><img/src=x/onerror=alert(1)>',
+        "&amp;",
+        "'",
+        "\u202eleft",
+        "עברית",
+        "한",
+    ]
+    text = heat_map_html([AttentionMap(evil, evil, np.eye(len(evil)), evil[0])], title=evil[1])
+    page = _Page(text)
+    assert not {"script", "img", "link", "iframe"} & set(page.tags)
+    assert page.scopes["col"] == [*evil[:4], "U+202Eleft", *evil[5:]]
+    assert '<meta charset="utf-8">' in text[:200]
+    assert re.findall(r"(?:src|href)=", re.sub(r"&#?\w+;", "", text)).count("href=") == 0
+    assert all(url.startswith("data:") for url in re.findall(r"url\(([^)]{5})", text))
+    assert text == heat_map_html([AttentionMap(evil, evil, np.eye(len(evil)), evil[0])], title=evil[1])
+
+
+def test_a_page_without_maps_says_so() -> None:
+    assert "There is no attention to show" in heat_map_html([])
+
+
+def _figures() -> dict[str, Figure | None]:
+    history = {
+        "train/token_nll": [(10, 5.0), (20, 3.0)],
+        "validation/teacher_forced/token_nll": [(20, 3.5)],
+        "validation/teacher_forced/perplexity": [(20, 33.1), (40, 1.2)],
+        "validation/free_running/bleu": [(20, 1.0)],
+    }
+    rows = [{"from": 1, "to": 5, "sentences": 10, "bleu": 20.0, "exact_match": 0.5}]
+    return {
+        "heat map": heat_map(KNOWN),
+        "curves": learning_curves(history),
+        "histogram": length_histogram({3: 1, 5: 2}, {}),
+        "length curve": length_curve(rows),
+    }
+
+
+def test_pictures_have_the_same_bytes_again() -> None:
+    for (name, first), second in zip(_figures().items(), _figures().values(), strict=True):
+        assert first is not None
+        assert second is not None
+        assert png_bytes(first) == png_bytes(second), name
+        assert b"Software" not in png_bytes(first)
+
+
+def test_curves_show_the_points() -> None:
+    figure = _figures()["curves"]
+    assert figure is not None
+    loss, perplexity, bleu = figure.axes
+    assert [line.get_xydata().tolist() for line in loss.lines] == [[[10, 5], [20, 3]], [[20, 3.5]]]
+    assert perplexity.get_yscale() == "log"
+    assert bleu.lines[0].get_xydata().tolist() == [[20, 1]]
+    assert learning_curves({"train/learning_rate": [(1, 0.1)]}) is None
+
+
+def test_a_histogram_counts_every_length() -> None:
+    axes = length_histogram({3: 1, 5: 2}, {4: 7}).axes[0]
+    heights, edges = axes.patches[0].get_data()[:2]
+    assert heights.tolist() == [1, 0, 2]
+    assert edges.tolist() == [2.5, 3.5, 4.5, 5.5]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["source", "target"]

@@ -1,0 +1,176 @@
+"""The report page: complete, escaped, offline, the same bytes each time, and clear about what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnlab.composition.error import ExperimentError
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.by_length import by_length
+from attnlab.evaluation.text_metrics import TextMetrics, signatures
+from attnlab.evaluation.write import DecodedSentence, write_evaluation
+from attnlab.report.page import write_report
+from attnlab.report.samples import sample_translations
+
+EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
+CONFIG: dict[str, Any] = {
+    "seed": 1,
+    "data": {
+        "_target_": "attnlab.data.hub.HubCorpus",
+        "path": EVIL,
+        "tokenizer": {"_target_": "attnlab.data.trainers.WordTokenizer", "size": None},
+    },
+    "model": {
+        "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 64},
+        "decoder": {"_target_": "attnlab.model.decoder.attend_then_step.AttendThenStep", "hidden_size": 128},
+    },
+    "padding": {"encoder": "pre", "decoder": "post", "attention_masked": True},
+    "hardware": {"threads": 1, "precision": "32"},
+}
+
+
+@pytest.fixture
+def stages(tmp_path: Path) -> Path:
+    """The folders data, training and evaluation of a small experiment."""
+    side = {
+        "tokens": 60,
+        "mean_length": 6.0,
+        "p50_length": 6,
+        "p95_length": 9,
+        "max_length": 9,
+        "unknown_tokens": 1,
+        "unknown_rate": 0.0167,
+        "length_histogram": [[3, 2], [6, 5], [9, 3]],
+    }
+    split = {"rows": 12, "pairs": 10, "dropped": {"empty <source>": 2}, "source": side, "target": side}
+    stats = {
+        "vocabulary": {"source": 1234, "target": 99},
+        "splits": dict.fromkeys(("train", "validation", "test"), split),
+    }
+    info = {"source_language": "de", "target_language": "ko", "bleu_tokenize": "13a", "joint": False}
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "stats.json").write_text(json.dumps(stats))
+    (tmp_path / "data" / "data.json").write_text(json.dumps(info))
+
+    lines = ["step,epoch,name,value"]
+    for step in range(10, 101, 10):
+        lines.append(f"{step},0,train/token_nll,{5 / step}")
+    lines += ["50,0,validation/teacher_forced/token_nll,0.2", "50,0,validation/teacher_forced/perplexity,inf"]
+    lines += ["50,0,validation/free_running/bleu,12.5"]
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training" / "history.csv").write_text("\n".join(lines) + "\n")
+
+    references = [f"문장 {number} 입니다" for number in range(9)] + [EVIL]
+    hypotheses = [*references[:8], "", EVIL]
+    sentences = [
+        DecodedSentence(f"Satz {number}\u2028", reference, hypothesis, -0.25, 3 + number)
+        for number, (reference, hypothesis) in enumerate(zip(references, hypotheses, strict=True))
+    ]
+    text = TextMetrics("13a")
+    text.update(hypotheses, references)
+    metrics = {**text.compute(), "token_nll": 0.5, "perplexity": None, "sentences": 10, "aer": 0.125}
+    buckets = by_length([s.source_length for s in sentences], hypotheses, references, "13a")
+    maps = [AttentionMap(["Satz", EVIL, "<eos>"], ["문장", "<eos>"], np.full((2, 3), 1 / 3), EVIL)]
+    notes = {**signatures("13a"), "search": "beam 5"}
+    write_evaluation(tmp_path / "evaluation", metrics, notes, sentences, buckets, maps)
+    return tmp_path
+
+
+def write(stages: Path, into: str = "report") -> str:
+    write_report(CONFIG, stages / "data", stages / "training", stages / "evaluation", stages / into)
+    return (stages / into / "index.html").read_text(encoding="utf-8")
+
+
+class _Texts(HTMLParser):
+    """Tags, and all text outside of the style element."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data: str) -> None:
+        if self.tags[-1:] != ["style"]:
+            self.texts.append(data)
+
+
+def test_the_page_tells_everything_and_escapes_it(stages: Path) -> None:
+    parser = _Texts()
+    parser.feed(write(stages))
+    text = " ".join(parser.texts)
+    assert "script" not in parser.tags
+    assert text.count("<script>alert('x')</script>") >= 4  # config, samples, map
+    for expected in (
+        "BahdanauScore",
+        "AttendThenStep",
+        "attention_masked: true",
+        "2 empty <source>",
+        "1,234",
+        "0.1250",
+        "tok:13a|smooth:none",
+        "mean over all real target tokens",
+        "beam 5",
+        "문장 3 입니다",
+        "(empty)",
+        "data.tokenizer.size",
+    ):
+        assert expected in text, expected
+    assert parser.tags.count("img") == 3
+
+
+def test_the_page_needs_no_network(stages: Path) -> None:
+    page = write(stages)
+    parser = _Texts()
+    parser.feed(page)
+    assert all(address.startswith(("#", "data:image/png;base64,")) for address in parser.addresses)
+    assert all(url.startswith("data:font/woff") for url in re.findall(r"url\(([^)]*)\)", page))
+    assert "@import" not in page
+    assert '<meta charset="utf-8">' in page[:400]
+    assert "attnlab hangul'; src" in page  # a machine without Korean fonts shows Hangul
+
+
+def test_the_same_inputs_give_the_same_bytes(stages: Path) -> None:
+    assert write(stages, "first") == write(stages, "second")
+
+
+def test_a_missing_stage_is_named(stages: Path) -> None:
+    (stages / "evaluation" / "metrics.json").unlink()
+    with pytest.raises(ExperimentError, match=r"metrics\.json is missing; run the evaluate stage first"):
+        write(stages)
+    assert not (stages / "report").exists()
+
+
+def test_no_attention_no_history_no_choices(stages: Path) -> None:
+    (stages / "evaluation" / "attention.npz").unlink()
+    (stages / "training" / "history.csv").write_text("step,epoch,name,value\n")
+    write_report({}, stages / "data", stages / "training", stages / "evaluation", stages / "report")
+    page = (stages / "report" / "index.html").read_text(encoding="utf-8")
+    assert "There is no attention to show" in page
+    assert "There is no history" in page
+
+
+def test_samples() -> None:
+    rows = [
+        {"reference": "a long good reference", "hypothesis": "a long good reference"},
+        {"reference": "good", "hypothesis": "good"},
+        {"reference": "xyz", "hypothesis": ""},
+        {"reference": "half of it", "hypothesis": "half"},
+    ]
+    samples = sample_translations(rows, count=2)
+    assert [row["number"] for row in samples["best"]] == [1, 2]
+    assert [row["number"] for row in samples["worst"]] == [3, 4]
+    assert sample_translations(rows[:2])["worst"] == []
+    assert samples["random"] == sample_translations(rows, count=2)["random"]
+    assert sample_translations([]) == {"random": [], "best": [], "worst": []}

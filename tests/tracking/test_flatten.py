@@ -1,0 +1,88 @@
+"""A config as MLflow's params."""
+
+import pytest
+
+from attnlab.tracking.flatten import LONGEST_KEY, LONGEST_VALUE, dotted_params, readable_name, short_params
+
+
+def test_nested_keys_become_dotted_and_values_become_text():
+    config = {"seed": 1, "model": {"dropout": 0.1, "attention": None, "parts": {}}, "data": {"locales": ["de", "ja"]}}
+    assert dotted_params(config) == {
+        "seed": "1",
+        "model.dropout": "0.1",
+        "model.attention": "null",
+        "model.parts": "{}",
+        "data.locales": '["de", "ja"]',
+    }
+
+
+def test_what_mlflow_refuses_is_made_acceptable():
+    long = "x" * 10_000
+    params = dotted_params({"data": {"files": {"a/../b?": 1}}, "k" * 300: 2, "text": long, "other": long + "y"})
+    assert params["data.files.a_.._b_"] == "1"
+    assert all(len(key) <= LONGEST_KEY and len(value) <= LONGEST_VALUE for key, value in params.items())
+    assert "10000 characters" in params["text"]
+    assert params["text"] != params["other"]
+
+
+def test_secrets_are_hidden_by_place_and_by_form():
+    config = {"tracking": {"uri": "http://me:hunter2@host", "password": "hunter2"}, "env": "${oc.env:SECRET}", "a": {"api_key": None}}
+    params = dotted_params(config)
+    assert "hunter2" not in str(params)
+    assert params["env"] == "${oc.env:SECRET}"
+    assert params["a.api_key"] == "null"
+
+
+def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
+    return {
+        "seed": 2,
+        "model": {
+            "_target_": "attnlab.model.seq2seq.Seq2Seq",
+            "encoder": {"_target_": "attnlab.model.encoder.Encoder", "cell": "gru", "layers": 1, "hidden_size": 64, "bidirectional": True},
+            "bridge": {"_target_": "attnlab.model.bridge.linear.LinearBridge"},
+            "decoder": {"_target_": f"attnlab.model.decoder.x.{decoder}"},
+            "attention": attention and {"_target_": f"attnlab.model.attention.x.{attention}"},
+        },
+        "data": {"_target_": "attnlab.data.dates.DatesCorpus", "tokenizer": {"_target_": "attnlab.data.trainers.BpeTrainer"}},
+        "padding": {"_target_": "attnlab.batch.Padding", "encoder": "pre", "decoder": "post", "attention_masked": True, "recurrence": "skip"},
+        "training": {"teacher_forcing": {"_target_": "attnlab.training.teacher_forcing.constant.ConstantTeacherForcing", "ratio": 0.5}},
+        "search": {"_target_": "attnlab.search.beam.BeamSearch"},
+    } | sections
+
+
+def test_choices_get_short_names():
+    assert short_params(config()) == {
+        "attention": "bahdanau",
+        "decoder": "attend_then_step",
+        "encoder": "gru 1x64 both ways",
+        "bridge": "linear",
+        "padding": "pre-post",
+        "teacher_forcing": "0.5",
+        "data": "dates",
+        "tokenizer": "bpe",
+        "search": "beam",
+        "seed": "2",
+    }
+
+
+def test_no_attention_unmasked_padding_and_a_corpus_from_outside():
+    short = short_params(
+        config(
+            decoder="NoAttention",
+            attention=None,
+            padding={"encoder": "post", "decoder": "post", "attention_masked": False, "recurrence": "read"},
+            data={"_target_": "attnlab.data.hub.HubCorpus", "path": "../data/multi30k_tok/"},
+            training={"teacher_forcing": {"_target_": "attnlab.training.teacher_forcing.x.InverseSigmoidTeacherForcing"}},
+        )
+    )
+    assert (short["attention"], short["decoder"]) == ("none", "no_attention")
+    assert short["padding"] == "post-post unmasked read"
+    assert short["data"] == "multi30k_tok"
+    assert short["teacher_forcing"] == "inverse_sigmoid"
+    assert readable_name(short) == "no attention · multi30k_tok · seed 2"
+
+
+@pytest.mark.parametrize("partial", [{}, {"model": None}, {"model": {}, "data": None, "training": 3}])
+def test_a_config_without_these_sections_has_no_short_names(partial):
+    assert short_params(partial) == {}
+    assert readable_name({}) == "run"

@@ -1,0 +1,24 @@
+"""The newest heat maps stay, and the best one."""
+
+from attnlab.tracking.retention import keep_heat_maps, kept_heat_maps
+
+
+def test_nothing_was_ever_drawn(tmp_path):
+    assert kept_heat_maps(tmp_path) is None
+
+
+def test_the_newest_and_the_best_stay(tmp_path):
+    for step, score in [(100, 0.2), (200, 0.9), (300, 0.9), (400, 0.1), (500, float("nan"))]:
+        kept = keep_heat_maps(tmp_path, step, score, newest=2, mode="max")
+    assert kept == kept_heat_maps(tmp_path) == ["step_000200", "step_000400", "step_000500"]
+
+
+def test_small_can_be_good_and_scores_can_be_missing(tmp_path):
+    keep_heat_maps(tmp_path, 100, 0.1, newest=1, mode="min")
+    keep_heat_maps(tmp_path, 200, 0.5, newest=1, mode="min")
+    assert keep_heat_maps(tmp_path, 300, None, newest=1, mode="min") == ["step_000100", "step_000300"]
+
+
+def test_steps_of_seven_digits_are_newer_than_those_of_six(tmp_path):
+    keep_heat_maps(tmp_path, 999_999, None, newest=1, mode="min")
+    assert keep_heat_maps(tmp_path, 1_000_000, None, newest=1, mode="min") == ["step_1000000"]

@@ -1,0 +1,62 @@
+"""Addresses: which are allowed, and that no secret of them is shown."""
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.tracking.address import (
+    command_to_look,
+    is_secret_name,
+    masked,
+    resolved_address,
+    scrubbed,
+    sqlite_path,
+)
+
+SECRET = "hunter2/ü"
+SPELLED = "hunter2%2F%C3%BC"
+
+
+@pytest.mark.parametrize("uri", ["http://host:5000", "https://host/mlflow", "sqlite:///x.db", "postgresql+psycopg2://h/d"])
+def test_servers_and_databases_are_allowed(tracking, uri):
+    assert tracking(uri=uri).uri == uri
+
+
+@pytest.mark.parametrize("uri", ["", "runs", "file:///tmp/mlruns", "http://", "http://host:x", "ftp://host", "databricks"])
+def test_anything_else_is_refused_with_what_is_allowed(tracking, uri):
+    with pytest.raises(ValueError, match=r"^uri must be null .*sqlite:///.*got "):
+        tracking(uri=uri)
+
+
+def test_a_refused_address_does_not_show_its_password(tracking):
+    with pytest.raises(ValueError, match="uri must") as caught:
+        tracking(uri=f"ftp://me:{SPELLED}@host")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_sqlite_paths_count_from_the_folder_that_holds_the_runs(tmp_path):
+    runs = tmp_path / "runs"
+    assert sqlite_path(None, runs) == runs / "mlflow.db"
+    assert sqlite_path("sqlite:///other/a.db", runs) == tmp_path / "other" / "a.db"
+    assert sqlite_path("sqlite:////var/a.db", runs) == Path("/var/a.db")
+    assert resolved_address(None, runs) == f"sqlite:///{runs}/mlflow.db"
+    assert resolved_address("http://host", runs) == "http://host"
+
+
+def test_credentials_vanish_from_texts_in_any_spelling():
+    assert masked(f"see https://me:{SPELLED}@host/x?a=1&password=abc&b=2") == "see https://***@host/x?a=1&password=***&b=2"
+    message = f"login failed for 'me' with {SECRET} ({SPELLED})"
+    assert "hunter2" not in scrubbed(message, f"postgresql+psycopg2://me:{SPELLED}@host/db")
+
+
+def test_secret_names_are_known_and_tokens_of_text_are_none():
+    assert all(is_secret_name(key) for key in ["tracking.password", "a.api_key", "hf_token", "db_password", "x.secret"])
+    assert not any(is_secret_name(key) for key in ["data.tokenizer", "max_tokens", "unk_token", "data.key", "key_size"])
+
+
+def test_the_command_to_look_is_bound_to_this_machine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = command_to_look(None, tmp_path / "runs")
+    assert command.startswith("MLFLOW_DISABLE_TELEMETRY=true ")
+    assert command.endswith("mlflow server --backend-store-uri sqlite:///runs/mlflow.db --host 127.0.0.1 --port 5000")
+    assert command_to_look(f"http://me:{SPELLED}@host:5000", tmp_path) == "http://***@host:5000"

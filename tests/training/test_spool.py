@@ -1,0 +1,104 @@
+"""The metric spool: nothing lost, nothing torn, the same rows from the same run."""
+
+import json
+import math
+import os
+
+import pytest
+
+from attnlab.composition.error import ExperimentError
+from attnlab.training.spool import HistoryRow, MetricSpool, SpoolLogger, history
+
+
+@pytest.fixture
+def spool(tmp_path):
+    return MetricSpool(tmp_path / "deep" / "metrics.jsonl")
+
+
+def test_what_is_appended_is_read_at_once_and_from_any_offset(spool):
+    spool.append({"loss": 2.5, "bleu": 10}, step=10, epoch=0)
+    first, offset = spool.read()
+    spool.append({"loss": 1.5}, step=20)
+    second, end = spool.read(offset)
+
+    assert (first[0].step, first[0].epoch, first[0].metrics) == (10, 0, {"loss": 2.5, "bleu": 10.0})
+    assert [(record.step, record.epoch, record.metrics) for record in second] == [(20, None, {"loss": 1.5})]
+    assert second[0].time >= first[0].time > 1_600_000_000_000
+    assert end == spool.size() == spool.path.stat().st_size
+    assert spool.read(0, up_to=offset) == (first, offset)
+
+
+def test_numbers_that_json_lacks_survive_in_valid_json(spool):
+    spool.append({"a": math.nan, "b": math.inf, "c": -math.inf}, step=1)
+    line = spool.path.read_text()
+    json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    metrics = spool.read()[0][0].metrics
+    assert math.isnan(metrics["a"])
+    assert (metrics["b"], metrics["c"]) == (math.inf, -math.inf)
+
+
+def test_a_torn_last_line_is_ignored_and_cut_off_by_the_next_writer(spool):
+    spool.append({"loss": 1.0}, step=1)
+    whole = spool.size()
+    spool.close()
+    with spool.path.open("ab") as file:
+        file.write(b'{"time": 1, "st')
+
+    assert len(spool.read()[0]) == 1
+    assert spool.read()[1] == spool.size() == whole
+    MetricSpool(spool.path).append({"loss": 0.5}, step=2)
+    assert [record.step for record in spool.read()[0]] == [1, 2]
+
+
+def test_a_missing_file_is_an_empty_spool(spool):
+    assert spool.read() == ([], 0)
+    assert spool.size() == 0
+    spool.cut(0)
+
+
+def test_cut_goes_back_to_a_checkpoint(spool):
+    spool.append({"loss": 3.0}, step=1)
+    checkpoint = spool.size()
+    spool.append({"loss": 2.0}, step=2)
+    spool.cut(checkpoint)
+    spool.append({"loss": 1.0}, step=2)
+    assert [record.metrics["loss"] for record in spool.read()[0]] == [3.0, 1.0]
+
+
+def test_a_forked_process_continues_the_file(spool):
+    spool.append({"loss": 3.0}, step=1)
+    child = os.fork()
+    if child == 0:
+        spool.append({"loss": 2.0}, step=2)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    spool.append({"loss": 1.0}, step=3)
+    assert [record.step for record in spool.read()[0]] == [1, 2, 3]
+
+
+def test_a_spool_that_cannot_be_written_is_said_in_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExperimentError, match="metrics could not be written to"):
+        MetricSpool(tmp_path / "file" / "metrics.jsonl").append({"loss": 1.0}, step=1)
+
+
+def test_the_logger_takes_the_epoch_from_among_the_metrics(spool):
+    logger = SpoolLogger(spool)
+    logger.log_hyperparams({"size": 3})
+    logger.log_metrics({"loss": 1.0, "epoch": 2}, step=7)
+    logger.log_metrics({"epoch": 3}, step=8)
+    logger.finalize("success")
+    (record,) = spool.read()[0]
+    assert (record.step, record.epoch, record.metrics) == (7, 2, {"loss": 1.0})
+    assert (logger.name, logger.version) == ("spool", "")
+
+
+def test_the_history_has_no_times_and_a_fixed_order(tmp_path):
+    tables = []
+    for name in ("one", "two"):
+        spool = MetricSpool(tmp_path / name)
+        spool.append({"b": 2.0, "a": 1.0, "speed/tokens_per_second": float(os.getpid())}, step=1, epoch=0)
+        spool.append({"a": 0.1}, step=2, epoch=0)
+        tables.append(list(history(spool.path)))
+    assert tables[0] == tables[1]
+    assert tables[0] == [HistoryRow(1, 0, "a", 1.0), HistoryRow(1, 0, "b", 2.0), HistoryRow(2, 0, "a", 0.1)]
