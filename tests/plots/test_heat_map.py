@@ -185,6 +185,10 @@ def test_curves_show_the_points() -> None:
     loss, perplexity, bleu = figure.axes
     assert [line.get_xydata().tolist() for line in loss.lines] == [[[10, 5], [20, 3]], [[20, 3.5]]]
     assert perplexity.get_yscale() == "log"
+    figure.draw_without_rendering()
+    ticks = [label.get_text() for label in perplexity.get_yticklabels(which="both")]
+    assert {"2", "5", "10"} <= set(ticks)
+    assert not any("$" in tick for tick in ticks)
     assert bleu.lines[0].get_xydata().tolist() == [[20, 1]]
     assert learning_curves({"train/learning_rate": [(1, 0.1)]}) is None
 

@@ -110,8 +110,10 @@ def _json_file_fault(lines: list[str]) -> str | None:
 
 
 def _table_fault(lines: list[str], delimiter: str) -> str | None:
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
+    if delimiter == "\t":
+        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(lines, strict=True)
     columns = None
     try:
         for row in reader:

@@ -25,7 +25,7 @@ class HubCorpus(Corpus):
 
     dataset: the id on the hub, such as `bentrevett/multi30k`.
     path: a folder in the layout of a hub dataset, a folder of parallel text files (`train.de` beside
-        `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv (without quoting) or
+        `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv (unquoted) or
         parquet. It goes before `dataset`. A relative one starts at $DVC_ROOT, else at the current folder.
     name, revision: the configuration of the dataset and its branch, tag or commit; null is the default one.
     splits: for train, validation and test the name of a split of the dataset, or a fraction. Fractions are

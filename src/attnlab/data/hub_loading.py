@@ -130,7 +130,7 @@ def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict
         except Exception as error:  # the library passes on whatever its readers raise
             if unreachable:
                 raise ExperimentError(
-                    f"data.dataset: the Hugging Face hub cannot be reached to load {dataset!r} ({unreachable}) "
+                    f"data.dataset: the Hugging Face hub cannot be reached for {dataset!r} ({unreachable}), "
                     "and the local cache has no copy of it; give data.path a local folder or file instead"
                 ) from error
             key = "data.name" if "onfig" in str(error) else "data.dataset"

@@ -111,8 +111,8 @@ class Sequences:
         ):
             if size > most:
                 raise ValueError(
-                    f"num_pairs must not ask for more than there are different sequences: {size} for the {split} "
-                    f"of {most} with {num_symbols} symbols in these lengths"
+                    f"num_pairs must not ask for more than there are different sequences: {size} for the "
+                    f"{split} of {most} with {num_symbols} symbols in these lengths"
                 )
         self.num_symbols, self.sizes, self.seed = num_symbols, sizes, seed
         self.stock, self.test_stock = stock, test_stock

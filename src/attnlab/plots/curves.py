@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, use_our_fonts
 
@@ -56,6 +57,10 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
         values = [value for _, points in curves for _, value in points]
         if title == _PERPLEXITY and min(values) > 0 and max(values) > 20 * min(values):
             axes.set_yscale("log")  # the first validation would flatten the rest
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            # Powers of ten would be set as formulas, which our texts never are.
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
         elif min(values) >= 0:
             axes.set_ylim(bottom=0)
         if len(curves) > 1:

@@ -24,8 +24,8 @@ _EVERYWHERE = "attnlab DejaVu Sans"
 def font_face_rules(text: str) -> Markup:
     """`@font-face` rules for a style element: `attnlab kana` and `attnlab hangul` with what `text` needs.
 
-    They are to stand first in `font-family`; `unicode-range` keeps them from all other characters. (As the last
-    ones they come too late: Chromium keeps the boxes that it drew before it met the font.)
+    They are to stand first in `font-family`; `unicode-range` keeps them from all other characters. (As the
+    last ones they come too late: Chromium keeps the boxes that it drew before it met the font.)
     Empty where the text needs none. The same text gives the same bytes.
     """
     files = font_files()

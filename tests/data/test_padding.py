@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.batch import BOS, EOS, PAD, Padding
+from attnlab.data.padding import make_batch
+from attnlab.data.ragged import Ragged
+
+ROWS = st.lists(st.lists(st.integers(4, 50), max_size=7), min_size=1, max_size=6)
+
+
+def test_post_padding_by_hand():
+    batch = make_batch([[5, 6], [7]], [[8], [9, 10, 11]], Padding(encoder="post", decoder="post"))
+    assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
+    assert batch.source_mask.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.target_input.tolist() == [[BOS, 8, PAD, PAD], [BOS, 9, 10, 11]]
+    assert batch.target_output.tolist() == [[8, EOS, PAD, PAD], [9, 10, 11, EOS]]
+    assert batch.target_mask.tolist() == [[True, True, False, False], [True] * 4]
+    assert batch.num_target_tokens == 6
+
+
+def test_pre_padding_by_hand():
+    batch = make_batch([[5, 6], [7]], [[8], [9, 10, 11]], Padding(encoder="pre", decoder="pre"), rows=[4, 2])
+    assert batch.source.tolist() == [[5, 6, EOS], [PAD, 7, EOS]]
+    assert batch.target_input.tolist() == [[PAD, PAD, BOS, 8], [BOS, 9, 10, 11]]
+    assert batch.target_output.tolist() == [[PAD, PAD, 8, EOS], [9, 10, 11, EOS]]
+    assert batch.target_mask.tolist() == [[False, False, True, True], [True] * 4]
+    assert batch.rows.tolist() == [4, 2]
+
+
+@pytest.mark.parametrize("encoder", ["pre", "post"])
+@pytest.mark.parametrize("decoder", ["pre", "post"])
+@given(source=ROWS, target=ROWS)
+def test_what_the_mask_keeps_is_what_went_in(encoder, decoder, source, target):
+    size = min(len(source), len(target))
+    batch = make_batch(source[:size], target[:size], Padding(encoder=encoder, decoder=decoder))
+    assert batch.source.dtype == batch.rows.dtype == torch.long
+    assert batch.source_mask.dtype == torch.bool
+    for i in range(size):
+        assert batch.source[i][batch.source_mask[i]].tolist() == [*source[i], EOS]
+        assert batch.target_input[i][batch.target_mask[i]].tolist() == [BOS, *target[i]]
+        assert batch.target_output[i][batch.target_mask[i]].tolist() == [*target[i], EOS]
+    for ids, mask, side in (
+        (batch.source, batch.source_mask, encoder),
+        (batch.target_input, batch.target_mask, decoder),
+        (batch.target_output, batch.target_mask, decoder),
+    ):
+        assert (ids[~mask] == PAD).all()
+        assert mask.any(dim=0).all()  # no column of pads alone
+        edge = mask.long().diff(dim=1)
+        assert (edge >= 0).all() if side == "pre" else (edge <= 0).all()
+
+
+@given(rows=ROWS, data=st.data())
+def test_taking_rows_of_a_ragged_array(rows, data):
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
+    taken = Ragged.from_rows(rows).take(np.array(chosen, dtype=np.int64))
+    assert [taken[i].tolist() for i in range(len(taken))] == [rows[i] for i in chosen]
+
+
+def test_sides_of_unequal_size_are_refused():
+    with pytest.raises(ValueError, match="as many rows, got 1 and 2"):
+        make_batch([[5]], [[5], [6]], Padding())

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.data.sampler import Batching, BatchSampler
+
+RANDOM = np.random.default_rng(0)
+SOURCE, TARGET = RANDOM.integers(1, 40, 1000), RANDOM.integers(1, 40, 1000)
+
+
+def sampler(batching=None, lengths=(SOURCE, TARGET), **options):
+    return BatchSampler(*lengths, batching or Batching(size=32), **options)
+
+
+def rows(batches):
+    return [batch.tolist() for batch in batches]
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=3, max_size=80),
+    by=st.sampled_from(["sentences", "tokens"]),
+    size=st.integers(1, 200),
+    bucketed=st.booleans(),
+    pool=st.none() | st.integers(1, 4),
+    shuffle=st.booleans(),
+    world=st.integers(1, 3),
+)
+def test_an_epoch_is_every_row_once_and_equal_steps_for_all(
+    lengths, by, size, bucketed, pool, shuffle, world
+):
+    source, target = np.array(lengths).T
+    batching = Batching(by=by, size=size, bucketed=bucketed, pool=pool)
+    ranks = [
+        BatchSampler(source, target, batching, shuffle=shuffle, rank=r, world_size=world)
+        for r in range(world)
+    ]
+    shares = [list(rank) for rank in ranks]
+    assert len({len(share) for share in shares}) == 1
+    assert len(ranks[0]) == len(shares[0])
+    assert all(len(batch) > 0 for share in shares for batch in share)
+    assert sorted(np.concatenate([b for share in shares for b in share]).tolist()) == list(
+        range(len(lengths))
+    )
+
+
+def test_order_is_a_function_of_seed_and_epoch():
+    first, again, other = sampler(seed=1), sampler(seed=1), sampler(seed=2)
+    assert rows(first) == rows(again) != rows(other)
+    first.set_epoch(1)
+    assert rows(first) != rows(again)
+    again.set_epoch(1)
+    assert rows(first) == rows(again)
+    first.set_epoch(0)
+    assert rows(first) == rows(sampler(seed=1))
+
+
+def test_two_processes_see_the_batches_of_one():
+    whole, first, second = sampler(), sampler(rank=0, world_size=2), sampler(rank=1, world_size=2)
+    for batch, left, right in zip(whole, first, second, strict=True):
+        assert batch[0::2].tolist() == left.tolist()
+        assert batch[1::2].tolist() == right.tolist()
+
+
+def test_a_last_batch_too_small_for_all_processes_is_merged():
+    lengths = np.full(33, 5)
+    whole = sampler(Batching(size=32, bucketed=False), (lengths, lengths), world_size=2)
+    assert [len(batch) for batch in whole.batches()] == [33]
+
+
+def test_token_budget_bounds_the_padded_size_and_is_used():
+    by_tokens = sampler(Batching(by="tokens", size=500))
+    widths = [(len(b), 1 + max(SOURCE[b].max(), TARGET[b].max())) for b in by_tokens]
+    assert all(pairs * width <= 500 for pairs, width in widths)
+    assert sum(pairs * width for pairs, width in widths) / (500 * len(widths)) > 0.8
+
+
+def test_a_sentence_over_the_budget_is_a_batch_of_its_own():
+    lengths = np.array([3, 3, 300, 3])
+    by_tokens = sampler(Batching(by="tokens", size=10), (lengths, lengths))
+    assert [2] in rows(by_tokens)
+
+
+def test_buckets_leave_few_pads():
+    def padded(batching):
+        return sum(len(b) * (SOURCE[b].max() + 1) for b in sampler(batching))
+
+    plain, pooled = padded(Batching(size=32, bucketed=False)), padded(Batching(size=32, pool=10))
+    whole = padded(Batching(size=32))
+    real = (SOURCE + 1).sum()
+    assert whole < 1.06 * real < pooled < 1.2 * real < plain
+
+
+def test_ties_are_broken_anew_each_epoch():
+    lengths = np.full(64, 5)
+    same = sampler(Batching(size=8), (lengths, lengths))
+    epochs = []
+    for epoch in (0, 1):
+        same.set_epoch(epoch)
+        epochs.append({frozenset(batch) for batch in rows(same)})
+    assert epochs[0] != epochs[1]
+
+
+def test_evaluation_goes_by_length_and_never_changes():
+    fixed = sampler(shuffle=False)
+    before = rows(fixed)
+    fixed.set_epoch(5)
+    assert rows(fixed) == before
+    order = np.concatenate(list(fixed))
+    assert (np.diff(SOURCE[order]) >= 0).all()
+
+
+def test_more_processes_than_rows_is_refused():
+    with pytest.raises(ValueError, match="a row for each of 4 processes, got 3"):
+        sampler(lengths=(np.ones(3), np.ones(3)), world_size=4)

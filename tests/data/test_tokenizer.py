@@ -1,0 +1,178 @@
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
+from attnlab.composition.error import ExperimentError
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.data.trainers import BpeTrainer, CharacterTrainer, UnigramTrainer, WordTrainer
+
+TEXT = [
+    "Ein Hund läuft, der andere schläft.",
+    "Zwei Hunde laufen schnell – sehr schnell!",
+    "나는 학교에 갑니다. 그는 집에 갑니다.",
+    "it's a well-known fact; 12.5 % (or so)",
+    "the cat sat on the mat and the dog sat on the cat",
+] * 3
+RAW_TRAINERS = [
+    WordTrainer(min_frequency=1),
+    CharacterTrainer(),
+    BpeTrainer(vocabulary_size=150, min_frequency=1),
+    UnigramTrainer(vocabulary_size=150),
+]
+ALL_TRAINERS = [*RAW_TRAINERS, WordTrainer(split="whitespace", min_frequency=1)]
+
+
+def name(trainer):
+    return f"{type(trainer).__name__}-{getattr(trainer, 'split', '')}"
+
+
+@pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
+def test_known_text_survives_the_round_trip(trainer, tmp_path):
+    tokenizer = trainer.train(TEXT)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
+    for encoded, text in zip(tokenizer.encode_batch(TEXT), TEXT, strict=True):
+        assert UNK not in encoded.ids
+        assert min(encoded.ids) > EOS
+        assert tokenizer.decode(encoded.ids) == text
+        assert loaded.decode(encoded.ids) == text
+        assert loaded.encode_ids([text]) == [encoded.ids]
+    assert loaded.size == tokenizer.size
+
+
+@pytest.mark.parametrize("trainer", RAW_TRAINERS, ids=name)
+@given(data=st.data())
+def test_any_text_of_known_tokens_survives(trainer, data):
+    tokenizer = _trained(trainer)
+    pieces = sorted({word for text in TEXT for word in text.split(" ")})
+    text = " ".join(data.draw(st.lists(st.sampled_from(pieces), min_size=1, max_size=12)))
+    if isinstance(trainer, CharacterTrainer):
+        letters = sorted({letter for line in TEXT for letter in line})
+        text = data.draw(st.text(st.sampled_from(letters), min_size=1))
+    assert tokenizer.decode(tokenizer.encode_ids([text])[0]) == text
+
+
+@pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
+@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+def test_no_text_breaks_it_or_yields_a_special_id(trainer, text):
+    tokenizer = _trained(trainer)
+    (encoded,) = tokenizer.encode_batch([text])
+    assert not {PAD, BOS, EOS} & set(encoded.ids)
+    assert all(0 <= start <= end <= len(text) for start, end in encoded.offsets)
+    assert len(tokenizer.tokens(encoded.ids)) == len(encoded.ids) == len(encoded.offsets)
+    assert isinstance(tokenizer.decode(encoded.ids), str)
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+def test_characters_are_lossless_for_any_text(text):
+    tokenizer = CharacterTrainer().train([text])
+    assert tokenizer.decode(tokenizer.encode_ids([text])[0]) == text
+
+
+@pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
+def test_text_that_says_eos_never_ends_a_sentence(trainer):
+    hostile = ["a <eos> b", "<eos>", "<pad><bos><unk><eos>", "<eos> <eos> <eos>"] * 20
+    for tokenizer in (trainer.train(TEXT), trainer.train(TEXT + hostile)):
+        for ids in tokenizer.encode_ids(hostile):
+            assert not {PAD, BOS, EOS} & set(ids)
+            assert ids
+
+
+@pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
+def test_display_and_decoding_of_specials(trainer):
+    tokenizer = trainer.train(TEXT)
+    assert tokenizer.tokens([PAD, UNK, BOS, EOS]) == list(SPECIAL_TOKENS)
+    ids = tokenizer.encode_ids(["the cat"])[0]
+    assert tokenizer.decode([BOS, *ids, EOS, PAD]) == "the cat"
+    assert "<unk>" in tokenizer.decode([*ids, UNK])
+    assert not any("▁" in token for token in tokenizer.tokens(ids))
+
+
+def test_an_unknown_word_stays_a_word_of_its_own():
+    tokenizer = WordTrainer(min_frequency=1).train(TEXT)
+    assert tokenizer.decode(tokenizer.encode_ids(["the zebra sat"])[0]) == "the <unk> sat"
+
+
+def test_a_space_is_shown():
+    tokenizer = CharacterTrainer().train(TEXT)
+    assert tokenizer.tokens(tokenizer.encode_ids(["a t"])[0]) == ["a", "␣", "t"]
+
+
+def test_offsets_are_places_in_the_text_as_given_also_after_normalisation():
+    text = "한국 ÄB"
+    decomposed = unicodedata.normalize("NFD", text)
+    tokenizer = CharacterTrainer(normalization="nfc", lowercase=True).train([decomposed])
+    (encoded,) = tokenizer.encode_batch([decomposed])
+    assert tokenizer.decode(encoded.ids) == text.lower()
+    assert [decomposed[a:b] for a, b in encoded.offsets] == [unicodedata.normalize("NFD", c) for c in text]
+
+
+def test_both_spellings_of_hangul_get_the_same_ids():
+    texts = ["나는 학교에 갑니다", "Ärger"]
+    tokenizer = WordTrainer(min_frequency=1, normalization="nfc").train(texts)
+    decomposed = [unicodedata.normalize("NFD", text) for text in texts]
+    assert decomposed != texts
+    assert tokenizer.encode_ids(decomposed) == tokenizer.encode_ids(texts)
+
+
+def test_punctuation_is_split_and_spacing_kept():
+    tokenizer = WordTrainer(min_frequency=1).train(['She said: "no, (never)!"'])
+    ids = tokenizer.encode_ids(['She said: "no, (never)!"'])[0]
+    assert tokenizer.tokens(ids) == ["She", "said", ":", '"', "no", ",", "(", "never", ")", "!", '"']
+    assert tokenizer.decode(ids) == 'She said: "no, (never)!"'
+
+
+def test_size_and_frequency_bound_the_vocabulary():
+    texts = ["a a a b b c"]
+    assert WordTrainer(split="whitespace", min_frequency=2).train(texts).size == 4 + 2
+    assert WordTrainer(split="whitespace", min_frequency=1, vocabulary_size=5).train(texts).size == 5
+    assert BpeTrainer(vocabulary_size=60).train(TEXT).size <= 150
+    assert UnigramTrainer(vocabulary_size=120).train(TEXT).size <= 150
+
+
+def test_joint_is_one_vocabulary():
+    source, target = WordTrainer(min_frequency=1, joint=True).train_pair(iter(["ein Hund"]), iter(["a dog"]))
+    assert source is target
+    assert source.decode(source.encode_ids(["ein dog"])[0]) == "ein dog"
+    separate, _ = WordTrainer(min_frequency=1).train_pair(iter(["ein Hund"]), iter(["a dog"]))
+    assert UNK in separate.encode_ids(["ein dog"])[0]
+
+
+@pytest.mark.parametrize(
+    "trainer", ["BpeTrainer(vocabulary_size=200)", "UnigramTrainer(vocabulary_size=200)"]
+)
+def test_the_same_text_gives_the_same_bytes_in_another_process(trainer, tmp_path):
+    program = f"""
+import sys, random
+from pathlib import Path
+from attnlab.data.trainers import BpeTrainer, UnigramTrainer
+letters = random.Random(1)
+texts = [" ".join("".join(letters.choices("abcdeäö한국", k=letters.randint(1, 7))) for _ in range(8)) for _ in range(300)]
+for i in range(2):
+    {trainer}.train(texts).save(Path(sys.argv[1]) / f"{{sys.argv[2]}}{{i}}.json")
+"""
+    for process in "ab":
+        subprocess.run([sys.executable, "-c", program, str(tmp_path), process], check=True)
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"model": {"type": "Pickle"}}'])
+def test_a_file_that_is_no_tokenizer_is_one_sentence(tmp_path, content):
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(content)
+    with pytest.raises(ExperimentError, match=str(path)):
+        Tokenizer.load(path)
+
+
+_CACHE: dict[str, Tokenizer] = {}
+
+
+def _trained(trainer):
+    if name(trainer) not in _CACHE:
+        _CACHE[name(trainer)] = trainer.train(TEXT)
+    return _CACHE[name(trainer)]

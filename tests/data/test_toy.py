@@ -1,0 +1,67 @@
+import pytest
+
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import PreparedData
+from attnlab.data.toy import CopyCorpus, ReverseCorpus
+from attnlab.data.trainers import WordTrainer
+
+
+def make(kind, **changed):
+    values = {
+        "num_pairs": 400,
+        "num_symbols": 26,
+        "min_length": 2,
+        "max_length": 6,
+        "test_min_length": None,
+        "test_max_length": None,
+        "validation_fraction": 0.1,
+        "test_fraction": 0.2,
+        "seed": 3,
+        "bleu_tokenize": "none",
+        "tokenizer": WordTrainer(split="whitespace", min_frequency=1),
+    }
+    return kind(**(values | changed))
+
+
+@pytest.mark.parametrize("num_symbols", [26, 40])
+@pytest.mark.parametrize("kind", [CopyCorpus, ReverseCorpus])
+def test_aligned_symbols_are_the_same_symbol(kind, num_symbols, tmp_path):
+    corpus = make(kind, num_symbols=num_symbols)
+    for split in corpus.load().values():
+        for pair in split:
+            source = [pair["source"][a:b] for a, b in pair["source_spans"]]
+            target = [pair["target"][a:b] for a, b in pair["target_spans"]]
+            assert source == target == pair["source"].split()
+            assert pair["target"].split() == (source if kind is CopyCorpus else source[::-1])
+    prepare(corpus, tmp_path / "data")
+    split = PreparedData(tmp_path / "data").split("test")
+    for row in range(len(split)):
+        n = len(split.source_ids(row))
+        expected = [[t, t if kind is CopyCorpus else n - 1 - t] for t in range(n)]
+        assert split.sure_links(row).tolist() == split.possible_links(row).tolist() == expected
+
+
+def test_test_sequences_can_be_longer_and_none_is_seen_twice():
+    splits = make(ReverseCorpus, num_symbols=3, test_min_length=6, test_max_length=9).load()
+    lengths = {name: {len(s.split()) for s in split["source"]} for name, split in splits.items()}
+    assert lengths == {"train": {2, 3, 4, 5, 6}, "validation": lengths["validation"], "test": {6, 7, 8, 9}}
+    everything = [s for split in splits.values() for s in split["source"]]
+    assert len(set(everything)) == len(everything) == 400
+
+
+def test_all_sequences_there_are_can_be_asked_for():
+    splits = make(CopyCorpus, num_symbols=2, min_length=1, max_length=3, num_pairs=14).load()
+    assert len({s for split in splits.values() for s in split["source"]}) == 14
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"num_symbols": 2, "max_length": 3}, "num_pairs must not ask for more"),
+        ({"min_length": 7}, "min_length must be at most max_length"),
+        ({"test_min_length": 9}, "test_min_length must be at most test_max_length"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(changed, message):
+    with pytest.raises(ValueError, match=message):
+        make(CopyCorpus, **changed)

@@ -1,0 +1,88 @@
+"""Heat maps of a real, tiny training: drawn at validations, retained, delivered."""
+
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+from mlflow import MlflowClient
+
+from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.tracking.heat_map_callback import HeatMapCallback
+from attnlab.training.spool import MetricSpool, SpoolLogger
+
+
+class Tiny(pl.LightningModule):
+    """Its validation metric is best after the second validation."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.scores = iter([0.5, 0.9, 0.3, 0.2])
+
+    def training_step(self, batch, index):
+        loss = self.layer(batch).mean()
+        self.log("train/loss", loss)
+        return loss
+
+    def validation_step(self, batch, index):
+        pass
+
+    def on_validation_epoch_end(self):
+        if not self.trainer.sanity_checking:
+            self.log("validation/bleu", next(self.scores))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def maps(module):
+    assert not module.training
+    assert not torch.is_grad_enabled()
+    weights = np.array([[0.9, 0.1], [0.2, 0.8]])
+    return [AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first"), AttentionMap(["a"], ["b"], [[1.0]])]
+
+
+def fit(callback, point):
+    data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
+    trainer = pl.Trainer(
+        accelerator="cpu", max_steps=8, val_check_interval=2, num_sanity_val_steps=1, log_every_n_steps=1,
+        logger=SpoolLogger(MetricSpool(point / "metrics.jsonl")), callbacks=[callback], enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False,
+    )  # fmt: skip
+    trainer.fit(Tiny(), data, data)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, runs, point, record):
+    with tracking().start(runs, point, record) as run:
+        fit(HeatMapCallback(maps, point, 1, "validation/bleu", "max", run.deliver), point)
+    client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
+
+    assert [info.path for info in client.list_artifacts(run.run_id, "attention")] == [
+        "attention/step_000004",
+        "attention/step_000008",
+    ]
+    names = [info.path.rpartition("/")[2] for info in client.list_artifacts(run.run_id, "attention/step_000008")]
+    assert names == ["attention.html", "attention.npz", "sentence_1.png", "sentence_2.png"]
+    folder = runs / "mlflow-artifacts" / run.run_id / "artifacts" / "attention" / "step_000008"
+    page = (folder / "attention.html").read_text(encoding="utf-8")
+    assert "날짜" in page
+    assert "<b>" not in page
+    assert load_maps(folder / "attention.npz")[0].target_tokens == ["날짜", "<eos>"]
+    assert (folder / "sentence_1.png").read_bytes().startswith(b"\x89PNG")
+    assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [1, 3, 5, 7]
+    assert not any((point / "outbox").rglob("*.png"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_where_nobody_delivers_the_outbox_does_not_grow(point):
+    fit(HeatMapCallback(maps, point, 1, "validation/bleu", "max", lambda: None), point)
+    assert sorted(path.name for path in (point / "outbox" / "attention").iterdir()) == ["step_000004", "step_000008"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_without_attention_draws_nothing_and_still_delivers(point):
+    delivered = []
+    fit(HeatMapCallback(lambda module: [], point, 1, "validation/bleu", "max", lambda: delivered.append(1)), point)
+    assert len(delivered) == 4
+    assert not (point / "outbox").exists()

@@ -1,0 +1,76 @@
+"""The trained model in MLflow: logged once, loaded without a pickle, asked for a translation."""
+
+import sys
+import types
+from pathlib import Path
+
+import mlflow.pyfunc
+import pytest
+from mlflow import MlflowClient
+
+
+class FakeTranslator:
+    """Stands for the real one, which needs a trained model."""
+
+    def __init__(self, folder):
+        self.prefix = (folder / "weights.safetensors").read_text()
+
+    @classmethod
+    def load(cls, folder):
+        assert isinstance(folder, Path)
+        return cls(folder)
+
+    def translate(self, texts):
+        return [self.prefix + text for text in texts]
+
+
+@pytest.fixture
+def model_folder(tmp_path, monkeypatch):
+    module = types.ModuleType("attnlab.evaluation.translator")
+    module.Translator = FakeTranslator
+    monkeypatch.setitem(sys.modules, "attnlab.evaluation.translator", module)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # MLflow puts the model's code there
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "weights.safetensors").write_text("→ ")
+    return folder
+
+
+def test_a_logged_model_translates(tracking, runs, point, record, model_folder, capfd):
+    with tracking().start(runs, point, record) as run:
+        run.log_model(model_folder)
+        run.log_model(model_folder)
+    uri = f"sqlite:///{runs}/mlflow.db"
+    client = MlflowClient(tracking_uri=uri)
+    (output,) = client.get_run(run.run_id).outputs.model_outputs
+    model = client.get_logged_model(output.model_id)
+    assert (model.name, str(model.status)) == ("translator", "READY")
+    assert model.params["attention"] == "bahdanau"
+
+    location = Path(model.artifact_location.removeprefix("file://"))
+    assert not [path for path in location.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt", ".pyc")]
+    requirements = (location / "requirements.txt").read_text().split()
+    assert all("==" in requirement and "+" not in requirement for requirement in requirements)
+    assert (location / "code" / "attnlab" / "batch.py").exists()
+
+    loaded = mlflow.pyfunc.load_model(str(location))
+    assert loaded.predict(["Guten Tag", "<b>"]) == ["→ Guten Tag", "→ <b>"]
+    said = capfd.readouterr()
+    assert said.err == ""
+
+
+def test_a_model_that_cannot_be_logged_is_a_warning(tracking, runs, point, record, model_folder, monkeypatch, capsys):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    with tracking().start(runs, point, record) as run, monkeypatch.context() as broken:
+        broken.setattr(MlflowClient, "log_model_artifacts", full)
+        run.log_model(model_folder)
+    assert "No space left on device; the model was not logged" in capsys.readouterr().err
+
+
+def test_no_model_is_logged_where_it_is_not_wanted(tracking, runs, point, record, model_folder):
+    with tracking(log_model=False).start(runs, point, record) as run:
+        run.log_model(model_folder)
+    client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
+    assert client.get_run(run.run_id).outputs.model_outputs == []
