@@ -25,7 +25,10 @@ Ids = Sequence[int] | NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Encoded:
-    """ids without `<bos>` and `<eos>`, and the [start, end) characters of the text that each came from."""
+    """ids without `<bos>` and `<eos>`, and the [start, end) characters of the text that each came from.
+
+    Of characters that normalisation put together, the first stands for all.
+    """
 
     ids: list[int]
     offsets: list[tuple[int, int]]

@@ -122,17 +122,15 @@ class Sequences:
 
         random = np.random.default_rng(self.seed)
         used: dict[int, set[bytes]] = {}
-        # The test split first: its lengths may be few.
-        drawn = {
-            split: [
-                self._draw(random, self.test_stock if split == "test" else self.stock, used)
-                for _ in range(size)
-            ]
-            for split, size in reversed(list(zip(SPLITS, self.sizes, strict=True)))
-        }
+        train, validation, test = self.sizes
+        # The test split first: its lengths may be few. The others share what is drawn, to be alike.
+        tested = [self._draw(random, self.test_stock, used) for _ in range(test)]
+        others = [self._draw(random, self.stock, used) for _ in range(train + validation)]
+        others = [others[i] for i in random.permutation(len(others))]
+        drawn = (others[:train], others[train:], tested)
         return {
-            split: datasets.Dataset.from_list([self._pair(s, reverse) for s in drawn[split]])
-            for split in SPLITS
+            split: datasets.Dataset.from_list([self._pair(sequence, reverse) for sequence in sequences])
+            for split, sequences in zip(SPLITS, drawn, strict=True)
         }
 
     def _draw(

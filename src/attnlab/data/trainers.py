@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -160,16 +160,23 @@ def _train_words(
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
-    return _finished(backend)
+    return _finished(backend, settle=_settle_words)
 
 
-def _finished(backend: tokenizers.Tokenizer, settle: Any = None) -> Tokenizer:
+def _finished(
+    backend: tokenizers.Tokenizer, settle: Callable[[dict[str, Any]], None] = lambda model: None
+) -> Tokenizer:
     """Without the library's special tokens, which it would find in anybody's text."""
     state = json.loads(backend.to_str())
     state["added_tokens"] = []
-    if settle is not None:
-        settle(state["model"])
+    settle(state["model"])
     return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(state)))
+
+
+def _settle_words(model: dict[str, Any]) -> None:
+    """Special tokens at 0 to 3 and no gap, though the library takes them for words where text has them."""
+    words = sorted((i, word) for word, i in model["vocab"].items() if word not in SPECIAL_TOKENS)
+    model["vocab"] = {word: i for i, word in enumerate([*SPECIAL_TOKENS, *(word for _, word in words)])}
 
 
 def _settle_unigram(model: dict[str, Any]) -> None:

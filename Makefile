@@ -1,0 +1,49 @@
+# attnlab: `make help` lists what there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+export PATH := $(BIN):$(PATH)
+# Dependencies that would call home.
+export DO_NOT_TRACK := 1
+export DVC_NO_ANALYTICS := 1
+export HF_HUB_DISABLE_TELEMETRY := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check clean
+
+help: ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
+
+setup: $(INSTALLED) ## make the environment .venv, where it is missing or out of date
+
+# The environment is what requirements.lock says, and attnlab itself in place.
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "attnlab needs Python 3.11 or newer; name one by: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# DVC wants git; an unpacked archive has none.
+.dvc/config.local: $(INSTALLED)
+	@test -e .git || dvc config --local core.no_scm true
+	@touch $@
+
+demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data: dvc repro
+	@dvc repro
+	@$(BIN)/python pipelines/show.py
+
+test: $(INSTALLED) .dvc/config.local ## run the test suite
+	$(BIN)/python -m pytest -n 2
+
+check: $(INSTALLED) ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean: ## remove what the chain built; runs/ and .venv stay
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,27 @@
+"""Show what `dvc repro` made: the metrics, the report, and how to open MLflow.
+
+    python pipelines/show.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from compose import BUILD
+from experiment import check
+from launch import compose_config, launch
+
+
+def main() -> None:
+    from evaluate import print_metrics
+
+    metrics = json.loads(Path(BUILD["evaluation"], "metrics.json").read_text(encoding="utf-8"))
+    experiment = check(compose_config(Path("build"), "resolved", []))
+    print_metrics(metrics)
+    print(f"report: {Path(BUILD['report'], 'index.html').resolve()}")
+    print(f"MLflow: {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,79 @@
+import pytest
+import pytorch_lightning as pl
+import torch
+from torch import nn
+
+from attnlab.batch import BOS, EOS, Padding
+from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import PreparedData
+from attnlab.data.sampler import Batching
+
+
+@pytest.fixture
+def data(dates, tmp_path):
+    prepare(dates(), tmp_path / "data")
+    return PreparedData(tmp_path / "data")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_are_the_rows_they_name_for_any_number_of_workers(data, workers):
+    module = SeqDataModule(data, Batching(size=16), Padding(), seed=1, num_workers=workers)
+    split = data.split("train")
+    batches = list(module.train_dataloader())
+    seen = []
+    for batch in batches:
+        for i, row in enumerate(batch.rows.tolist()):
+            seen.append(row)
+            assert batch.source[i][batch.source_mask[i]].tolist() == [*split.source_ids(row), EOS]
+            assert batch.target_input[i][batch.target_mask[i]].tolist() == [BOS, *split.target_ids(row)]
+            assert batch.target_output[i][batch.target_mask[i]].tolist() == [*split.target_ids(row), EOS]
+    assert sorted(seen) == list(range(len(split)))
+    again = SeqDataModule(data, Batching(size=16), Padding(), seed=1)
+    assert seen == [row for batch in again.train_dataloader() for row in batch.rows.tolist()]
+
+
+class Recorder(pl.LightningModule):
+    """Trains nothing and notes the rows that it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.epochs, self.validated = {}, []
+
+    def training_step(self, batch, _):
+        self.epochs.setdefault(self.current_epoch, []).extend(batch.rows.tolist())
+        return self.weight.sum()
+
+    def validation_step(self, batch, _):
+        self.validated.extend(batch.rows.tolist())
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def test_lightning_gets_every_epoch_in_an_order_of_its_own(data, tmp_path):
+    model = Recorder()
+    trainer = pl.Trainer(
+        max_epochs=2,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        accelerator="cpu",
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        default_root_dir=tmp_path,
+        num_sanity_val_steps=0,
+    )
+    trainer.fit(model, datamodule=SeqDataModule(data, Batching(size=16), Padding(), seed=1))
+    assert sorted(model.epochs[0]) == sorted(model.epochs[1]) == list(range(len(data.split("train"))))
+    assert model.epochs[0] != model.epochs[1]
+    n = len(data.split("validation"))
+    assert model.validated[:n] == model.validated[n:]
+    assert sorted(model.validated[:n]) == list(range(n))
+
+
+def test_evaluation_may_have_batches_of_its_own(data):
+    module = SeqDataModule(data, Batching(size=16), Padding(), evaluation_batching=Batching(size=7))
+    assert [len(batch) for batch in module.test_dataloader()] == [7, 7, 7, 7, 2]
+    assert [len(batch) for batch in module.val_dataloader()] == [7, 7, 7, 7, 2]

@@ -1,0 +1,287 @@
+import gzip
+import json
+import os
+import shutil
+from typing import ClassVar
+
+import pytest
+
+from attnlab.composition.error import ExperimentError
+from attnlab.data.hub_loading import resolve
+
+FROM_TRAIN = {"train": "train", "validation": 0.25, "test": 0.25}
+ROWS = [{"de": f"Satz {i}, „gut“", "en": f'sentence {i}, "good"'} for i in range(8)]
+
+
+def as_json(path):
+    path.write_text(json.dumps(ROWS, ensure_ascii=False), encoding="utf-8")
+
+
+def as_jsonl(path):
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+
+
+def as_jsonl_gz(path):
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in ROWS)
+
+
+def as_csv(path):
+    def quoted(text):
+        return '"' + text.replace('"', '""') + '"'
+
+    lines = ["de,en", *(f"{quoted(row['de'])},{quoted(row['en'])}" for row in ROWS)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def as_tsv(path):
+    lines = ["de\ten", *(f"{row['de']}\t{row['en']}" for row in ROWS)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def as_parquet(path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(ROWS), path)
+
+
+def pairs_of(splits):
+    return sorted(
+        pair for split in splits.values() for pair in zip(split["source"], split["target"], strict=True)
+    )
+
+
+EXPECTED = sorted((row["de"], row["en"]) for row in ROWS)
+
+
+@pytest.mark.parametrize("in_folder", [True, False], ids=["folder", "file"])
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("train.json", as_json),
+        ("train.jsonl", as_jsonl),
+        ("train.jsonl.gz", as_jsonl_gz),
+        ("train.csv", as_csv),
+        ("train.tsv", as_tsv),
+        ("train.parquet", as_parquet),
+    ],
+)
+def test_every_kind_of_file_gives_the_same_pairs(tmp_path, hub_corpus, name, write, in_folder):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    write(folder / name)
+    splits = hub_corpus(folder if in_folder else folder / name, splits=FROM_TRAIN).load()
+    assert [len(splits[split]) for split in ("train", "validation", "test")] == [4, 2, 2]
+    assert splits["train"].column_names == ["source", "target"]
+    assert pairs_of(splits) == EXPECTED
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_parallel_text_files(tmp_path, hub_corpus, suffix):
+    opened = gzip.open if suffix else open
+    for split, rows in (("train", ROWS[:6]), ("validation", ROWS[6:7]), ("test", ROWS[7:])):
+        for side in ("de", "en"):
+            with opened(tmp_path / f"{split}.{side}{suffix}", "wt", encoding="utf-8") as file:
+                file.writelines(row[side] + "\n" for row in rows)
+    splits = hub_corpus(tmp_path).load()
+    assert splits["test"].to_list() == [{"source": ROWS[7]["de"], "target": ROWS[7]["en"]}]
+    assert pairs_of(splits) == EXPECTED
+
+
+def test_parallel_files_of_unequal_length_are_refused(tmp_path, hub_corpus):
+    (tmp_path / "train.de").write_text("a\nb\n")
+    (tmp_path / "train.en").write_text("a\n")
+    assert "has 2 lines, but" in refusal(hub_corpus(tmp_path, splits=FROM_TRAIN))
+
+
+def test_words_that_look_like_missing_values_are_words(tmp_path, hub_corpus):
+    (tmp_path / "train.csv").write_text("de,en\nNone,NA\nnull,nan\nx,y\nz,\n")
+    assert pairs_of(hub_corpus(tmp_path, splits=FROM_TRAIN).load()) == [
+        ("None", "NA"),
+        ("null", "nan"),
+        ("x", "y"),
+        ("z", ""),
+    ]
+
+
+def test_nested_columns(tmp_path, hub_corpus):
+    lines = [json.dumps({"translation": row, "id": 1}) + "\n" for row in ROWS]
+    (tmp_path / "train.jsonl").write_text("".join(lines))
+    corpus = hub_corpus(tmp_path, source="translation.de", target="translation.en", splits=FROM_TRAIN)
+    assert pairs_of(corpus.load()) == EXPECTED
+    assert (corpus.source_language, corpus.target_language) == ("de", "en")
+    wrong = hub_corpus(tmp_path, source="translation.fr", splits=FROM_TRAIN, target="translation.en")
+    assert "no column 'translation.fr' in split 'train'" in refusal(wrong)
+    assert "translation.de, translation.en, id" in refusal(wrong)
+
+
+def test_columns_may_be_called_the_other_way_round(tmp_path, hub_corpus):
+    (tmp_path / "train.jsonl").write_text('{"source": "s", "target": "t"}\n' * 4)
+    splits = hub_corpus(tmp_path, source="target", target="source", splits=FROM_TRAIN).load()
+    assert splits["test"].to_list() == [{"source": "t", "target": "s"}]
+
+
+def test_fractions_of_one_split(hub_folder, hub_corpus):
+    mixed = hub_corpus(hub_folder, splits={"train": "train", "validation": 0.25, "test": "test"})
+    assert [len(mixed.load()[s]) for s in ("train", "validation", "test")] == [15, 5, 3]
+    everything = {"train": 0.5, "validation": 0.25, "test": 0.25}
+    assert [len(s) for s in hub_corpus(hub_folder, splits=everything).load().values()] == [10, 5, 5]
+    again, other = (hub_corpus(hub_folder, splits=everything, seed=seed).load() for seed in (1, 2))
+    assert hub_corpus(hub_folder, splits=everything).load()["train"]["source"] == again["train"]["source"]
+    assert again["train"]["source"] != other["train"]["source"]
+
+
+def test_relative_paths_start_at_the_project(hub_folder, hub_corpus, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert len(hub_corpus("corpus").load()["train"]) == 20
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert resolve("corpus") == tmp_path / "elsewhere" / "corpus"
+    monkeypatch.setenv("DVC_ROOT", str(tmp_path))
+    assert resolve("corpus") == tmp_path / "corpus"
+    assert len(hub_corpus("corpus").load()["train"]) == 20
+
+
+def test_loading_leaves_nothing_beside_the_data(hub_folder, hub_corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(str(p) for p in tmp_path.rglob("*"))
+    hub_corpus(hub_folder).load()
+    assert sorted(str(p) for p in tmp_path.rglob("*")) == before
+
+
+def test_a_changed_file_is_read_anew(hub_folder, hub_corpus):
+    hub_corpus(hub_folder).load()
+    times = os.stat(hub_folder / "test.jsonl.gz")
+    with gzip.open(hub_folder / "test.jsonl.gz", "wt") as file:
+        file.write('{"de": "neu", "en": "new"}\n')
+    os.utime(hub_folder / "test.jsonl.gz", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert hub_corpus(hub_folder).load()["test"].to_list() == [{"source": "neu", "target": "new"}]
+
+
+def refusal(corpus) -> str:
+    with pytest.raises(ExperimentError) as error:
+        corpus.load()
+    (sentence,) = error.value.problems
+    assert sentence.startswith("data.")
+    assert "\n" not in sentence
+    assert "Traceback" not in sentence
+    return sentence
+
+
+GOOD = b'{"de": "x y", "en": "z"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("train.jsonl", GOOD * 3 + b'{"de": "\xff\xfe", "en": "q"}\n', "is not UTF-8 in line 4, byte 9"),
+        ("train.jsonl", GOOD * 2 + b'{"de": "x",\n' + GOOD, "fault in line 3: it is no JSON"),
+        ("train.jsonl", GOOD + b'{"de": "\\ud800", "en": "q"}\n', "fault in line 2: it has half a character"),
+        ("train.jsonl", b"", "has no rows"),
+        ("train.jsonl", b"\x00\x01\x02", "line 1"),
+        ("train.json", b'[{"de": "x"', "is no JSON"),
+        ("train.jsonl.gz", b"not gzip", "is no whole gzip file"),
+        ("train.jsonl.gz", gzip.compress(GOOD * 50)[:-12], "is no whole gzip file"),
+        ("train.csv", b"de,en\n1,2\n1,2,3,4\n", "has 4 fields in line 3, but 2 columns"),
+        ("train.csv", b"de,en\nx,\xe4\n", "is not UTF-8 in line 2"),
+        ("train.parquet", b"PAR1 but not really", "is no whole parquet file"),
+        ("train.de", b"\xff\n", "is not UTF-8 in line 1"),
+        ("README.md", b"hello", "has no data files"),
+        ("corpus.py", b"raise SystemExit(3)", "has no data files"),
+    ],
+)
+def test_a_faulty_file_is_one_sentence_that_names_it(tmp_path, hub_corpus, name, content, message):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / name).write_bytes(content)
+    if name == "train.de":
+        (folder / "train.en").write_bytes(b"x\n")
+    sentence = refusal(hub_corpus(folder, splits=FROM_TRAIN))
+    assert message in sentence
+    assert str(folder) in sentence
+
+
+def test_a_script_beside_the_data_is_not_run(hub_folder, hub_corpus, tmp_path):
+    (hub_folder / "corpus.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    assert "cannot be read as a dataset" in refusal(hub_corpus(hub_folder))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_is_missing_is_named_with_what_there_is(hub_folder, hub_corpus, tmp_path):
+    assert "there is no" in refusal(hub_corpus(hub_folder / "lost"))
+    assert "test.jsonl.gz, train.jsonl.gz, validation.jsonl.gz" in refusal(hub_corpus(hub_folder / "lost"))
+    assert "does not exist either" in refusal(hub_corpus(tmp_path / "no" / "such"))
+    wrong_column = refusal(hub_corpus(hub_folder, source="xx"))
+    assert wrong_column == "data.source: there is no column 'xx' in split 'train'; the columns are: de, en"
+    wrong_split = refusal(hub_corpus(hub_folder, splits=FROM_TRAIN | {"test": "tst"}))
+    assert "data.splits.test: there is no split 'tst'; the splits are: train, validation, test" in wrong_split
+    assert "data.name" in refusal(hub_corpus(hub_folder, name="nobody"))
+    (hub_folder / "notes.docx").write_bytes(b"")
+    assert "is no file of a known kind" in refusal(hub_corpus(hub_folder / "notes.docx"))
+    assert "data.path is not set" in refusal(hub_corpus(None))
+    shutil.rmtree(hub_folder)
+    hub_folder.mkdir()
+    assert "has no data files" in refusal(hub_corpus(hub_folder))
+
+
+def test_an_unreachable_hub_is_told_at_once(hub_corpus, monkeypatch, tmp_path):
+    import httpx2 as httpx
+    import huggingface_hub
+
+    def unreachable(*_args, **_options):
+        raise httpx.ConnectError("Name or service not known")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", unreachable)
+    sentence = refusal(hub_corpus(None, dataset="nobody/such-a-corpus-of-the-tests"))
+    assert "cannot be reached" in sentence
+    assert "data.path" in sentence
+    assert not huggingface_hub.constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE")
+
+
+def test_an_unknown_dataset_is_told(hub_corpus, monkeypatch, tmp_path):
+    import huggingface_hub
+    from huggingface_hub import errors
+
+    def raising(error):
+        def call(*_args, **_options):
+            raise error("no", response=_Response())
+
+        return call
+
+    for error, message in (
+        (errors.RepositoryNotFoundError, "there is no 'no/such' on the Hugging Face hub"),
+        (errors.RevisionNotFoundError, "data.revision: 'no/such' has no revision 'v9'"),
+        (errors.GatedRepoError, "accepted its terms"),
+    ):
+        monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", raising(error))
+        assert message in refusal(hub_corpus(None, dataset="no/such", revision="v9"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "no" / "such").mkdir(parents=True)
+    assert "lies on this machine" in refusal(hub_corpus(None, dataset="no/such"))
+
+
+class _Response:
+    headers: ClassVar[dict[str, str]] = {}
+    request = None
+    status_code = 404
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"target": "de"}, "source and target must be two columns"),
+        ({"dataset": "json"}, "dataset must be an id of the hub"),
+        ({"splits": {"train": "train"}}, "splits must give train, validation, test, got train"),
+        ({"splits": FROM_TRAIN | {"test": 1.5}}, r"splits.test must be .* between 0 and 1, got 1.5"),
+        (
+            {"splits": {"train": 0.9, "validation": 0.9, "test": 0.1}},
+            "splits must add up to at most 1, got 1.9",
+        ),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(hub_corpus, changed, message):
+    with pytest.raises(ValueError, match=message):
+        hub_corpus(None, **changed)

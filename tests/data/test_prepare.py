@@ -1,0 +1,225 @@
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from attnlab.batch import UNK
+from attnlab.composition.error import ExperimentError
+from attnlab.data.cleaning import Cleaning
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import FILES, PreparedData
+from attnlab.data.trainers import BpeTrainer, WordTrainer
+
+
+def write_rows(folder, train, validation=None, test=None):
+    folder.mkdir()
+    good = [{"de": "gut", "en": "good"}]
+    for split, rows in (("train", train), ("validation", validation or good), ("test", test or good)):
+        lines = [json.dumps(row) + "\n" for row in rows]
+        (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+def test_the_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_path):
+    prepare(hub_corpus(hub_folder), tmp_path / "data")
+    assert sorted(os.listdir(tmp_path / "data")) == sorted(FILES)
+    data = PreparedData(tmp_path / "data")
+    assert data.info.source_language == "de"
+    assert data.info.target_language == "en"
+    assert data.info.bleu_tokenize == "13a"
+    assert not data.info.has_alignments
+    train = data.split("train")
+    assert len(train) == 20
+    assert train.source_text(1) == "Zwei Hunde laufen!"
+    assert train.source_ids(1).dtype == np.int32
+    assert data.source_tokenizer.decode(train.source_ids(1)) == "Zwei Hunde laufen!"
+    assert data.target_tokenizer.tokens(train.target_ids(1)) == ["Two", "dogs", "run", "!"]
+    assert train.source_lengths.tolist() == [len(train.source_ids(row)) for row in range(20)]
+    assert train.sure_links(0).shape == train.possible_links(0).shape == (0, 2)
+    with pytest.raises(ValueError, match="train, validation, test, got dev"):
+        data.split("dev")
+
+
+def test_the_tokenizer_is_learnt_from_training_text_alone(tmp_path, hub_corpus):
+    folder = write_rows(tmp_path / "c", [{"de": "eins", "en": "one"}], test=[{"de": "zwei", "en": "one"}])
+    prepare(hub_corpus(folder), tmp_path / "data")
+    data = PreparedData(tmp_path / "data")
+    assert data.split("test").source_ids(0).tolist() == [UNK]
+    assert data.stats["splits"]["test"]["source"]["unknown_rate"] == 1.0
+    assert data.stats["splits"]["test"]["target"]["unknown_tokens"] == 0
+
+
+def test_every_bad_row_is_counted_by_its_reason(tmp_path, hub_corpus):
+    rows = [
+        {"de": "gut so", "en": "good so"},
+        {"de": "", "en": "empty"},
+        {"de": " \t\u3000", "en": "blank"},
+        {"de": None, "en": "nothing"},
+        {"de": "ohne"},
+        {"de": "x" * 101, "en": "enormous"},
+        {"de": "eins zwei drei vier fünf", "en": "long"},
+        {"de": "kurz", "en": "one two three four five six"},
+    ]
+    folder = write_rows(tmp_path / "c", rows, test=[{"de": "eins zwei drei vier fünf sechs", "en": "long"}])
+    cleaning = Cleaning(max_source_length=4, max_target_length=5, max_characters=100)
+    prepare(hub_corpus(folder, cleaning=cleaning), tmp_path / "data")
+    stats = PreparedData(tmp_path / "data").stats["splits"]
+    assert stats["train"]["dropped"] == {
+        "empty": 2,
+        "not_text": 2,
+        "too_many_characters": 1,
+        "source_too_long": 1,
+        "target_too_long": 1,
+    }
+    assert (stats["train"]["rows"], stats["train"]["pairs"]) == (8, 1)
+    assert stats["test"]["dropped"] == {}
+    everywhere = Cleaning(max_source_length=4, limit_evaluation=True)
+    with pytest.raises(ExperimentError, match=r"nothing is left of the test split.*1 source_too_long"):
+        prepare(hub_corpus(folder, cleaning=everywhere), tmp_path / "data2")
+    assert not (tmp_path / "data2").exists()
+
+
+def test_numbers_among_the_sentences_are_not_text(tmp_path, hub_corpus):
+    rows = [{"de": "gut", "en": "good"}, {"de": 5, "en": "five"}, {"de": ["a"], "en": "list"}]
+    prepare(hub_corpus(write_rows(tmp_path / "c", rows)), tmp_path / "data")
+    assert PreparedData(tmp_path / "data").stats["splits"]["train"]["dropped"] == {"not_text": 2}
+
+
+def test_cleaning_makes_one_spelling_and_single_spaces(tmp_path, hub_corpus):
+    folder = write_rows(tmp_path / "c", [{"de": " a\u0308  b\n\u00a0c ", "en": "\u1112\u1161\u11ab"}])
+    prepare(hub_corpus(folder), tmp_path / "data")
+    train = PreparedData(tmp_path / "data").split("train")
+    assert train.source_text(0) == "ä b c"
+    assert train.target_text(0) == "한"
+
+
+@pytest.mark.parametrize("rows", [[], [{"de": "", "en": ""}], [{"de": 5, "en": 6}]])
+def test_nothing_left_is_one_sentence_and_leaves_nothing_behind(tmp_path, hub_corpus, rows):
+    folder = write_rows(tmp_path / "c", rows, rows or None, rows or None)
+    with pytest.raises(ExperimentError, match=r"has no rows|nothing is left of the train split") as error:
+        prepare(hub_corpus(folder), tmp_path / "data")
+    assert len(error.value.problems) == 1
+    assert sorted(os.listdir(tmp_path)) == ["c"]
+
+
+def test_statistics_are_those_of_the_ids(dates, tmp_path):
+    prepare(dates(), tmp_path / "data")
+    data = PreparedData(tmp_path / "data")
+    for name in ("train", "validation", "test"):
+        split, stats = data.split(name), data.stats["splits"][name]
+        assert stats["pairs"] == len(split)
+        for side, lengths in (("source", split.source_lengths), ("target", split.target_lengths)):
+            assert stats[side]["tokens"] == lengths.sum()
+            assert stats[side]["mean_length"] == pytest.approx(lengths.mean(), abs=1e-4)
+            assert stats[side]["p95_length"] == np.percentile(lengths, 95, method="inverted_cdf")
+            assert stats[side]["p50_length"] == np.percentile(lengths, 50, method="inverted_cdf")
+            assert stats[side]["max_length"] == lengths.max()
+            assert Counter(lengths.tolist()) == dict(stats[side]["length_histogram"])
+    assert data.stats["vocabulary"] == {
+        "source": data.source_tokenizer.size,
+        "target": data.target_tokenizer.size,
+    }
+
+
+def test_byte_identical_from_process_to_process(tmp_path, hub_folder):
+    program = """
+import sys
+from pathlib import Path
+from attnlab.data.cleaning import Cleaning
+from attnlab.data.dates import DatesCorpus
+from attnlab.data.hub import HubCorpus
+from attnlab.data.prepare import prepare
+from attnlab.data.trainers import BpeTrainer, CharacterTrainer
+splits = {"train": "train", "validation": 0.2, "test": 0.2}
+bpe = BpeTrainer(joint=True)
+hub = HubCorpus(None, sys.argv[2], None, None, splits, "de", "en", 1, "13a", Cleaning(), bpe)
+locales, formats = ["en_US", "ja_JP"], ["full", "short"]
+dates = DatesCorpus(locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer())
+for name, corpus in (("hub", hub), ("dates", dates)):
+    prepare(corpus, Path(sys.argv[1]) / name)
+"""
+    for process in "ab":
+        environment = os.environ | {"PYTHONHASHSEED": {"a": "1", "b": "2"}[process], "TZ": "Asia/Seoul"}
+        subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / process), str(hub_folder)],
+            check=True,
+            env=environment,
+        )
+    for corpus in ("hub", "dates"):
+        first, second = (tmp_path / process / corpus for process in "ab")
+        assert sorted(os.listdir(first)) == sorted(FILES)
+        assert all((first / name).read_bytes() == (second / name).read_bytes() for name in FILES)
+        assert PreparedData(first).digest == PreparedData(second).digest
+
+
+def test_another_corpus_has_another_digest(dates, tmp_path):
+    digests = set()
+    for seed in (1, 2):
+        prepare(dates(seed=seed), tmp_path / "data")  # in the place of the one before
+        digests.add(PreparedData(tmp_path / "data").digest)
+    assert len(digests) == 2
+
+
+def test_many_rows_go_through_in_pieces(tmp_path, hub_corpus):
+    rows = [{"de": f"Wort {i % 7} {i}", "en": f"word {i}"} for i in range(2_500)]
+    told = []
+    prepare(hub_corpus(write_rows(tmp_path / "c", rows)), tmp_path / "data", lambda *step: told.append(step))
+    split = PreparedData(tmp_path / "data").split("train")
+    assert [split.source_text(i) for i in (0, 999, 1000, 2499)] == [
+        rows[i]["de"] for i in (0, 999, 1000, 2499)
+    ]
+    assert told[-1] == ("test", 1, 1)
+    assert ("train", 2000, 2500) in told
+    assert pq.read_metadata(tmp_path / "data" / "train.parquet").num_rows == 2_500
+
+
+def test_markup_and_control_characters_are_just_text(tmp_path, hub_corpus):
+    nasty = "<script>alert(1)</script> <eos> \u202eabc\u0000 👩‍👩‍👧 ▁x"
+    folder = write_rows(tmp_path / "c", [{"de": nasty, "en": nasty}])
+    for trainer in (WordTrainer(min_frequency=1), BpeTrainer(min_frequency=1)):
+        prepare(hub_corpus(folder, tokenizer=trainer), tmp_path / "data")
+        train = PreparedData(tmp_path / "data").split("train")
+        assert train.source_text(0) == " ".join(nasty.split())
+        assert train.source_ids(0).min() == UNK or train.source_ids(0).min() > 3
+
+
+@pytest.mark.parametrize("lost", FILES)
+def test_a_folder_that_lacks_a_file_is_one_sentence(dates, tmp_path, lost):
+    prepare(dates(num_pairs=30), tmp_path / "data")
+    (tmp_path / "data" / lost).unlink()
+    with pytest.raises(ExperimentError, match=f"is no prepared data: {lost} missing"):
+        PreparedData(tmp_path / "data")
+
+
+def test_a_damaged_file_is_one_sentence(dates, tmp_path):
+    prepare(dates(num_pairs=30), tmp_path / "data")
+    (tmp_path / "data" / "train.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ExperimentError, match=r"train.parquet cannot be read"):
+        PreparedData(tmp_path / "data").split("train")
+    (tmp_path / "data" / "stats.json").write_bytes(b"{")
+    with pytest.raises(ExperimentError, match=r"stats.json cannot be read"):
+        PreparedData(tmp_path / "data")
+
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real corpora are not here")
+def test_real_corpora_of_several_languages(tmp_path, hub_corpus):
+    words = WordTrainer(split="whitespace", min_frequency=2)
+    prepare(hub_corpus(SHARED / "multi30k_tok", tokenizer=words), tmp_path / "captions")
+    captions = PreparedData(tmp_path / "captions")
+    assert captions.stats["vocabulary"] == {"source": 7859, "target": 5921}
+    assert [len(captions.split(s)) for s in ("train", "validation", "test")] == [29_000, 1_014, 1_000]
+
+    prepare(hub_corpus(SHARED / "tatoeba_ko_en", source="en", target="ko"), tmp_path / "korean")
+    korean = PreparedData(tmp_path / "korean").split("train")
+    tokenizer = PreparedData(tmp_path / "korean").target_tokenizer
+    for row in range(0, len(korean), 50):
+        assert tokenizer.decode(korean.target_ids(row)) == korean.target_text(row)

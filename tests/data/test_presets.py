@@ -1,0 +1,71 @@
+"""Every YAML of conf/data composes and binds; the tokeniser can be chosen for each."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from attnlab.composition.binding import bind
+from attnlab.data.corpus import Corpus
+from attnlab.data.tokenizer import TokenizerTrainer
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+CORPORA = sorted(path.stem for path in (CONF / "data").glob("*.yaml"))
+TOKENIZERS = sorted(path.stem for path in (CONF / "data" / "tokenizer").glob("*.yaml"))
+
+
+def composed(*overrides: str) -> dict[str, Any]:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", list(overrides))
+    return OmegaConf.to_container(config.data, resolve=True)
+
+
+def test_all_presets_are_found():
+    assert set(CORPORA) >= {
+        "copy",
+        "dates",
+        "hub",
+        "multi30k",
+        "multi30k_tok",
+        "reverse",
+        "tatoeba_ko_en",
+        "wmt14",
+    }
+    assert set(TOKENIZERS) >= {"bpe", "character", "unigram", "whitespace", "word"}
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_preset_spells_out_every_parameter(name):
+    import inspect
+
+    node = composed(f"data={name}")
+    corpus = bind(node, Corpus, "data")
+    for part, built in (
+        (node, corpus),
+        (node["tokenizer"], corpus.tokenizer),
+        (node.get("cleaning"), corpus.cleaning),
+    ):
+        if part is not None:
+            assert set(part) - {"_target_"} == set(inspect.signature(type(built)).parameters)
+    assert isinstance(corpus.tokenizer, TokenizerTrainer)
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+def test_any_tokenizer_goes_with_any_corpus(tokenizer):
+    expected = OmegaConf.load(CONF / "data" / "tokenizer" / f"{tokenizer}.yaml")._target_
+    for name in (
+        "copy",
+        "dates",
+        "multi30k",
+        "wmt14",
+    ):  # each chooses another tokeniser, or sets values of it
+        node = composed(f"data={name}", f"data/tokenizer={tokenizer}")
+        assert node["tokenizer"]["_target_"] == expected
+        bind(node, Corpus, "data")
+
+
+def test_values_can_be_overridden():
+    node = composed("data.num_pairs=50", "data.target_locale=de_DE", "data.source_locales=[en_US]")
+    assert len(bind(node, Corpus, "data").load()["train"]) == 40
