@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from omegaconf import OmegaConf
+
 from experiment import check
 from launch import CONF, compose_config, launch
-from omegaconf import OmegaConf
 
 BUILD = {
     "data": "build/data",
@@ -31,18 +32,27 @@ def compose(params: dict[str, Any]) -> dict[str, Any]:
     overrides = params.get("overrides") or []
     if not isinstance(overrides, list) or not all(isinstance(override, str) for override in overrides):
         raise ExperimentError(f"overrides (in params.yaml) must be a list of texts, got {overrides!r}")
-    chosen = [f"{key}={_as_override(value)}" for key, value in params.items() if key != "overrides" and value is not None]
+    chosen = [
+        f"{key}={_as_override(value)}" for key, value in params.items() if key != "overrides" and value is not None
+    ]
     places = [f"paths.{stage}={folder}" for stage, folder in BUILD.items()]
     experiment = check(compose_config(CONF, "config", [*chosen, *overrides, *places, "chain=false"]))
     # Hydra writes its log of each stage here, out of DVC's sight.
-    run = {"run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"}, "job_logging": {"root": {"handlers": ["file"]}}}
+    run = {
+        "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
+        "job_logging": {"root": {"handlers": ["file"]}},
+    }
     return {**experiment.config, "hydra": run}
 
 
 def _as_override(value: Any) -> str:
     """A value in Hydra's override grammar."""
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" if not value.replace("_", "").isalnum() else value
+        return (
+            "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            if not value.replace("_", "").isalnum()
+            else value
+        )
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
@@ -57,7 +67,9 @@ def main() -> None:
     from attnlab.composition.error import ExperimentError
 
     if sys.argv[1:]:
-        raise ExperimentError(f"compose takes its choices from params.yaml and no arguments, got {' '.join(sys.argv[1:])}")
+        raise ExperimentError(
+            f"compose takes its choices from params.yaml and no arguments, got {' '.join(sys.argv[1:])}"
+        )
     params = OmegaConf.to_container(OmegaConf.load("params.yaml"))
     if not isinstance(params, dict):
         raise ExperimentError("params.yaml must be a mapping of config keys to values")

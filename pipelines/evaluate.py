@@ -1,6 +1,6 @@
 """Evaluate: a trained model on the test split -> metrics, hypotheses, quality by length, attention.
 
-    python pipelines/evaluate.py paths.model=build/model paths.data=build/data search.size=10
+python pipelines/evaluate.py paths.model=build/model paths.data=build/data search.size=10
 """
 
 from __future__ import annotations
@@ -8,26 +8,31 @@ from __future__ import annotations
 from pathlib import Path
 
 import hydra
-from experiment import Experiment, check, here, output_folder
-from launch import launch
 from omegaconf import DictConfig
 
+from experiment import Experiment, check, here, output_folder
+from launch import launch
 
-def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> dict[str, float | int | None]:
+
+def evaluate(
+    experiment: Experiment, model_folder: Path, data_folder: Path, into: Path
+) -> dict[str, float | int | None]:
     """Write the evaluation folder, whole or not at all, and return its metrics."""
     import functools
 
     import torch
-    from progress import progress_bars
 
     from attnlab.data.prepared import PreparedData
     from attnlab.evaluation.evaluate import evaluate as evaluate_model
     from attnlab.evaluation.write import write_evaluation
     from attnlab.model.model_folder import load_model
+    from progress import progress_bars
 
     device = experiment.hardware.device
     model = load_model(model_folder, device)
-    half = functools.partial(torch.autocast, device, torch.bfloat16) if experiment.hardware.precision == "bf16" else None
+    half = (
+        functools.partial(torch.autocast, device, torch.bfloat16) if experiment.hardware.precision == "bf16" else None
+    )
     with progress_bars() as tell:
         found = evaluate_model(
             model, experiment.search, PreparedData(data_folder), model.padding, autocast=half, progress=tell
@@ -36,7 +41,9 @@ def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into
     return found.metrics
 
 
-def evaluate_and_track(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> dict[str, float | int | None]:
+def evaluate_and_track(
+    experiment: Experiment, model_folder: Path, data_folder: Path, into: Path
+) -> dict[str, float | int | None]:
     """Evaluate, log what was found to the run that trained the model, and print it."""
     from attnlab.data.prepared import PreparedData
     from attnlab.model.model_folder import read_facts
@@ -46,7 +53,12 @@ def evaluate_and_track(experiment: Experiment, model_folder: Path, data_folder: 
     metrics = evaluate(experiment, model_folder, data_folder, into)
     point = experiment.paths.runs_folder / "points" / facts.identity
     point.mkdir(parents=True, exist_ok=True)
-    record = RunRecord(config=experiment.config, identity=facts.identity, data_digest=PreparedData(data_folder).digest, data_source=str(data_folder))
+    record = RunRecord(
+        config=experiment.config,
+        identity=facts.identity,
+        data_digest=PreparedData(data_folder).digest,
+        data_source=str(data_folder),
+    )
     with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
         measured = {f"test/{name}": value for name, value in metrics.items() if value is not None}
         run.log_metrics(measured, facts.step)

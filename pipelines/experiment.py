@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 PREPARE_SECTIONS = ("data",)
 PREPARE_SOURCES = ("batch.py", "composition", "data")
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware")
-TRAIN_SOURCES = ("batch.py", "composition", "data", "model", "search", "training", "evaluation/text_metrics.py")
+TRAIN_SOURCES = (
+    "batch.py",
+    "composition",
+    "data",
+    "model",
+    "search",
+    "training",
+    "evaluation/text_metrics.py",
+)
 EVALUATE_SECTIONS = ("search", "hardware")
 
 

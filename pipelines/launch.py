@@ -27,7 +27,18 @@ QUIET_ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "HYDRA_FULL_ERROR": "1",  # Hydra's own report would bury the sentence and end the process
 }
-ASKS_ONLY = ("--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc")
+ASKS_ONLY = (
+    "--help",
+    "-h",
+    "--hydra-help",
+    "--version",
+    "--cfg",
+    "-c",
+    "--info",
+    "-i",
+    "--shell-completion",
+    "-sc",
+)
 
 
 def launch(main: Callable[[], Any]) -> None:
@@ -89,7 +100,11 @@ def compose_config(directory: Path, name: str, overrides: list[str]) -> DictConf
 def hydra_sentence(error: Exception) -> str:
     """What Hydra or OmegaConf says, in one sentence with what was given and what there is."""
     text = str(error).strip()
-    group = re.search(r"Could not find '(?P<given>[^']+)'\s+Available options in '(?P<group>[^']+)':\s*(?P<options>.*)", text, re.S)
+    group = re.search(
+        r"Could not find '(?P<given>[^']+)'\s+Available options in '(?P<group>[^']+)':\s*(?P<options>.*)",
+        text,
+        re.S,
+    )
     if group:
         given = group["given"].removeprefix(group["group"] + "/")
         options = ", ".join(group["options"].split())
@@ -100,7 +115,11 @@ def hydra_sentence(error: Exception) -> str:
         return f"{missing_group['key']} is not a setting; --help shows all groups and settings"
     if missing_group:
         return f"{missing_group['key']} is not a group of the config; --help shows all groups and settings"
-    lines = [line.strip() for line in text.splitlines() if line.strip() and "full_key" not in line and "object_type" not in line]
+    lines = [
+        line.strip()
+        for line in text.splitlines()
+        if line.strip() and "full_key" not in line and "object_type" not in line
+    ]
     return " ".join(lines)
 
 

@@ -1,6 +1,6 @@
 """Prepare: raw text -> tokenizers, encoded pairs, statistics.
 
-    python pipelines/prepare.py data=multi30k data.path=../shared/data/multi30k
+python pipelines/prepare.py data=multi30k data.path=../shared/data/multi30k
 """
 
 from __future__ import annotations
@@ -8,20 +8,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import hydra
+from omegaconf import DictConfig
+
 from experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, check, here
 from launch import launch
-from omegaconf import DictConfig
 
 
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
-    from progress import progress_bars
-
     from attnlab.composition.atomic import atomic_folder
     from attnlab.data.prepare import prepare as prepare_corpus
     from attnlab.data.prepared import PreparedData
     from attnlab.plots.figure import save_png
     from attnlab.plots.length_histogram import length_histogram
+    from progress import progress_bars
 
     with atomic_folder(folder) as temporary:
         with progress_bars() as tell:
@@ -52,7 +52,9 @@ def prepare_where_missing(experiment: Experiment) -> Path:
         if not experiment.chain:
             from attnlab.composition.error import ExperimentError
 
-            raise ExperimentError(f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true")
+            raise ExperimentError(
+                f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true"
+            )
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not (folder / "data.json").is_file():

@@ -1,28 +1,40 @@
 """Report: what the other stages wrote -> one offline page.
 
-    python pipelines/report.py -cp ../build -cn resolved
+python pipelines/report.py -cp ../build -cn resolved
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import hydra
-from experiment import check, here, output_folder
-from launch import launch
 from omegaconf import DictConfig
+
+from experiment import Experiment, check, here, output_folder
+from launch import launch
+
+
+def report(experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path) -> Path:
+    """Write the page, and return where it lies."""
+    from attnlab.report.page import write_report
+
+    write_report(experiment.config, data, training, evaluation, into)
+    return into / "index.html"
 
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> None:
     from attnlab.composition.error import ExperimentError
-    from attnlab.report.page import write_report
 
     experiment = check(config)
     paths = experiment.paths
     if paths.data is None or paths.training is None or paths.evaluation is None:
-        raise ExperimentError("paths.data, paths.training and paths.evaluation must name what the other stages wrote; give all three")
+        raise ExperimentError(
+            "paths.data, paths.training and paths.evaluation must name what the other stages wrote; give all three"
+        )
     into = output_folder() / "report" if paths.report is None else here(paths.report)
-    write_report(experiment.config, here(paths.data), here(paths.training), here(paths.evaluation), into)
-    print(f"report: {into / 'index.html'}")
+    page = report(experiment, here(paths.data), here(paths.training), here(paths.evaluation), into)
+    print(f"report: {page}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Show what `dvc repro` made: the metrics, the report, and how to open MLflow.
 
-    python pipelines/show.py
+python pipelines/show.py
 """
 
 from __future__ import annotations

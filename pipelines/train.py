@@ -2,7 +2,8 @@
 
     python pipelines/train.py model/attention=general training.teacher_forcing.ratio=0.5
 
-Alone it also prepares what is missing and evaluates what it trained (`chain: true`); under DVC these are stages.
+Alone it also prepares what is missing, evaluates what it trained and reports on it (`chain: true`); under DVC these
+are stages.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
+from omegaconf import DictConfig
+
 from evaluate import evaluate_and_track
 from experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, here, output_folder
 from launch import launch
-from omegaconf import DictConfig
 from prepare import prepare_where_missing
+from report import report
 
 if TYPE_CHECKING:
     from attnlab.data.prepared import PreparedData
@@ -29,11 +33,13 @@ if TYPE_CHECKING:
 def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> None:
     """Train in the experiment's own folder; `done.json` there says that it is finished."""
     import pytorch_lightning as pl
+    from pytorch_lightning.utilities.exceptions import SIGTERMException
 
     from attnlab.composition.error import ExperimentError
     from attnlab.data.datamodule import SeqDataModule
     from attnlab.evaluation.example_maps import example_maps, example_rows
     from attnlab.evaluation.text_metrics import TextMetrics
+    from attnlab.tracking.heat_map_callback import HeatMapCallback
     from attnlab.training.seq2seq_module import Seq2SeqModule
     from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
     from attnlab.training.trainer import build_trainer
@@ -56,30 +62,47 @@ def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> 
         references=lambda rows: [validation.target_text(row) for row in rows],
     )
     batches = SeqDataModule(
-        data, settings.batching, experiment.padding, seed=experiment.seed, num_workers=experiment.hardware.workers
+        data,
+        settings.batching,
+        experiment.padding,
+        seed=experiment.seed,
+        num_workers=experiment.hardware.workers,
     )
     # 3. The same few sentences' attention at every validation.
-    rows = example_rows(validation, 4)
+    rows = example_rows(validation, experiment.tracking.heat_map_sentences)
 
     def maps(module: Any) -> list[Any]:
         return example_maps(
-            module.model, settings.validation_search, validation, rows, data.source_tokenizer, data.target_tokenizer,
+            module.model,
+            settings.validation_search,
+            validation,
+            rows,
+            data.source_tokenizer,
+            data.target_tokenizer,
             experiment.padding,
         )
 
-    # 4. Train, from a clean start.
-    shutil.rmtree(point / "checkpoints", ignore_errors=True)
-    spool = MetricSpool(point / SPOOL_NAME)
-    spool.cut(0)
+    heat_maps = HeatMapCallback(
+        maps,
+        point,
+        experiment.tracking.keep_heat_maps,
+        settings.monitored_metric,
+        settings.monitor_mode,
+        run.deliver,
+    )
+    # 4. Train.
     trainer, checkpoint = build_trainer(
         settings,
         experiment.hardware,
         len(batches.train_dataloader()),
         point / "checkpoints",
-        SpoolLogger(spool),
-        [],
+        SpoolLogger(MetricSpool(point / SPOOL_NAME)),
+        [heat_maps],
     )
-    trainer.fit(module, batches)
+    try:
+        trainer.fit(module, batches)
+    except SIGTERMException:
+        sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
     if trainer.state.status != "finished" or not checkpoint.best_model_path:
         raise ExperimentError(f"training was interrupted after {trainer.global_step} steps")
     # 5. Keep the best model and the curves.
@@ -97,7 +120,9 @@ def keep(experiment: Experiment, data: PreparedData, point: Path, best: Path) ->
 
     saved = torch.load(best, map_location="cpu", weights_only=True)
     prefix = "model."
-    weights = {name.removeprefix(prefix): value for name, value in saved["state_dict"].items() if name.startswith(prefix)}
+    weights = {
+        name.removeprefix(prefix): value for name, value in saved["state_dict"].items() if name.startswith(prefix)
+    }
     facts = ModelFacts(
         source_vocabulary_size=data.source_tokenizer.size,
         target_vocabulary_size=data.target_tokenizer.size,
@@ -119,6 +144,13 @@ def publish(point: Path, experiment: Experiment) -> None:
         if wanted is not None:
             with atomic_folder(here(wanted)) as temporary:
                 shutil.copytree(point / name, temporary, dirs_exist_ok=True)
+
+
+def clear(point: Path) -> None:
+    """Remove what an earlier, unfinished or repeated training left, but for the lock that is held."""
+    for path in point.iterdir():
+        if path.name != "lock":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
@@ -148,7 +180,7 @@ def main(config: DictConfig) -> float | None:
         data_facts={split: facts["pairs"] for split, facts in data.stats["splits"].items()},
     )
     if not is_first_process():
-        from attnlab.tracking.untracked import UntrackedRun
+        from attnlab.tracking.run import UntrackedRun
 
         train(experiment, data, point, UntrackedRun())  # the first process does all the rest
         return None
@@ -156,7 +188,7 @@ def main(config: DictConfig) -> float | None:
         if (point / "done.json").is_file() and not experiment.rerun:
             print(f"already trained: experiment {identity}; rerun=true trains it again", file=sys.stderr)
         else:
-            (point / "done.json").unlink(missing_ok=True)
+            clear(point)
             with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
                 train(experiment, data, point, run)
                 run.deliver()
@@ -167,7 +199,8 @@ def main(config: DictConfig) -> float | None:
     output = output_folder()
     metrics = evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation")
     shutil.copyfile(output / "evaluation" / "metrics.json", output / "metrics.json")
-    print(f"metrics: {output / 'metrics.json'}\nmodel:   {point / 'model'}")
+    page = report(experiment, data.folder, point / "training", output / "evaluation", output / "report")
+    print(f"metrics: {output / 'metrics.json'}\nreport:  {page}\nmodel:   {point / 'model'}")
     print(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
     value = metrics.get(experiment.training.monitor)
     return None if value is None else float(value)

@@ -31,8 +31,7 @@ def test_every_pair_of_the_default_is_babels_and_its_fields_mean_the_same(dates)
             digits = [int(part) for part in target if part.isdigit()]
             year = next(number for number in digits if number >= 1900)
             month, day = (
-                int(n)
-                for n in pair["target"].replace("년", "").replace("월", "").replace("일", "").split()[1:3]
+                int(n) for n in pair["target"].replace("년", "").replace("월", "").replace("일", "").split()[1:3]
             )
             date = datetime.date(year, month, day)
             assert pair["target"] == format_date(date, "full", "ko_KR")
@@ -95,7 +94,5 @@ def test_a_wrong_value_is_refused_by_its_name(dates, changed, message):
 def test_too_few_different_dates_is_one_sentence(dates):
     # en_US and en_PH write full dates alike, so half of the combinations are doubles.
     corpus = dates(source_locales=["en_US", "en_PH"], first_year=2000, last_year=2000, num_pairs=700)
-    with pytest.raises(
-        ExperimentError, match=r"data.num_pairs: the train split has \d+ different pairs, not 560"
-    ):
+    with pytest.raises(ExperimentError, match=r"data.num_pairs: the train split has \d+ different pairs, not 560"):
         corpus.load()

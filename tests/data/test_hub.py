@@ -47,9 +47,7 @@ def as_parquet(path):
 
 
 def pairs_of(splits):
-    return sorted(
-        pair for split in splits.values() for pair in zip(split["source"], split["target"], strict=True)
-    )
+    return sorted(pair for split in splits.values() for pair in zip(split["source"], split["target"], strict=True))
 
 
 EXPECTED = sorted((row["de"], row["en"]) for row in ROWS)

@@ -40,9 +40,7 @@ def test_links_of_dates_join_equal_numbers(dates, tmp_path, trainer):
         source_year = {i for i, (a, b) in enumerate(source.offsets) if a < at + 4 and b > at}
         target_year = {i for i, (a, b) in enumerate(target.offsets) if a < 4 and b > 0}
         links = {tuple(link) for link in split.possible_links(row).tolist()}
-        assert {(t, s) for t, s in links if t in target_year} >= {
-            (t, s) for t in target_year for s in source_year
-        }
+        assert {(t, s) for t, s in links if t in target_year} >= {(t, s) for t in target_year for s in source_year}
         if isinstance(trainer, CharacterTrainer):
             assert {s for t, s in links if t in target_year} == source_year
         sure = {tuple(link) for link in split.sure_links(row).tolist()}

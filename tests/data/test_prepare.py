@@ -171,9 +171,7 @@ def test_many_rows_go_through_in_pieces(tmp_path, hub_corpus):
     told = []
     prepare(hub_corpus(write_rows(tmp_path / "c", rows)), tmp_path / "data", lambda *step: told.append(step))
     split = PreparedData(tmp_path / "data").split("train")
-    assert [split.source_text(i) for i in (0, 999, 1000, 2499)] == [
-        rows[i]["de"] for i in (0, 999, 1000, 2499)
-    ]
+    assert [split.source_text(i) for i in (0, 999, 1000, 2499)] == [rows[i]["de"] for i in (0, 999, 1000, 2499)]
     assert told[-1] == ("test", 1, 1)
     assert ("train", 2000, 2500) in told
     assert pq.read_metadata(tmp_path / "data" / "train.parquet").num_rows == 2_500

@@ -26,22 +26,15 @@ def rows(batches):
     shuffle=st.booleans(),
     world=st.integers(1, 3),
 )
-def test_an_epoch_is_every_row_once_and_equal_steps_for_all(
-    lengths, by, size, bucketed, pool, shuffle, world
-):
+def test_an_epoch_is_every_row_once_and_equal_steps_for_all(lengths, by, size, bucketed, pool, shuffle, world):
     source, target = np.array(lengths).T
     batching = Batching(by=by, size=size, bucketed=bucketed, pool=pool)
-    ranks = [
-        BatchSampler(source, target, batching, shuffle=shuffle, rank=r, world_size=world)
-        for r in range(world)
-    ]
+    ranks = [BatchSampler(source, target, batching, shuffle=shuffle, rank=r, world_size=world) for r in range(world)]
     shares = [list(rank) for rank in ranks]
     assert len({len(share) for share in shares}) == 1
     assert len(ranks[0]) == len(shares[0])
     assert all(len(batch) > 0 for share in shares for batch in share)
-    assert sorted(np.concatenate([b for share in shares for b in share]).tolist()) == list(
-        range(len(lengths))
-    )
+    assert sorted(np.concatenate([b for share in shares for b in share]).tolist()) == list(range(len(lengths)))
 
 
 def test_order_is_a_function_of_seed_and_epoch():

@@ -70,9 +70,7 @@ def test_no_attention_has_no_statistics() -> None:
     statistics.update(None, torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool))
     assert statistics.compute() == {"attention_entropy": None, "attention_pad_mass": None}
     with pytest.raises(ValueError, match=r"\(2, 4, 3\), got \(2, 3, 4\)"):
-        statistics.update(
-            torch.ones(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool)
-        )
+        statistics.update(torch.ones(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool))
 
 
 @pytest.mark.parametrize(

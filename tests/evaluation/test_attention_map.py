@@ -44,9 +44,7 @@ def test_shapes_are_checked() -> None:
 
 def test_saved_maps_come_back_and_have_the_same_bytes(tmp_path: Path) -> None:
     maps = [
-        AttentionMap(
-            ["안녕", "<eos>"], ["hello", "😀", "שלום"], np.random.default_rng(0).random((3, 2)), "제목"
-        ),
+        AttentionMap(["안녕", "<eos>"], ["hello", "😀", "שלום"], np.random.default_rng(0).random((3, 2)), "제목"),
         AttentionMap([], [], np.zeros((0, 0))),
         AttentionMap(["trail \0"], ["<script>"], np.ones((1, 1))),
     ]

@@ -137,9 +137,7 @@ def test_two_processes_give_the_corpus_of_both(tmp_path) -> None:
     torch.set_num_threads(1)  # a forked child must not inherit a thread pool
     context = mp.get_context("fork")
     results = context.SimpleQueue()
-    processes = [
-        context.Process(target=_one_process, args=(rank, str(tmp_path / "meet"), results)) for rank in (0, 1)
-    ]
+    processes = [context.Process(target=_one_process, args=(rank, str(tmp_path / "meet"), results)) for rank in (0, 1)]
     for process in processes:
         process.start()
     both = [results.get() for _ in processes]

@@ -41,9 +41,7 @@ def test_what_no_font_has_is_written_in_words() -> None:
     assert drawable("a🧑b") == "aU+1F9D1b"
     assert drawable("\u200d\u202e\x00\ue000") == "U+200DU+202EU+0000U+E000"
     assert drawable("a b\nc\t") == "a␣b↵c⇥"
-    assert (
-        drawable("\u1112\u1161\u11ab") == "한"
-    )  # Hangul in pieces, as some file systems and corpora have it
+    assert drawable("\u1112\u1161\u11ab") == "한"  # Hangul in pieces, as some file systems and corpora have it
 
 
 def test_matplotlib_finds_a_glyph_for_all_of_it() -> None:

@@ -46,7 +46,11 @@ CONFIG = {
 @pytest.fixture
 def record():
     return RunRecord(
-        CONFIG, identity="0123456789abcdef", data_digest="d" * 64, data_source="runs/data/1", data_facts={"train": 80}
+        CONFIG,
+        identity="0123456789abcdef",
+        data_digest="d" * 64,
+        data_source="runs/data/1",
+        data_facts={"train": 80},
     )
 
 

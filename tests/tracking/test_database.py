@@ -12,7 +12,12 @@ import pytest
 from attnlab.composition.error import ExperimentError
 from attnlab.tracking.database import open_store
 
-START = "import sys; from pathlib import Path; from attnlab.tracking.database import open_store; open_store(None, 'attnlab', Path(sys.argv[1]))"
+START = """
+import sys
+from pathlib import Path
+from attnlab.tracking.database import open_store
+open_store(None, "attnlab", Path(sys.argv[1]))
+"""
 
 
 def test_processes_that_start_at_once_on_nothing_make_one_database_and_say_nothing(tmp_path):
@@ -20,7 +25,10 @@ def test_processes_that_start_at_once_on_nothing_make_one_database_and_say_nothi
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW")}
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", START, str(folder)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            [sys.executable, "-c", START, str(folder)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         for _ in range(3)
     ]

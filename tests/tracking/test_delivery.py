@@ -6,9 +6,11 @@ import os
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Metric
+from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
 from attnlab.tracking.database import open_store
 from attnlab.tracking.delivery import Delivery, metric_name
+from attnlab.tracking.retention import keep_heat_maps
 from attnlab.training.spool import MetricSpool
 
 
@@ -120,7 +122,9 @@ def test_the_outbox_arrives_under_the_same_paths_and_is_emptied(client, run_id, 
     delivery.artifacts()
     delivery.artifacts()
     assert [info.path for info in client.list_artifacts(run_id)] == ["attention", "note.txt"]
-    assert [info.path for info in client.list_artifacts(run_id, "attention/step_000200")] == ["attention/step_000200/a.html"]
+    assert [info.path for info in client.list_artifacts(run_id, "attention/step_000200")] == [
+        "attention/step_000200/a.html"
+    ]
     left = [path.name for path in delivery.outbox.rglob("*") if path.is_file()]
     assert left == ["b.html"]
 
@@ -129,3 +133,22 @@ def test_names_that_mlflow_refuses_are_made_acceptable(client, run_id):
     for name in ["validation/free_running/bleu", "a?b", "/x/", "..", "ä ö"]:
         client.log_batch(run_id, [Metric(metric_name(name), 1.0, 1, os.getpid())])
     assert metric_name("validation/free_running/bleu") == "validation/free_running/bleu"
+
+
+def test_a_tracker_that_deletes_nothing_is_asked_once(client, run_id, delivery, point, monkeypatch, capsys):
+    asked = []
+
+    def refuses(self, artifact_path=None):
+        asked.append(artifact_path)
+        raise NotImplementedError
+
+    monkeypatch.setattr(LocalArtifactRepository, "delete_artifacts", refuses)
+    for step in (1, 2, 3):
+        folder = delivery.outbox / "attention" / f"step_{step:06d}"
+        folder.mkdir(parents=True)
+        (folder / "attention.html").write_text("x")
+        keep_heat_maps(point, step, None, newest=1, mode="max")
+        delivery.artifacts()
+    assert asked == ["attention/step_000001"]
+    assert capsys.readouterr().err.count("deletes no artifacts") == 1
+    assert len(client.list_artifacts(run_id, "attention")) == 3

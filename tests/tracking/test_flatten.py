@@ -6,7 +6,11 @@ from attnlab.tracking.flatten import LONGEST_KEY, LONGEST_VALUE, dotted_params, 
 
 
 def test_nested_keys_become_dotted_and_values_become_text():
-    config = {"seed": 1, "model": {"dropout": 0.1, "attention": None, "parts": {}}, "data": {"locales": ["de", "ja"]}}
+    config = {
+        "seed": 1,
+        "model": {"dropout": 0.1, "attention": None, "parts": {}},
+        "data": {"locales": ["de", "ja"]},
+    }
     assert dotted_params(config) == {
         "seed": "1",
         "model.dropout": "0.1",
@@ -26,7 +30,11 @@ def test_what_mlflow_refuses_is_made_acceptable():
 
 
 def test_secrets_are_hidden_by_place_and_by_form():
-    config = {"tracking": {"uri": "http://me:hunter2@host", "password": "hunter2"}, "env": "${oc.env:SECRET}", "a": {"api_key": None}}
+    config = {
+        "tracking": {"uri": "http://me:hunter2@host", "password": "hunter2"},
+        "env": "${oc.env:SECRET}",
+        "a": {"api_key": None},
+    }
     params = dotted_params(config)
     assert "hunter2" not in str(params)
     assert params["env"] == "${oc.env:SECRET}"
@@ -38,14 +46,34 @@ def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
         "seed": 2,
         "model": {
             "_target_": "attnlab.model.seq2seq.Seq2Seq",
-            "encoder": {"_target_": "attnlab.model.encoder.Encoder", "cell": "gru", "layers": 1, "hidden_size": 64, "bidirectional": True},
+            "encoder": {
+                "_target_": "attnlab.model.encoder.Encoder",
+                "cell": "gru",
+                "layers": 1,
+                "hidden_size": 64,
+                "bidirectional": True,
+            },
             "bridge": {"_target_": "attnlab.model.bridge.linear.LinearBridge"},
             "decoder": {"_target_": f"attnlab.model.decoder.x.{decoder}"},
             "attention": attention and {"_target_": f"attnlab.model.attention.x.{attention}"},
         },
-        "data": {"_target_": "attnlab.data.dates.DatesCorpus", "tokenizer": {"_target_": "attnlab.data.trainers.BpeTrainer"}},
-        "padding": {"_target_": "attnlab.batch.Padding", "encoder": "pre", "decoder": "post", "attention_masked": True, "recurrence": "skip"},
-        "training": {"teacher_forcing": {"_target_": "attnlab.training.teacher_forcing.constant.ConstantTeacherForcing", "ratio": 0.5}},
+        "data": {
+            "_target_": "attnlab.data.dates.DatesCorpus",
+            "tokenizer": {"_target_": "attnlab.data.trainers.BpeTrainer"},
+        },
+        "padding": {
+            "_target_": "attnlab.batch.Padding",
+            "encoder": "pre",
+            "decoder": "post",
+            "attention_masked": True,
+            "recurrence": "skip",
+        },
+        "training": {
+            "teacher_forcing": {
+                "_target_": "attnlab.training.teacher_forcing.constant.ConstantTeacherForcing",
+                "ratio": 0.5,
+            }
+        },
         "search": {"_target_": "attnlab.search.beam.BeamSearch"},
     } | sections
 
@@ -72,7 +100,9 @@ def test_no_attention_unmasked_padding_and_a_corpus_from_outside():
             attention=None,
             padding={"encoder": "post", "decoder": "post", "attention_masked": False, "recurrence": "read"},
             data={"_target_": "attnlab.data.hub.HubCorpus", "path": "../data/multi30k_tok/"},
-            training={"teacher_forcing": {"_target_": "attnlab.training.teacher_forcing.x.InverseSigmoidTeacherForcing"}},
+            training={
+                "teacher_forcing": {"_target_": "attnlab.training.teacher_forcing.x.InverseSigmoidTeacherForcing"}
+            },
         )
     )
     assert (short["attention"], short["decoder"]) == ("none", "no_attention")

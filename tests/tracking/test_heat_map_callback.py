@@ -39,15 +39,18 @@ def maps(module):
     assert not module.training
     assert not torch.is_grad_enabled()
     weights = np.array([[0.9, 0.1], [0.2, 0.8]])
-    return [AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first"), AttentionMap(["a"], ["b"], [[1.0]])]
+    return [
+        AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first"),
+        AttentionMap(["a"], ["b"], [[1.0]]),
+    ]
 
 
 def fit(callback, point):
     data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
     trainer = pl.Trainer(
         accelerator="cpu", max_steps=8, val_check_interval=2, num_sanity_val_steps=1, log_every_n_steps=1,
-        logger=SpoolLogger(MetricSpool(point / "metrics.jsonl")), callbacks=[callback], enable_checkpointing=False,
-        enable_progress_bar=False, enable_model_summary=False,
+        logger=SpoolLogger(MetricSpool(point / "metrics.jsonl")), callbacks=[callback],
+        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
     trainer.fit(Tiny(), data, data)
 
@@ -70,19 +73,30 @@ def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, r
     assert "<b>" not in page
     assert load_maps(folder / "attention.npz")[0].target_tokens == ["날짜", "<eos>"]
     assert (folder / "sentence_1.png").read_bytes().startswith(b"\x89PNG")
-    assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [1, 3, 5, 7]
+    assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [
+        1,
+        3,
+        5,
+        7,
+    ]
     assert not any((point / "outbox").rglob("*.png"))
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_where_nobody_delivers_the_outbox_does_not_grow(point):
     fit(HeatMapCallback(maps, point, 1, "validation/bleu", "max", lambda: None), point)
-    assert sorted(path.name for path in (point / "outbox" / "attention").iterdir()) == ["step_000004", "step_000008"]
+    assert sorted(path.name for path in (point / "outbox" / "attention").iterdir()) == [
+        "step_000004",
+        "step_000008",
+    ]
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_model_without_attention_draws_nothing_and_still_delivers(point):
     delivered = []
-    fit(HeatMapCallback(lambda module: [], point, 1, "validation/bleu", "max", lambda: delivered.append(1)), point)
+    fit(
+        HeatMapCallback(lambda module: [], point, 1, "validation/bleu", "max", lambda: delivered.append(1)),
+        point,
+    )
     assert len(delivered) == 4
     assert not (point / "outbox").exists()

@@ -36,9 +36,16 @@ def test_a_run_tells_its_config_and_its_origin(tracking, runs, point, record, cl
     assert re.fullmatch(r"[0-9a-f]{40}|none: not a git checkout", tags["git_revision"])
     assert tags["git_dirty"] in ("true", "false", "unknown")
     assert re.fullmatch(r"[0-9a-f]{64}", tags["config_hash"])
-    assert {"host", "platform", "threads", "version.python", "version.torch", "version.pytorch-lightning"} <= set(tags)
+    assert {
+        "host",
+        "platform",
+        "threads",
+        "version.python",
+        "version.torch",
+        "version.pytorch-lightning",
+    } <= set(tags)
     (dataset,) = found.inputs.dataset_inputs
-    assert (dataset.dataset.name, dataset.dataset.digest) == ("dates", "d" * 32)
+    assert (dataset.dataset.name, dataset.dataset.digest) == ("dates", "d" * 16)
     assert json.loads(dataset.dataset.profile) == {"train": 80}
 
 
@@ -78,7 +85,11 @@ def test_a_run_that_was_deleted_is_started_anew_with_all_its_metrics(tracking, r
 @pytest.mark.parametrize(
     ("error", "status", "tag"),
     [
-        (ExperimentError("training: the loss is nan"), "FAILED", "ExperimentError: training: the loss is nan"),
+        (
+            ExperimentError("training: the loss is nan"),
+            "FAILED",
+            "ExperimentError: training: the loss is nan",
+        ),
         (KeyboardInterrupt(), "KILLED", "KeyboardInterrupt"),
         (SystemExit(143), "KILLED", "SystemExit"),
     ],
@@ -139,7 +150,11 @@ def test_a_lost_tracker_is_a_warning_and_nothing_is_lost(tracking, runs, point, 
     spool = MetricSpool(point / "metrics.jsonl")
     with monkeypatch.context() as broken:
         calls = []
-        broken.setattr(MlflowClient, "log_batch", lambda *_, **__: calls.append(1) or (_ for _ in ()).throw(OSError("gone")))
+        broken.setattr(
+            MlflowClient,
+            "log_batch",
+            lambda *_, **__: calls.append(1) or (_ for _ in ()).throw(OSError("gone")),
+        )
         for step in range(3):
             spool.append({"loss": 1.0}, step)
             run.deliver()

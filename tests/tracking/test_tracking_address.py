@@ -5,24 +5,28 @@ from pathlib import Path
 import pytest
 
 from attnlab.tracking.address import (
-    command_to_look,
     is_secret_name,
     masked,
     resolved_address,
     scrubbed,
     sqlite_path,
+    where_to_look,
 )
 
 SECRET = "hunter2/ü"
 SPELLED = "hunter2%2F%C3%BC"
 
 
-@pytest.mark.parametrize("uri", ["http://host:5000", "https://host/mlflow", "sqlite:///x.db", "postgresql+psycopg2://h/d"])
+@pytest.mark.parametrize(
+    "uri", ["http://host:5000", "https://host/mlflow", "sqlite:///x.db", "postgresql+psycopg2://h/d"]
+)
 def test_servers_and_databases_are_allowed(tracking, uri):
     assert tracking(uri=uri).uri == uri
 
 
-@pytest.mark.parametrize("uri", ["", "runs", "file:///tmp/mlruns", "http://", "http://host:x", "ftp://host", "databricks"])
+@pytest.mark.parametrize(
+    "uri", ["", "runs", "file:///tmp/mlruns", "http://", "http://host:x", "ftp://host", "databricks"]
+)
 def test_anything_else_is_refused_with_what_is_allowed(tracking, uri):
     with pytest.raises(ValueError, match=r"^uri must be null .*sqlite:///.*got "):
         tracking(uri=uri)
@@ -44,7 +48,9 @@ def test_sqlite_paths_count_from_the_folder_that_holds_the_runs(tmp_path):
 
 
 def test_credentials_vanish_from_texts_in_any_spelling():
-    assert masked(f"see https://me:{SPELLED}@host/x?a=1&password=abc&b=2") == "see https://***@host/x?a=1&password=***&b=2"
+    assert (
+        masked(f"see https://me:{SPELLED}@host/x?a=1&password=abc&b=2") == "see https://***@host/x?a=1&password=***&b=2"
+    )
     message = f"login failed for 'me' with {SECRET} ({SPELLED})"
     assert "hunter2" not in scrubbed(message, f"postgresql+psycopg2://me:{SPELLED}@host/db")
 
@@ -54,9 +60,14 @@ def test_secret_names_are_known_and_tokens_of_text_are_none():
     assert not any(is_secret_name(key) for key in ["data.tokenizer", "max_tokens", "unk_token", "data.key", "key_size"])
 
 
-def test_the_command_to_look_is_bound_to_this_machine(tmp_path, monkeypatch):
+def test_the_command_to_look_is_bound_to_this_machine(runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command = command_to_look(None, tmp_path / "runs")
+    command, page = where_to_look(None, "template", runs).split("\n")
     assert command.startswith("MLFLOW_DISABLE_TELEMETRY=true ")
     assert command.endswith("mlflow server --backend-store-uri sqlite:///runs/mlflow.db --host 127.0.0.1 --port 5000")
-    assert command_to_look(f"http://me:{SPELLED}@host:5000", tmp_path) == "http://***@host:5000"
+    assert page == "open http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
+
+
+def test_where_to_look_before_there_are_runs_and_on_a_server(tmp_path):
+    assert where_to_look(None, "attnlab", tmp_path).endswith("\nopen http://127.0.0.1:5000/")
+    assert where_to_look(f"http://me:{SPELLED}@host:5000", "attnlab", tmp_path) == "open http://***@host:5000"

@@ -30,7 +30,9 @@ def bind_sections(config: Mapping[str, Any], sections: Mapping[str, Any]) -> dic
     """
     problems: list[str] = []
     problems += [_unknown(key, "", list(sections)) for key in config if key not in sections]
-    problems += [f"{key} is missing; it must be {_kind(annotation)}" for key, annotation in sections.items() if key not in config]
+    problems += [
+        f"{key} is missing; it must be {_kind(annotation)}" for key, annotation in sections.items() if key not in config
+    ]
     bound = {
         key: _bind_value(config[key], annotation, key, problems)
         for key, annotation in sections.items()
@@ -62,7 +64,7 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
         return None
 
     before = len(problems)
-    hints = get_type_hints(found.__init__, include_extras=True)
+    hints = get_type_hints(found.__init__, include_extras=True)  # type: ignore[misc]
     parameters = list(inspect.signature(found).parameters.values())
     runtime = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
     assert runtime <= RUNTIME_ARGUMENTS, f"{target} asks for {runtime - RUNTIME_ARGUMENTS} at run time"

@@ -176,6 +176,4 @@ def _check_locale(name: str, locale: str) -> None:
     try:
         Locale.parse(locale)
     except (UnknownLocaleError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"{name} must be locales of the CLDR, such as de_DE or ko_KR, got {locale!r}"
-        ) from error
+        raise ValueError(f"{name} must be locales of the CLDR, such as de_DE or ko_KR, got {locale!r}") from error

@@ -31,9 +31,7 @@ def data_files(path: Path) -> list[Path]:
     """The file itself, or a folder's files of a known kind."""
     if path.is_file():
         return [path]
-    return sorted(
-        f for f in path.rglob("*") if kind_of(f) in READERS and f.is_file() and not f.name.startswith(".")
-    )
+    return sorted(f for f in path.rglob("*") if kind_of(f) in READERS and f.is_file() and not f.name.startswith("."))
 
 
 def find_fault(path: Path) -> str | None:

@@ -49,9 +49,7 @@ class HubCorpus(Corpus):
         tokenizer: TokenizerTrainer,
     ) -> None:
         if dataset is not None and not _HUB_ID.fullmatch(dataset):
-            raise ValueError(
-                f"dataset must be an id of the hub, owner/name, got {dataset}; path takes local data"
-            )
+            raise ValueError(f"dataset must be an id of the hub, owner/name, got {dataset}; path takes local data")
         if source == target:
             raise ValueError(f"source and target must be two columns, got {source} for both")
         if set(splits) != set(SPLITS):
@@ -59,9 +57,7 @@ class HubCorpus(Corpus):
         fractions = {split: value for split, value in splits.items() if not isinstance(value, str)}
         for split, fraction in fractions.items():
             if not 0 < fraction < 1:
-                raise ValueError(
-                    f"splits.{split} must be a split's name or a fraction between 0 and 1, got {fraction}"
-                )
+                raise ValueError(f"splits.{split} must be a split's name or a fraction between 0 and 1, got {fraction}")
         if sum(fractions.values()) > 1 + 1e-9:
             raise ValueError(f"splits must add up to at most 1, got {sum(fractions.values()):g}")
         self.dataset, self.path, self.name, self.revision = dataset, path, name, revision

@@ -48,9 +48,7 @@ def resolve(path: str) -> Path:
 def _load_local(path: Path, name: str | None, source: str, target: str) -> dict[str, datasets.Dataset]:
     if not path.exists():
         near = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else None
-        there = (
-            f"{path.parent} does not exist either" if near is None else f"{path.parent} has: {_list(near)}"
-        )
+        there = f"{path.parent} does not exist either" if near is None else f"{path.parent} has: {_list(near)}"
         raise ExperimentError(f"data.path: there is no {path}; {there}")
     # Reading a local file anew is cheap, and a cache of it could go stale. The pairs stay readable when the
     # folder is gone, because they are mapped by then.
@@ -74,9 +72,7 @@ def _read(path: Path, name: str | None, source: str, target: str, cache: str) ->
         return dict(datasets.load_dataset(str(path), name=name, cache_dir=cache, **_csv_options(path)))
     reader = READERS.get(kind_of(path))
     if reader is None:
-        raise ExperimentError(
-            f"data.path: {path} is no file of a known kind; allowed are: {', '.join(READERS)}"
-        )
+        raise ExperimentError(f"data.path: {path} is no file of a known kind; allowed are: {', '.join(READERS)}")
     return dict(datasets.load_dataset(reader, data_files=str(path), cache_dir=cache, **_csv_options(path)))
 
 
@@ -112,9 +108,7 @@ def _read_parallel(
     for split, pair in files.items():
         left, right = sides[0][split], sides[1][split]
         if len(left) != len(right):
-            raise ExperimentError(
-                f"data.path: {pair[0]} has {len(left)} lines, but {pair[1]} has {len(right)}"
-            )
+            raise ExperimentError(f"data.path: {pair[0]} has {len(left)} lines, but {pair[1]} has {len(right)}")
         columns = [left.rename_column("text", source), right.rename_column("text", target)]
         joined[split] = datasets.concatenate_datasets(columns, axis=1)
     return joined
@@ -201,9 +195,7 @@ def _local_fault(path: Path, name: str | None, error: Exception) -> str:
     if name is not None and "BuilderConfig" in str(error):
         return f"data.name: {path} has no configuration {name!r} ({_reason(error)}); null takes the default"
     if not data_files(path):
-        return (
-            f"data.path: {path} has no data files; known kinds are: {', '.join(READERS)}, each also with .gz"
-        )
+        return f"data.path: {path} has no data files; known kinds are: {', '.join(READERS)}, each also with .gz"
     if isinstance(error, StopIteration):
         return f"data.path: {path} has no rows"
     return f"data.path: {path} cannot be read as a dataset: {_reason(error)}"

@@ -73,9 +73,7 @@ def prepare(corpus: Corpus, folder: Path, progress: Progress | None = None) -> N
 class _Encoder:
     """Cleans, encodes and writes one split, a thousand rows at a time."""
 
-    def __init__(
-        self, corpus: Corpus, source: Tokenizer, target: Tokenizer, split: str, aligned: bool
-    ) -> None:
+    def __init__(self, corpus: Corpus, source: Tokenizer, target: Tokenizer, split: str, aligned: bool) -> None:
         self.corpus, self.source, self.target, self.split, self.aligned = (
             corpus,
             source,

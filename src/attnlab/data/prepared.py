@@ -119,9 +119,7 @@ class PreparedData:
         self.folder = Path(folder)
         missing = [name for name in FILES if not (self.folder / name).is_file()]
         if missing:
-            raise ExperimentError(
-                f"{self.folder} is no prepared data: {', '.join(missing)} missing; prepare it again"
-            )
+            raise ExperimentError(f"{self.folder} is no prepared data: {', '.join(missing)} missing; prepare it again")
         facts = self._json("data.json")
         if facts.get("format") != FORMAT:
             raise ExperimentError(

@@ -66,9 +66,7 @@ class Tokenizer:
 
     def decode(self, ids: Ids) -> str:
         """The text; `<pad>`, `<bos>` and `<eos>` are left out, an unknown token reads `<unk>`."""
-        tokens = [
-            self._unknown if i == UNK else self._token(i) for i in map(int, ids) if i not in (PAD, BOS, EOS)
-        ]
+        tokens = [self._unknown if i == UNK else self._token(i) for i in map(int, ids) if i not in (PAD, BOS, EOS)]
         return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)
 
     def tokens(self, ids: Ids) -> list[str]:

@@ -97,9 +97,7 @@ class Sequences:
     ) -> None:
         for prefix, (least, most) in (("", lengths), ("test_", test_lengths)):
             if least > most:
-                raise ValueError(
-                    f"{prefix}min_length must be at most {prefix}max_length ({most}), got {least}"
-                )
+                raise ValueError(f"{prefix}min_length must be at most {prefix}max_length ({most}), got {least}")
         stock = {n: num_symbols**n for n in range(lengths[0], lengths[1] + 1)}
         test_stock = {n: num_symbols**n for n in range(test_lengths[0], test_lengths[1] + 1)}
         # The test split draws first; at worst it takes all that it can of what training could use too.
@@ -133,9 +131,7 @@ class Sequences:
             for split, sequences in zip(SPLITS, drawn, strict=True)
         }
 
-    def _draw(
-        self, random: np.random.Generator, stock: dict[int, int], used: dict[int, set[bytes]]
-    ) -> np.ndarray:
+    def _draw(self, random: np.random.Generator, stock: dict[int, int], used: dict[int, set[bytes]]) -> np.ndarray:
         free = [n for n, number in stock.items() if len(used.get(n, ())) < number]
         length = int(random.choice(free))
         taken = used.setdefault(length, set())

@@ -145,9 +145,7 @@ def _mark_word_starts(backend: tokenizers.Tokenizer, normalization: Normalizatio
         ]
     )
     backend.pre_tokenizer = pre_tokenizers.Split(_WORD_OR_MARK, "isolated")
-    backend.decoder = decoders.Sequence(
-        [decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    )
+    backend.decoder = decoders.Sequence([decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
 
 
 def _train_words(

@@ -45,8 +45,7 @@ def by_length(
     lengths = np.asarray(source_lengths, dtype=np.int64)
     if not len(lengths) == len(hypotheses) == len(references):
         raise ValueError(
-            f"{len(lengths)} lengths, {len(hypotheses)} hypotheses and {len(references)} references "
-            "do not match"
+            f"{len(lengths)} lengths, {len(hypotheses)} hypotheses and {len(references)} references do not match"
         )
     table: list[dict[str, int | float]] = []
     for low, high in length_buckets(lengths):
@@ -55,7 +54,5 @@ def by_length(
         theirs = [[references[row].rstrip()] for row in rows]
         bleu = 100 * float(sacre_bleu_score(ours, theirs, tokenize=tokenize))  # type: ignore[arg-type]
         equal = sum(hypotheses[row] == references[row] for row in rows)
-        table.append(
-            {"from": low, "to": high, "sentences": len(rows), "bleu": bleu, "exact_match": equal / len(rows)}
-        )
+        table.append({"from": low, "to": high, "sentences": len(rows), "bleu": bleu, "exact_match": equal / len(rows)})
     return table

@@ -1,9 +1,9 @@
 """A trained model on disk: complete, without pickles, and readable without the training code.
 
-    weights.safetensors   the parameters
-    config.json           the sections that the model is built from
-    model.json            vocabulary sizes, the experiment's identity, the step of the weights
-    source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them
+weights.safetensors   the parameters
+config.json           the sections that the model is built from
+model.json            vocabulary sizes, the experiment's identity, the step of the weights
+source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def read_facts(folder: Path) -> ModelFacts:
     try:
         return ModelFacts(**json.loads((folder / "model.json").read_text()))
     except (OSError, ValueError, TypeError) as error:
-        raise ExperimentError(f"{folder} must be a model folder, but its model.json cannot be read ({error})") from error
+        raise ExperimentError(
+            f"{folder} must be a model folder, but its model.json cannot be read ({error})"
+        ) from error
 
 
 def load_model(folder: Path, device: str = "cpu") -> Seq2Seq:
@@ -90,7 +92,9 @@ def load_model(folder: Path, device: str = "cpu") -> Seq2Seq:
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        raise ExperimentError(f"{folder}: the weights do not fit the config ({str(error).splitlines()[-1].strip()})") from error
+        raise ExperimentError(
+            f"{folder}: the weights do not fit the config ({str(error).splitlines()[-1].strip()})"
+        ) from error
     return model.to(device).eval()
 
 

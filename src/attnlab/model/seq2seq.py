@@ -11,7 +11,7 @@ from attnlab.batch import Batch, Padding
 from attnlab.composition.part import Part
 from attnlab.model.attention.score import Score
 from attnlab.model.bridge.bridge import Bridge
-from attnlab.model.decoder.decoder import Decoder
+from attnlab.model.decoder.decoder import Decoder, StepOutput
 from attnlab.model.decoder.memory import Memory
 from attnlab.model.encoder import Encoder
 from attnlab.model.recurrent_state import RecurrentState
@@ -51,9 +51,7 @@ class Seq2Seq(nn.Module):
             value_size=self.encoder.output_size,
             target_vocabulary_size=target_vocabulary_size,
         )
-        self.bridge: Bridge = bridge(
-            encoder_shape=self.encoder.state_shape, decoder_shape=self.decoder.state_shape
-        )
+        self.bridge: Bridge = bridge(encoder_shape=self.encoder.state_shape, decoder_shape=self.decoder.state_shape)
         self.output = nn.Linear(self.decoder.readout_size, target_vocabulary_size)
 
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Memory, RecurrentState]:
@@ -99,11 +97,16 @@ class Seq2Seq(nn.Module):
         return Unrolled(readout, weights)
 
     def _unroll(
-        self, inputs: Tensor, mask: Tensor, feed_reference: Tensor | None, state: RecurrentState, memory: Memory
+        self,
+        inputs: Tensor,
+        mask: Tensor,
+        feed_reference: Tensor | None,
+        state: RecurrentState,
+        memory: Memory,
     ) -> tuple[Tensor, Tensor | None]:
         """The loop over the step: features (B, T, F) and attention weights (B, T, S)."""
         embedded = self.decoder.embedding(inputs)  # (B, T, E)
-        outputs = []
+        outputs: list[StepOutput] = []
         for t in range(inputs.shape[1]):
             last = embedded[:, t]
             if feed_reference is not None and t > 0:

@@ -36,9 +36,7 @@ def heat_map(attention: AttentionMap) -> Figure:
     axes = figure.add_subplot()
     if attention.title:
         # About 11 characters of this size to the inch. matplotlib's own wrapping reads `$` as mathematics.
-        lines = textwrap.wrap(
-            title_text(attention.title), max(20, int(11 * width)), max_lines=4, placeholder=" …"
-        )
+        lines = textwrap.wrap(title_text(attention.title), max(20, int(11 * width)), max_lines=4, placeholder=" …")
         figure.suptitle("\n".join(lines), fontsize=10, color=INK, x=0.01, ha="left")
     if rows == 0 or columns == 0:
         axes.set_axis_off()
@@ -46,9 +44,7 @@ def heat_map(attention: AttentionMap) -> Figure:
         use_our_fonts(figure)
         return figure
 
-    image = axes.imshow(
-        attention.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal"
-    )
+    image = axes.imshow(attention.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
     axes.xaxis.tick_top()
     axes.set_xticks(range(columns), source, rotation=90, fontsize=font_size)
     for label in axes.get_xticklabels():

@@ -47,8 +47,7 @@ def visible(token: str) -> str:
     """
     shown = (
         f"U+{ord(character):04X}"
-        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-        and character not in "\u200c\u200d"
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in "\u200c\u200d"
         else "␣" * (character == " ") or character
         for character in unicodedata.normalize("NFC", token)
     )

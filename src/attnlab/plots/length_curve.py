@@ -24,9 +24,7 @@ def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
     # The curves belong above the bars, though the bars' axes came second.
     axes.set_zorder(counts.get_zorder() + 1)
     axes.patch.set_visible(False)
-    for number, (name, label, factor) in enumerate(
-        (("bleu", "BLEU", 1), ("exact_match", "exact match (%)", 100))
-    ):
+    for number, (name, label, factor) in enumerate((("bleu", "BLEU", 1), ("exact_match", "exact match (%)", 100))):
         values = [factor * row[name] for row in by_length]
         axes.plot(positions, values, label=label, color=COLOURS[number], marker="o", markersize=4)
     axes.set_ylim(0, 105)

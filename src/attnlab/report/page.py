@@ -93,9 +93,7 @@ def write_report(config: Mapping[str, Any], data: Path, training: Path, evaluati
         "stats": stats,
         "histogram": _picture(_training_lengths(stats)),
         "curves": _picture(curves) if curves is not None else None,
-        "metrics": [
-            {**_metric(name, metrics[name]), "signature": signatures.get(name)} for name in _order(metrics)
-        ],
+        "metrics": [{**_metric(name, metrics[name]), "signature": signatures.get(name)} for name in _order(metrics)],
         "notes": {name: text for name, text in sorted(signatures.items()) if name not in metrics},
         "by_length": buckets,
         "length_curve": _picture(length_curve(buckets)) if buckets else None,

@@ -75,7 +75,15 @@ class BeamSearch(Search):
             ends = (next_tokens == EOS) & top_scores.isfinite()
             for row, rank in ends[:, :beam].nonzero().tolist():
                 parent = int(parents[row, rank])
-                self._add(found[int(alive[row])], tokens[row, parent], top_scores[row, rank], weights, row, parent, True)
+                self._add(
+                    found[int(alive[row])],
+                    tokens[row, parent],
+                    top_scores[row, rank],
+                    weights,
+                    row,
+                    parent,
+                    True,
+                )
 
             # 4. The best K of the others go on, in the order of their scores.
             scores, order = top_scores.masked_fill(next_tokens == EOS, -torch.inf).topk(beam, dim=1)
@@ -90,7 +98,15 @@ class BeamSearch(Search):
             for row in cut_off.nonzero().squeeze(1).tolist():
                 for rank in range(beam - len(found[int(alive[row])])):
                     if scores[row, rank].isfinite():
-                        self._add(found[int(alive[row])], tokens[row, rank], scores[row, rank], weights, row, rank, False)
+                        self._add(
+                            found[int(alive[row])],
+                            tokens[row, rank],
+                            scores[row, rank],
+                            weights,
+                            row,
+                            rank,
+                            False,
+                        )
             going_on = (~is_full & ~cut_off & scores.isfinite().any(1)).nonzero().squeeze(1)
             if len(going_on) == 0:
                 break
@@ -106,7 +122,14 @@ class BeamSearch(Search):
         return [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in found]
 
     def _add(
-        self, found: list[Hypothesis], tokens: Tensor, score: Tensor, weights: Tensor | None, row: int, rank: int, ended: bool
+        self,
+        found: list[Hypothesis],
+        tokens: Tensor,
+        score: Tensor,
+        weights: Tensor | None,
+        row: int,
+        rank: int,
+        ended: bool,
     ) -> None:
         length = len(tokens) + ended
         penalty = ((5 + length) / 6) ** self.length_penalty

@@ -22,9 +22,7 @@ class GreedySearch(Search):
         max_length_ratio: tokens to write at most for each source token; None for no such limit.
     """
 
-    def __init__(
-        self, max_length: PositiveInt, max_length_ratio: Annotated[float, Field(gt=0)] | None = None
-    ) -> None:
+    def __init__(self, max_length: PositiveInt, max_length_ratio: Annotated[float, Field(gt=0)] | None = None) -> None:
         self.max_length = max_length
         self.max_length_ratio = max_length_ratio
 

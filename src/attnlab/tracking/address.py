@@ -1,11 +1,13 @@
-"""Tracking addresses: which are allowed, where they lead, and how they look without their secrets. Free of mlflow."""
+"""Tracking addresses: which are allowed, where they lead, how they look without secrets. Free of mlflow."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -14,9 +16,7 @@ DATABASE_NAME = "mlflow.db"
 ARTIFACTS_NAME = "mlflow-artifacts"
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
-_SECRET_PARAMETER = re.compile(
-    r"(?i)([?&;](?:\w*password|\w*secret|\w*token|\w*key|sslpassword|sig)=)[^&;\s\"']+"
-)
+_SECRET_PARAMETER = re.compile(r"(?i)([?&;](?:\w*password|\w*secret|\w*token|\w*key|sslpassword|sig)=)[^&;\s\"']+")
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|credentials?)$|(?:api|access|auth|secret|hf)_(?:key|token)$"
 )
@@ -79,16 +79,29 @@ def is_secret_name(key: str) -> bool:
     return _SECRET_NAME.search(key.rpartition(".")[2]) is not None
 
 
-def command_to_look(uri: str | None, runs_folder: Path, port: int = 5000) -> str:
-    """What opens the runs in a browser: a command bound to this machine alone, or the server's own address."""
+def where_to_look(uri: str | None, experiment: str, runs_folder: Path, port: int = 5000) -> str:
+    """What opens the runs: a command that serves this machine alone, where it takes one, and a line to browse."""
     if uri is not None and uri.startswith(("http://", "https://")):
-        return masked(uri)
+        return f"open {masked(uri)}"
     path = sqlite_path(uri, runs_folder)
     store = masked(str(uri)) if path is None else f"sqlite:///{_short(path)}"
     program = Path(sys.executable).with_name("mlflow")
     words = [_short(program) if program.exists() else "mlflow", "server"]
     words += ["--backend-store-uri", store, "--host", "127.0.0.1", "--port", str(port)]
-    return "MLFLOW_DISABLE_TELEMETRY=true " + shlex.join(words)
+    command = "MLFLOW_DISABLE_TELEMETRY=true " + shlex.join(words)
+    return f"{command}\nopen http://127.0.0.1:{port}/{_page(path, experiment)}"
+
+
+def _page(database: Path | None, experiment: str) -> str:
+    """The page of the experiment's runs; from its front page MLflow leads to those for language model prompts."""
+    if database is None or not database.exists():
+        return ""
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            found = connection.execute("SELECT experiment_id FROM experiments WHERE name = ?", [experiment]).fetchone()
+    except sqlite3.Error:
+        return ""
+    return f"#/experiments/{found[0]}/runs?workflowType=machine_learning" if found else ""
 
 
 def _short(path: Path) -> str:

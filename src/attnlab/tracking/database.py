@@ -1,4 +1,4 @@
-"""MLflow's store: reached within seconds or refused in a sentence, and made by one process when many start at once."""
+"""MLflow's store: reached in seconds or refused in a sentence, made by one process when many start."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def open_store(uri: str | None, experiment: str, runs_folder: Path) -> Store:
     """Reach the store, make it and the experiment where they are missing.
 
     Raises:
-        ExperimentError: `tracking.uri ...` or `tracking.experiment ...`, at the latest after about 15 seconds.
+        ExperimentError: `tracking.uri ...` or `tracking.experiment ...`, within 15 seconds or so.
     """
     address = resolved_address(uri, runs_folder)
     database = sqlite_path(uri, runs_folder)
@@ -52,7 +52,7 @@ def open_store(uri: str | None, experiment: str, runs_folder: Path) -> Store:
             client = MlflowClient(tracking_uri=address)
             found = client.get_experiment_by_name(experiment)
             if found is None:
-                # A server keeps artifacts where it was told to; for a bare database the place is ours to name.
+                # A server keeps artifacts where it was told to; for a bare database we name the place.
                 location = None if address.startswith("http") else artifacts.as_uri()
                 experiment_id = _created(client, experiment, location)
             else:
@@ -94,8 +94,8 @@ def _created(client: MlflowClient, experiment: str, location: str | None) -> str
 def _usable(found: Experiment) -> str:
     if found.lifecycle_stage != LifecycleStage.ACTIVE:
         raise ExperimentError(
-            f"tracking.experiment: {found.name!r} was deleted in MLflow; choose another name, or restore it with "
-            f"`mlflow experiments restore --experiment-id {found.experiment_id}`"
+            f"tracking.experiment: {found.name!r} was deleted in MLflow; choose another name, or restore it "
+            f"with `mlflow experiments restore --experiment-id {found.experiment_id}`"
         )
     return str(found.experiment_id)
 
@@ -125,9 +125,7 @@ def refusal(address: str, error: Exception) -> ExperimentError:
     elif isinstance(error, Timeout):
         reason = f"another process has held {error.lock_file} for a minute"
     elif "out-of-date database schema" in str(error):
-        reason = (
-            "another version of MLflow made this database; back it up, then run `mlflow db upgrade` on it"
-        )
+        reason = "another version of MLflow made this database; back it up, then run `mlflow db upgrade` on it"
     else:
         reason = scrubbed(str(error).strip().split("\n")[0], address)
     remedy = "start the server, correct tracking.uri, or choose tracking=none"

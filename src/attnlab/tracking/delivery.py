@@ -1,7 +1,7 @@
 """From the point's folder to MLflow: spools in large batches, the outbox file by file; each thing once.
 
-What was delivered is remembered in `delivered.json`. A process that dies between delivering and remembering delivers
-again, and MLflow drops identical points (name, step, time, value) and overwrites files.
+What was delivered is remembered in `delivered.json`. A process that dies between delivering and remembering
+delivers again, and MLflow drops identical points (name, step, time, value) and overwrites files.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import requests
 from mlflow import MlflowClient
 from mlflow.entities import Metric
+from mlflow.exceptions import MlflowException
+from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 from attnlab.composition.atomic import atomic_file
 from attnlab.tracking.retention import HEAT_MAPS, kept_heat_maps
@@ -65,14 +69,21 @@ class Delivery:
         state = self._state()
         if kept is None or state.get("kept_heat_maps") == kept:
             return
-        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
+        if state.get("heat_maps_stay"):
+            return
         repository = get_artifact_repository(
             self._client.get_run(self._run_id).info.artifact_uri, tracking_uri=self._client.tracking_uri
         )
         for info in repository.list_artifacts(HEAT_MAPS):
             if info.is_dir and info.path.rpartition("/")[2] not in kept:
-                repository.delete_artifacts(info.path)
+                try:
+                    repository.delete_artifacts(info.path)
+                except (MlflowException, NotImplementedError, requests.HTTPError):
+                    print(
+                        "warning: the tracker deletes no artifacts: the heat maps of all validations stay",
+                        file=sys.stderr,
+                    )
+                    return self._remember(state | {"heat_maps_stay": True})
         self._remember(state | {"kept_heat_maps": kept})
 
     def _remove_empty_folders(self) -> None:

@@ -14,6 +14,7 @@ DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # it would show the credentials in an address
     # A dead server costs half a minute a call instead of four.
     _RETRIES: "2",
     _TIMEOUT: "10",

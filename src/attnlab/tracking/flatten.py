@@ -17,7 +17,7 @@ _KIND = r"_(score|corpus|search|trainer|bridge|encoder|teacher_forcing)$"
 
 
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, null is `null`, secrets are hidden."""
+    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, null is `null`, secrets hidden."""
     return {_key(key): _text(key, value) for key, value in _leaves(config, "")}
 
 
@@ -26,16 +26,12 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
     model, data = _mapping(config.get("model")), _mapping(config.get("data"))
     decoder = _choice(model["decoder"]) if "decoder" in model else None
     named = {
-        "attention": _choice(model.get("attention"))
-        if decoder not in (None, "no_attention")
-        else decoder and "none",
+        "attention": _choice(model.get("attention")) if decoder not in (None, "no_attention") else decoder and "none",
         "decoder": decoder,
         "encoder": _encoder(_mapping(model.get("encoder"))),
         "bridge": _choice(model["bridge"]) if "bridge" in model else None,
         "padding": _padding(_mapping(config.get("padding"))),
-        "teacher_forcing": _teacher_forcing(
-            _mapping(_mapping(config.get("training")).get("teacher_forcing"))
-        ),
+        "teacher_forcing": _teacher_forcing(_mapping(_mapping(config.get("training")).get("teacher_forcing"))),
         "data": _data(data),
         "tokenizer": _choice(data["tokenizer"]) if "tokenizer" in data else None,
         "search": _choice(config["search"]) if "search" in config else None,
@@ -86,7 +82,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _choice(node: Any) -> str | None:
-    """A class in the words of the config choices: `BahdanauScore` is `bahdanau`, `AttendThenStep` `attend_then_step`."""
+    """A class in the config's words: `BahdanauScore` is `bahdanau`, `NoAttention` is `no_attention`."""
     target = _mapping(node).get(TARGET)
     if not isinstance(target, str):
         return "none" if node is None else None

@@ -1,4 +1,4 @@
-"""Attention at each validation, for the same few sentences: pictures, one page and the numbers, into the outbox."""
+"""Attention at each validation, for the same few sentences: pictures, a page and numbers, into the outbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MapsOf = Callable[[pl.LightningModule], Sequence[AttentionMap]]
 class HeatMapCallback(pl.Callback):
     """Draws at the end of each validation, in the first process alone, and then has things delivered.
 
-    maps: gives the attention of the chosen sentences; called without gradients and with the module in evaluation mode.
+    maps: gives the attention of the chosen sentences; called without gradients, module in evaluation mode.
     point: the experiment's state folder, with the outbox in it.
     keep: validations whose heat maps stay, beside the best one by the metric `monitor`.
     deliver: hands over metrics and outbox; in a forked training process it does nothing, and the main process
@@ -79,7 +79,7 @@ class HeatMapCallback(pl.Callback):
 
 
 def write_heat_maps(maps: Sequence[AttentionMap], folder: Path, title: str) -> None:
-    """`sentence_1.png`, ..., one `attention.html` and one `attention.npz`; the folder is there whole or not at all."""
+    """`sentence_1.png`, ..., one `attention.html` `attention.npz`; there whole or not at all."""
     with atomic_folder(folder) as temporary:
         for number, attention in enumerate(maps, start=1):
             save_png(heat_map(attention), temporary / f"sentence_{number}.png")

@@ -1,4 +1,4 @@
-"""A model folder as an MLflow model: code with type hints, the folder, attnlab itself, pinned requirements."""
+"""A model folder as an MLflow model: typed code, the folder, attnlab itself, pinned requirements."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _CODE = Path(__file__).with_name("served") / "translator.py"
 
 # What translating needs. Named outright, for inferring it would load the model in a process of its own.
 _REQUIREMENTS = (
-    "mlflow", "numpy", "pyarrow", "pydantic", "pytorch-lightning", "sacrebleu", "safetensors", "tokenizers", "torch",
-    "torchmetrics",
+    "mlflow", "numpy", "pyarrow", "pydantic", "pytorch-lightning", "sacrebleu", "safetensors", "tokenizers",
+    "torch", "torchmetrics",
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def origin_tags() -> dict[str, str]:
 def git_tags(code: Path) -> dict[str, str]:
     """The revision of the checkout that `code` belongs to, and whether the checkout differs from it.
 
-    A folder that merely lies inside somebody's repository (an unpacked archive, an installed package) is none.
+    A folder that merely lies inside a repository (an unpacked archive, an installed package) belongs to none.
     """
     belongs = _git(code, "ls-files", "--error-unmatch", ".") is not None
     revision = _git(code, "rev-parse", "HEAD") if belongs else None

@@ -1,8 +1,8 @@
 """Which validations' heat maps stay: the newest ones and the best one.
 
-`heat_maps.json` in the point's folder holds the score of each validation and the names of those that stay. The
-process that draws writes it, the one that delivers obeys it: a local store and an MLflow server that proxies its
-artifacts delete the others. Scores survive an interruption.
+`heat_maps.json` in the point's folder holds the score of each validation and the names of those that stay.
+The process that draws writes it, and the one that delivers obeys it by deleting the others from the run's
+artifacts. Where the tracker deletes nothing, they stay, with a warning. Scores survive an interruption.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ def step_name(step: int) -> str:
     return f"step_{step:06d}"
 
 
-def keep_heat_maps(
-    point: Path, step: int, score: float | None, newest: int, mode: Literal["min", "max"]
-) -> list[str]:
+def keep_heat_maps(point: Path, step: int, score: float | None, newest: int, mode: Literal["min", "max"]) -> list[str]:
     """Note a validation, and return the names of the heat maps that stay, sorted.
 
     score: of what the best checkpoint goes by; None or not-a-number is never the best.
@@ -41,9 +39,7 @@ def keep_heat_maps(
     if known:
         kept.add((max if mode == "max" else min)(known, key=known.__getitem__))  # of equals the first
     with atomic_file(path) as temporary:
-        temporary.write_text(
-            json.dumps({"kept": sorted(kept), "scores": scores}, indent=2, sort_keys=True) + "\n"
-        )
+        temporary.write_text(json.dumps({"kept": sorted(kept), "scores": scores}, indent=2, sort_keys=True) + "\n")
     return sorted(kept)
 
 

@@ -12,11 +12,11 @@ Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 
 class Run(ABC):
-    """One run, open from `Tracking.start` to `finish`; as a context manager it finishes itself, whatever happens.
+    """One run, open from `Tracking.start` to `finish`; as a context manager it always finishes itself.
 
     run_id: the tracker's name for it; None where nothing is tracked.
-    outbox: what is put there comes among the run's artifacts, under the same relative path; None where nothing is
-        tracked. Names that start with a dot are taken for unfinished.
+    outbox: what is put there comes among the run's artifacts, under the same relative path; None where
+        nothing is tracked. Names that start with a dot are taken for unfinished.
     """
 
     run_id: str | None
@@ -38,7 +38,8 @@ class Run(ABC):
     def deliver(self, up_to: int | None = None) -> None:
         """Hand over what is new in the spool (to byte `up_to` at most) and in the outbox.
 
-        Safe to call at any time and again. A tracker that cannot be reached is a warning; all is kept for the next call.
+        Safe to call at any time and again. A tracker that cannot be reached is a warning; all is kept for the
+        next call.
         """
 
     @abstractmethod

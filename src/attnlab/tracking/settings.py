@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import NonNegativeInt
 
-from attnlab.tracking.address import checked_address, command_to_look
+from attnlab.tracking.address import checked_address, where_to_look
 from attnlab.tracking.run import Run, UntrackedRun
 
 
@@ -35,11 +35,14 @@ class RunRecord:
 
 
 class Tracking(ABC):
-    """Whether and where runs are tracked."""
+    """Whether and where runs are tracked, and how many heat maps are drawn for it."""
+
+    heat_map_sentences: int
+    keep_heat_maps: int
 
     @abstractmethod
     def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
-        """Start the run of the experiment whose state lies in `point`, or reopen it where it was started before.
+        """Start the run of the experiment whose state lies in `point`, or reopen the one started before.
 
         Raises:
             ExperimentError: the tracker cannot be reached or refuses.
@@ -47,15 +50,15 @@ class Tracking(ABC):
 
     @abstractmethod
     def where_to_look(self, runs_folder: Path) -> str:
-        """What a person types or opens to see the runs."""
+        """What a person types and opens to see the runs, one or two lines."""
 
 
 @dataclass(frozen=True)
 class MlflowTracking(Tracking):
     """Runs go to MLflow.
 
-    uri: `http(s)://...` of a server, `sqlite:///...`, `postgresql+psycopg2://...` or `mysql+pymysql://...`; null is
-        `mlflow.db` in the folder of the runs. A relative sqlite path counts from the folder that holds the runs folder.
+    uri: `http(s)://...` of a server, `sqlite:///...`, `postgresql+psycopg2://...` or `mysql+pymysql://...`;
+        null is `mlflow.db` in the runs folder. A relative sqlite path counts from the runs folder's parent.
     experiment: MLflow's name for the group of runs.
     run_name: null makes one of the choices, as `bahdanau · dates · seed 1`.
     system_metrics: sample processor, memory, disk and network.
@@ -86,12 +89,15 @@ class MlflowTracking(Tracking):
         return TrackedRun.start(self, runs_folder, point, record)
 
     def where_to_look(self, runs_folder: Path) -> str:
-        return command_to_look(self.uri, runs_folder)
+        return where_to_look(self.uri, self.experiment, runs_folder)
 
 
 @dataclass(frozen=True)
 class NoTracking(Tracking):
     """Nothing is tracked; the metrics still stand in the spool."""
+
+    heat_map_sentences = 0
+    keep_heat_maps = 0
 
     def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
         return UntrackedRun()

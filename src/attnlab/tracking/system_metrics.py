@@ -13,12 +13,10 @@ FIRST_SAMPLES = 60
 
 
 class SystemMetrics(SystemMetricsMonitor):
-    """MLflow's monitor with an interval that grows, unless the user set MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL."""
+    """MLflow's monitor with a growing interval, unless MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL is set."""
 
     def __init__(self, run_id: str, tracking_uri: str) -> None:
-        super().__init__(
-            run_id, sampling_interval=FIRST_INTERVAL, resume_logging=True, tracking_uri=tracking_uri
-        )
+        super().__init__(run_id, sampling_interval=FIRST_INTERVAL, resume_logging=True, tracking_uri=tracking_uri)
         self._published = 0
 
     def publish_metrics(self, metrics: dict[str, Any]) -> None:

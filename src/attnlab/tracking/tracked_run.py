@@ -1,4 +1,4 @@
-"""A run in MLflow: started once per experiment, reopened by its id, fed from the experiment's state folder."""
+"""A run in MLflow: started once per experiment, reopened by its id, fed from the experiment's folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOST = (MlflowException, SQLAlchemyError, requests.RequestException, OSError)
 
 
 class TrackedRun(Run):
-    """See `Run`. A forked child that inherits it does nothing with it: MLflow belongs to the process that started it."""
+    """See `Run`. In a forked child that inherits it it does nothing: MLflow is the starting process's."""
 
     def __init__(self, store: Store, run_id: str, point: Path, settings: MlflowTracking) -> None:
         self.run_id: str = run_id
@@ -135,16 +135,12 @@ class TrackedRun(Run):
         for start in range(0, len(missing), 100):
             self._store.client.log_batch(self.run_id, params=missing[start : start + 100])
         tags = {name: value for name, value in _tags(record).items() if name not in known.data.tags}
-        changed = {
-            name: value for name, value in params.items() if known.data.params.get(name, value) != value
-        }
+        changed = {name: value for name, value in params.items() if known.data.params.get(name, value) != value}
         if changed:
             # As when a trained model is evaluated with another search.
             tags["changed_params"] = json.dumps(changed, ensure_ascii=False, sort_keys=True)[:5000]
         if tags:
-            self._store.client.log_batch(
-                self.run_id, tags=[RunTag(name, value) for name, value in tags.items()]
-            )
+            self._store.client.log_batch(self.run_id, tags=[RunTag(name, value) for name, value in tags.items()])
         self._store.client.log_inputs(self.run_id, [_dataset(record)])
 
     @contextmanager
@@ -197,7 +193,7 @@ def _dataset(record: RunRecord) -> DatasetInput:
     columns = [{"type": "string", "name": name, "required": True} for name in ("source", "target")]
     dataset = Dataset(
         name=short_params(record.config).get("data", "data")[:500],
-        digest=record.data_digest[:32],  # MLflow takes 36 characters; all of it stands in the tag data_hash
+        digest=record.data_digest[:16],  # a label of MLflow's tables; all of it stands in the tag data_hash
         source_type="local",
         source=json.dumps({"uri": masked(record.data_source)}),
         schema=json.dumps({"mlflow_colspec": columns}),

@@ -34,7 +34,11 @@ class Adam(Optimizer):
 
     def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(
-            parameters, lr=self.learning_rate, betas=(self.beta1, self.beta2), weight_decay=self.weight_decay, fused=True
+            parameters,
+            lr=self.learning_rate,
+            betas=(self.beta1, self.beta2),
+            weight_decay=self.weight_decay,
+            fused=True,
         )
 
 

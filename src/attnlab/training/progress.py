@@ -7,7 +7,15 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import ProgressBar
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from attnlab.training.settings import FREE_RUNNING, TOKEN_NLL
 
@@ -79,7 +87,11 @@ class TrainingProgress(ProgressBar):
             for name, value in sorted(metrics.items())
             if name.startswith(FREE_RUNNING)
         ]
-        self._console.print(f"step {trainer.global_step:>6}  validation: " + " · ".join(words), highlight=False)
+        self._console.print(
+            f"step {trainer.global_step:>6}  validation: " + " · ".join(words),
+            highlight=False,
+            soft_wrap=True,
+        )
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._stop()

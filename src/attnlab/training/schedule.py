@@ -46,7 +46,11 @@ class PlateauSchedule(Schedule):
 
     def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
         scheduler = ReduceLROnPlateau(
-            optimizer, mode="min" if mode == "min" else "max", factor=self.factor, patience=self.patience, min_lr=self.minimum
+            optimizer,
+            mode="min" if mode == "min" else "max",
+            factor=self.factor,
+            patience=self.patience,
+            min_lr=self.minimum,
         )
         return {"scheduler": scheduler, "monitor": monitor, "interval": "step", "frequency": NEVER}
 

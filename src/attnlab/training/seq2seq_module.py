@@ -58,7 +58,14 @@ class Seq2SeqModule(pl.LightningModule):
         tokens = batch.num_target_tokens
         self.log("train/token_nll", nll.detach() / tokens)
         # Weighted by tokens, the epoch's mean is the mean over the epoch's tokens and not a mean of batch means.
-        self.log("train/epoch_token_nll", nll.detach() / tokens, on_step=False, on_epoch=True, batch_size=tokens, sync_dist=True)
+        self.log(
+            "train/epoch_token_nll",
+            nll.detach() / tokens,
+            on_step=False,
+            on_epoch=True,
+            batch_size=tokens,
+            sync_dist=True,
+        )
         self.log("train/teacher_forcing_ratio", self.settings.teacher_forcing.ratio(self.global_step))
         return nll / self._tokens_of_a_process(tokens)
 
@@ -73,7 +80,7 @@ class Seq2SeqModule(pl.LightningModule):
     def on_validation_epoch_end(self) -> None:
         token_nll = self.validation_nll.compute()
         free_running = {f"{FREE_RUNNING}/{name}": value for name, value in self.text_metrics.compute().items()}
-        measured = {TOKEN_NLL: token_nll, PERPLEXITY: token_nll.exp(), **free_running}
+        measured: dict[str, Any] = {TOKEN_NLL: token_nll, PERPLEXITY: token_nll.exp(), **free_running}
         self.log_dict(measured)
         self.validation_nll.reset()
         self.text_metrics.reset()
@@ -91,9 +98,7 @@ class Seq2SeqModule(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         optimizer = self.settings.optimizer(self.model.parameters())
         steps = int(self.trainer.estimated_stepping_batches)
-        entry = self.settings.schedule(
-            optimizer, steps, self.settings.monitored_metric, self.settings.monitor_mode
-        )
+        entry = self.settings.schedule(optimizer, steps, self.settings.monitored_metric, self.settings.monitor_mode)
         return {"optimizer": optimizer, "lr_scheduler": entry}
 
     def _tokens_of_a_process(self, tokens: int) -> float:

@@ -1,8 +1,8 @@
 """The metric spool: every metric of a run in one append-only file, whatever becomes of a tracker.
 
-A line is a JSON object `{"time": milliseconds since 1970, "step": ..., "epoch": ..., "metrics": {name: value}}`.
-Values that JSON lacks are written as the texts "nan", "inf" and "-inf". A process that dies leaves at most one torn
-line, at the end; readers ignore it and the next writer cuts it off.
+A line is a JSON object `{"time": unix ms, "step": ..., "epoch": ..., "metrics": {name: value}}`.
+Values that JSON lacks are written as the texts "nan", "inf" and "-inf". A process that dies leaves at most
+one torn line, at the end; readers ignore it and the next writer cuts it off.
 """
 
 from __future__ import annotations
@@ -69,12 +69,10 @@ class MetricSpool:
             file.write(line.encode())
             file.flush()
         except OSError as error:
-            raise ExperimentError(
-                f"the metrics could not be written to {self.path}: {error.strerror}"
-            ) from error
+            raise ExperimentError(f"the metrics could not be written to {self.path}: {error.strerror}") from error
 
     def read(self, offset: int = 0, up_to: int | None = None) -> tuple[list[Record], int]:
-        """The whole records from byte `offset` on (and before `up_to`), and the offset behind the last of them."""
+        """The whole records from byte `offset` on (before `up_to`), and the offset behind the last one."""
         if not self.path.exists():
             return [], offset
         with self.path.open("rb") as file:
@@ -114,7 +112,7 @@ class MetricSpool:
 
 
 class SpoolLogger(Logger):
-    """Lightning's metrics, written to the spool by the first process alone. Hyperparameters are not its business."""
+    """Lightning's metrics, written to the spool by the first process alone; hyperparameters are ignored."""
 
     def __init__(self, spool: MetricSpool) -> None:
         super().__init__()

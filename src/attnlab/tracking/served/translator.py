@@ -17,7 +17,8 @@ class ServedTranslator(PythonModel):
 
         self.translator = Translator.load(Path(context.artifacts["model"]))
 
-    def predict(self, model_input: list[str]) -> list[str]:
+    # MLflow reads the type hints, and takes the form without a context too.
+    def predict(self, model_input: list[str]) -> list[str]:  # type: ignore[override]
         return self.translator.translate(list(model_input))
 
 

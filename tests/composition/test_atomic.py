@@ -1,0 +1,75 @@
+"""Whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from attnlab.composition.atomic import atomic_file, atomic_folder
+
+
+class Interrupted(BaseException):
+    """Like KeyboardInterrupt: no Exception."""
+
+
+def test_a_folder_is_there_at_the_end_and_not_before(tmp_path):
+    path = tmp_path / "deep" / "model"
+    with atomic_folder(path) as temporary:
+        (temporary / "a").write_text("1")
+        assert not path.exists()
+        assert temporary.parent == path.parent  # a rename within one file system
+    assert (path / "a").read_text() == "1"
+    assert os.listdir(path.parent) == ["model"]
+    assert stat.S_IMODE(path.stat().st_mode) & 0o055 == 0o055
+
+
+def test_a_folder_replaces_the_old_one_altogether(tmp_path):
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").write_text("0")
+    with atomic_folder(path) as temporary:
+        (temporary / "new").write_text("1")
+        assert (path / "old").exists()
+    assert os.listdir(path) == ["new"]
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("error", [ValueError, Interrupted])
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_folder_that_fails_leaves_what_was(tmp_path, error, existed):
+    path = tmp_path / "model"
+    if existed:
+        path.mkdir()
+        (path / "old").write_text("0")
+    with pytest.raises(error), atomic_folder(path) as temporary:
+        (temporary / "new").write_text("1")
+        raise error
+    assert os.listdir(tmp_path) == (["model"] if existed else [])
+    if existed:
+        assert os.listdir(path) == ["old"]
+
+
+def test_a_file_is_there_at_the_end_and_not_before(tmp_path):
+    path = tmp_path / "deep" / "curve.png"
+    with atomic_file(path) as temporary:
+        temporary.write_text("1")
+        assert not path.exists()
+        assert (temporary.parent, temporary.suffix) == (path.parent, ".png")
+    assert path.read_text() == "1"
+    assert os.listdir(path.parent) == ["curve.png"]
+
+
+@pytest.mark.parametrize("error", [ValueError, Interrupted])
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_file_that_fails_leaves_what_was(tmp_path, error, existed):
+    path = tmp_path / "metrics.json"
+    if existed:
+        path.write_text("old")
+    with pytest.raises(error), atomic_file(path) as temporary:
+        temporary.write_text("half")
+        raise error
+    assert os.listdir(tmp_path) == (["metrics.json"] if existed else [])
+    if existed:
+        assert path.read_text() == "old"

@@ -1,0 +1,140 @@
+"""A model folder: complete, without pickles, and read with the same care as any config."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from attnlab.batch import Padding
+from attnlab.composition.error import ExperimentError
+from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, read_facts, save_model
+
+FACTS = ModelFacts(source_vocabulary_size=11, target_vocabulary_size=9, identity="f" * 16, step=7)
+SIZES = {"cell": "lstm", "embedding_size": 3, "layers": 1, "dropout": 0.0}
+CONFIG = {
+    "model": {
+        "_target_": "attnlab.model.seq2seq.Seq2Seq",
+        "encoder": {"_target_": "attnlab.model.encoder.Encoder", "hidden_size": 4, "bidirectional": True, **SIZES},
+        "bridge": {"_target_": "attnlab.model.bridge.copy.CopyBridge"},
+        "attention": {"_target_": "attnlab.model.attention.dot.DotScore"},
+        "decoder": {
+            "_target_": "attnlab.model.decoder.step_then_attend.StepThenAttend",
+            "hidden_size": 8,
+            "readout_size": 5,
+            **SIZES,
+        },
+    },
+    "padding": {
+        "_target_": "attnlab.batch.Padding",
+        "encoder": "post",
+        "decoder": "pre",
+        "attention_masked": False,
+        "recurrence": "read",
+    },
+    "seed": 1,
+}
+
+
+@pytest.fixture
+def weights():
+    from attnlab.composition.binding import bind
+    from attnlab.model.seq2seq import Seq2Seq
+
+    torch.manual_seed(2)
+    part = bind(CONFIG["model"], Seq2Seq, "model")
+    return part(source_vocabulary_size=11, target_vocabulary_size=9, padding=Padding()).state_dict()
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in FROM_PREPARED_DATA:
+        (folder / name).write_text(f'{{"name": "{name}"}}')
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path, weights, prepared):
+    save_model(tmp_path / "build" / "model", weights, CONFIG, FACTS, prepared)
+    return tmp_path / "build" / "model"
+
+
+def test_what_it_holds(folder, weights):
+    assert {path.name for path in folder.iterdir()} == {
+        "weights.safetensors",
+        "config.json",
+        "model.json",
+        *FROM_PREPARED_DATA,
+    }
+    assert read_facts(folder) == FACTS
+    assert json.loads((folder / "config.json").read_text()) == CONFIG
+    saved = load_file(folder / "weights.safetensors")
+    assert saved.keys() == weights.keys()
+    assert all(torch.equal(saved[name], weights[name]) for name in weights)
+
+
+def test_the_same_model_gives_the_same_bytes(folder, tmp_path, weights, prepared):
+    turned = dict(reversed(CONFIG.items()))
+    save_model(tmp_path / "again", dict(reversed(weights.items())), turned, FACTS, prepared)
+    for path in folder.iterdir():
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_it_loads_with_its_padding_and_ready_to_use(folder):
+    model = load_model(folder)
+    assert not model.training
+    assert model.padding == model.encoder.padding == Padding("post", "pre", False, "read")
+
+
+def test_a_failed_save_leaves_the_old_model(folder, weights, tmp_path):
+    before = (folder / "model.json").read_bytes()
+    with pytest.raises(OSError):  # noqa: PT011 (the system's words)
+        save_model(folder, weights, CONFIG, FACTS, tmp_path / "nowhere")
+    assert (folder / "model.json").read_bytes() == before
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def rewrite(folder, **changes):
+    config = json.loads((folder / "config.json").read_text())
+    config["model"] |= changes
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_a_folder_of_foreign_code_runs_none(folder):
+    rewrite(folder, encoder={"_target_": "torch.hub.load", "repo_or_dir": "x"})
+    with pytest.raises(ExperimentError, match="model.encoder._target_ must be one of attnlab.model.encoder.Encoder"):
+        load_model(folder)
+
+
+def test_broken_folders_are_told_in_a_sentence(folder, tmp_path):
+    with pytest.raises(ExperimentError, match="must be a model folder"):
+        load_model(tmp_path / "nothing")
+
+    rewrite(folder, decoder=CONFIG["model"]["decoder"] | {"readout_size": 6})
+    with pytest.raises(ExperimentError, match="the weights do not fit the config"):
+        load_model(folder)
+
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ExperimentError, match="must be a whole model folder"):
+        load_model(folder)
+    (folder / "config.json").write_text("{}")
+    with pytest.raises(ExperimentError, match="must be a"):
+        load_model(folder)
+
+    whole = (folder / "weights.safetensors").read_bytes()
+    (folder / "weights.safetensors").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ExperimentError, match="must be a whole model folder"):
+        load_model(folder)
+    (folder / "model.json").write_text('{"step": 3}')
+    with pytest.raises(ExperimentError, match=r"its model.json cannot be read"):
+        load_model(folder)
+
+
+def test_a_config_that_is_no_mapping_is_told_too(folder):
+    (folder / "config.json").write_text("[1, 2]")
+    with pytest.raises(ExperimentError):
+        load_model(folder)

@@ -1,0 +1,295 @@
+"""Greedy and beam search against plain definitions: the argmax loop, all sequences there are, one sentence at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from attnlab.batch import BOS, EOS, PAD, Padding
+from attnlab.data.padding import make_batch
+from attnlab.search.beam import BeamSearch
+from attnlab.search.greedy import GreedySearch
+from attnlab.search.hypothesis import Hypothesis
+from attnlab.search.search import length_limits, next_log_probs
+
+DECODERS = ["attend_then_step", "step_then_attend", "no_attention"]
+every_decoder = pytest.mark.parametrize("decoder", DECODERS)
+# Seed -> how much larger than at birth the weights are, and what is added to <eos>'s logit: models that care which
+# token comes, and of whose sentences some end at once, some later and some never.
+OPINIONS = {6: (6.0, 1.0), 7: (3.0, 2.0), 8: (6.0, 2.0)}
+SEEDS = list(OPINIONS)
+
+
+@pytest.fixture
+def searchable(tiny_model, pairs):
+    """A model with opinions, and a padded batch of sources."""
+
+    def make(seed: int = 7, **choices):
+        scale, for_eos = OPINIONS[seed]
+        choices = {"cell": "lstm", "layers": 2, "scale": scale} | choices
+        model = tiny_model(seed=seed, **choices)
+        with torch.no_grad():
+            model.output.bias[EOS] += for_eos
+        batch = make_batch(*pairs(source_lengths=(5, 2, 7, 1, 4), target_lengths=(1,) * 5, seed=seed), model.padding)
+        return model, batch.source, batch.source_mask
+
+    return make
+
+
+@torch.no_grad()
+def forced(model, source, mask, tokens: list[int]) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Log-probabilities (len, V) and attention weights of one sentence as the model reads `tokens`."""
+    memory, state = model.encode(source, mask)
+    log_probs, weights = [], []
+    for token in [BOS, *tokens[:-1]]:
+        logits, state, attention = model.step(torch.tensor([token]), state, memory)
+        log_probs.append(next_log_probs(logits.clone())[0])
+        weights.append(attention)
+    return torch.stack(log_probs), None if weights[0] is None else torch.cat(weights)
+
+
+def log_prob(model, source, mask, tokens: list[int]) -> float:
+    rows, _ = forced(model, source, mask, tokens)
+    return sum(row[token].item() for row, token in zip(rows, tokens, strict=True))
+
+
+def written(hypothesis: Hypothesis) -> list[int]:
+    return [*hypothesis.tokens, EOS] if hypothesis.finished else hypothesis.tokens
+
+
+@every_decoder
+@pytest.mark.parametrize("seed", SEEDS)
+def test_greedy_is_the_argmax_loop(decoder, seed, searchable):
+    model, source, mask = searchable(seed, decoder=decoder)
+    found = GreedySearch(8)(model, source, mask, with_attention=True)
+    assert len(found) == len(source)
+    for row, (best,) in enumerate(found):
+        tokens: list[int] = []
+        while len(tokens) < 8 and EOS not in tokens:
+            rows, _ = forced(model, source[row : row + 1], mask[row : row + 1], [*tokens, EOS])
+            tokens.append(int(rows[-1].argmax()))
+        assert written(best) == tokens
+        assert best.finished == (EOS in tokens)
+        assert best.score == pytest.approx(
+            log_prob(model, source[row : row + 1], mask[row : row + 1], tokens), abs=1e-4
+        )
+        if decoder == "no_attention":
+            assert best.attention_weights is None
+        else:
+            assert best.attention_weights.shape == (len(tokens), source.shape[1])
+
+
+def test_the_models_tried_end_early_and_late(searchable):
+    """Otherwise the tests here would prove little."""
+    ends = {(best.finished, len(best.tokens)) for seed in SEEDS for (best,) in GreedySearch(8)(*searchable(seed))}
+    assert {finished for finished, _ in ends} == {True, False}
+    assert len(ends) >= 6
+
+
+@every_decoder
+@pytest.mark.parametrize("seed", SEEDS)
+def test_beam_one_is_greedy(decoder, seed, searchable):
+    model, source, mask = searchable(seed, decoder=decoder)
+    greedy = GreedySearch(8)(model, source, mask, with_attention=True)
+    beam = BeamSearch(1, 0.0, 8)(model, source, mask, with_attention=True)
+    for (ours,), (theirs,) in zip(beam, greedy, strict=True):
+        assert ours.tokens == theirs.tokens
+        assert ours.finished == theirs.finished
+        assert ours.score == pytest.approx(theirs.score, abs=1e-5)
+        if theirs.attention_weights is not None:
+            torch.testing.assert_close(ours.attention_weights, theirs.attention_weights, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "search", [GreedySearch(8), BeamSearch(3, 1.0, 8), BeamSearch(4, 0.6, 8, 1.5)], ids=["greedy", "beam", "ratio"]
+)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("side", ["pre", "post"])
+def test_a_batch_is_its_sentences_one_by_one(search, seed, side, searchable):
+    model, source, mask = searchable(seed, padding=Padding(encoder=side))
+    together = search(model, source, mask, with_attention=True)
+    for row, several in enumerate(together):
+        words = source[row][mask[row]].unsqueeze(0)
+        (alone,) = search(model, words, torch.ones_like(words, dtype=torch.bool), with_attention=True)
+        assert [(h.tokens, h.finished) for h in several] == [(h.tokens, h.finished) for h in alone]
+        for ours, theirs in zip(several, alone, strict=True):
+            assert ours.score == pytest.approx(theirs.score, abs=1e-5)
+            torch.testing.assert_close(
+                ours.attention_weights[:, mask[row]], theirs.attention_weights, rtol=0, atol=1e-6
+            )
+            assert (ours.attention_weights[:, ~mask[row]] == 0).all()
+
+
+def all_sequences(vocabulary: int, limit: int) -> list[list[int]]:
+    """Every sequence of at most `limit` tokens that ends with <eos>, and every one of `limit` that does not."""
+    words = [token for token in range(vocabulary) if token not in (PAD, BOS, EOS)]
+    ended = [[*body, EOS] for n in range(limit) for body in itertools.product(words, repeat=n)]
+    return ended + [list(body) for body in itertools.product(words, repeat=limit)]
+
+
+@every_decoder
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_beam_as_wide_as_all_sequences_finds_them_all(decoder, alpha, searchable):
+    vocabulary, limit = 6, 3  # <unk> and two words: 13 sequences that end, 27 that do not
+    model, source, mask = searchable(7, decoder=decoder, target_vocabulary_size=vocabulary)
+    sequences = all_sequences(vocabulary, limit)
+    assert len(sequences) == 40
+    found = BeamSearch(len(sequences), alpha, limit)(model, source, mask)
+    for row, hypotheses in enumerate(found):
+        scores = {
+            tuple(tokens): log_prob(model, source[row : row + 1], mask[row : row + 1], tokens)
+            / ((5 + len(tokens)) / 6) ** alpha
+            for tokens in sequences
+        }
+        assert {tuple(written(h)) for h in hypotheses} == scores.keys()
+        for hypothesis in hypotheses:
+            assert hypothesis.score == pytest.approx(scores[tuple(written(hypothesis))], abs=1e-4)
+        best = max(scores, key=scores.__getitem__)
+        assert tuple(written(hypotheses[0])) == best
+    total = sum(math.exp(log_prob(model, source[:1], mask[:1], tokens)) for tokens in sequences)
+    assert total == pytest.approx(1.0, abs=1e-4)
+
+
+def beam_of_one_sentence(model, source, mask, size: int, alpha: float, limit: int) -> list[tuple[float, list[int]]]:
+    """Beam search as told in words: grow all, look at the best 2K, put the ended of the best K aside, keep K."""
+    beams, found = [(0.0, [])], []
+    for _ in range(limit):
+        grown = []
+        for score, tokens in beams:
+            rows, _ = forced(model, source, mask, [*tokens, EOS])
+            grown += [(score + rows[-1][token].item(), [*tokens, token]) for token in range(rows.shape[1])]
+        grown = sorted((g for g in grown if g[0] > -math.inf), key=lambda g: -g[0])[: 2 * size]
+        found += [g for g in grown[:size] if g[1][-1] == EOS]
+        beams = [g for g in grown if g[1][-1] != EOS][:size]
+        if len(found) >= size:
+            break
+    else:
+        found += beams[: size - len(found)]
+    scored = [(score / ((5 + len(tokens)) / 6) ** alpha, tokens) for score, tokens in found]
+    return sorted(scored, key=lambda s: -s[0])
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("alpha", [0.0, 0.7, 2.0])
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_a_narrow_beam_against_the_algorithm_in_words(size, alpha, seed, searchable):
+    model, source, mask = searchable(seed)
+    found = BeamSearch(size, alpha, 6)(model, source, mask)
+    for row, hypotheses in enumerate(found):
+        expected = beam_of_one_sentence(model, source[row : row + 1], mask[row : row + 1], size, alpha, 6)
+        assert [written(h) for h in hypotheses] == [tokens for _, tokens in expected]
+        for hypothesis, (score, _) in zip(hypotheses, expected, strict=True):
+            assert hypothesis.score == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_hypotheses_are_sorted_different_and_clean(seed, alpha, searchable):
+    model, source, mask = searchable(seed)
+    with torch.no_grad():  # a model that would love to write what it must not
+        model.output.bias[[PAD, BOS]] += 20
+    for search in (BeamSearch(4, alpha, 7), GreedySearch(7)):
+        for hypotheses in search(model, source, mask):
+            scores = [h.score for h in hypotheses]
+            assert hypotheses
+            assert scores == sorted(scores, reverse=True)
+            assert all(math.isfinite(score) for score in scores)
+            texts = [tuple(written(h)) for h in hypotheses]
+            assert len(set(texts)) == len(texts)
+            for hypothesis in hypotheses:
+                assert not {PAD, BOS, EOS} & set(hypothesis.tokens)
+                assert len(written(hypothesis)) <= 7
+
+
+@pytest.mark.parametrize("search", [GreedySearch(4), BeamSearch(3, 1.0, 4)], ids=["greedy", "beam"])
+def test_what_the_limit_cuts_off_keeps_all_its_tokens(search, searchable):
+    model, source, mask = searchable()
+    with torch.no_grad():
+        model.output.bias[EOS] = -100
+    for hypotheses in search(model, source, mask, True):
+        for hypothesis in hypotheses:
+            assert not hypothesis.finished
+            assert len(hypothesis.tokens) == 4
+            assert hypothesis.attention_weights.shape[0] == 4
+
+
+@pytest.mark.parametrize("search", [GreedySearch(4), BeamSearch(3, 1.0, 4)], ids=["greedy", "beam"])
+def test_a_sentence_may_end_at_once(search, searchable):
+    model, source, mask = searchable()
+    with torch.no_grad():
+        model.output.bias[EOS] = 100
+    for hypotheses in search(model, source, mask, True):
+        assert hypotheses[0].tokens == []
+        assert hypotheses[0].finished
+        assert hypotheses[0].attention_weights.shape == (1, source.shape[1])
+
+
+@pytest.mark.parametrize("decoder", DECODERS[:2])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_attention_follows_the_beams(decoder, seed, searchable):
+    """The rows of each hypothesis are those that the model has when it is made to write its tokens."""
+    model, source, mask = searchable(seed, decoder=decoder)
+    for row, hypotheses in enumerate(BeamSearch(4, 1.0, 8)(model, source, mask, with_attention=True)):
+        for hypothesis in hypotheses:
+            _, weights = forced(model, source[row : row + 1], mask[row : row + 1], written(hypothesis))
+            torch.testing.assert_close(hypothesis.attention_weights, weights.float(), rtol=0, atol=1e-6)
+
+
+def test_attention_only_on_demand(searchable):
+    for search in (GreedySearch(4), BeamSearch(2, 1.0, 4)):
+        assert all(h.attention_weights is None for several in search(*searchable()) for h in several)
+
+
+def test_length_limits():
+    mask = torch.tensor([[True] * 6, [True] * 3 + [False] * 3, [True] + [False] * 5])
+    assert length_limits(mask, 10, None).tolist() == [10, 10, 10]
+    assert length_limits(mask, 10, 1.5).tolist() == [9, 5, 2]
+    assert length_limits(mask, 4, 1.5).tolist() == [4, 4, 2]
+    assert length_limits(mask, 10, 0.01).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("search", [GreedySearch(20, 2.0), BeamSearch(3, 1.0, 20, 2.0)], ids=["greedy", "beam"])
+def test_each_sentence_has_its_own_limit(search, searchable):
+    model, source, mask = searchable()
+    with torch.no_grad():
+        model.output.bias[EOS] = -100
+    lengths = [[len(h.tokens) for h in hypotheses] for hypotheses in search(model, source, mask)]
+    assert lengths == [[2 * n] * len(row) for n, row in zip(mask.sum(1).tolist(), lengths, strict=True)]
+
+
+def test_the_penalty_prefers_longer_ones(searchable):
+    """Wu et al. 2016, equation 14: log P / ((5 + |Y|) / 6)^alpha."""
+    longer = 0
+    for seed in SEEDS:
+        plain, rewarded = (BeamSearch(5, alpha, 9)(*searchable(seed)) for alpha in (0.0, 3.0))
+        for one, other in zip(plain, rewarded, strict=True):
+            assert len(written(other[0])) >= len(written(one[0]))
+            longer += len(written(other[0])) > len(written(one[0]))
+            by_tokens = {tuple(written(h)): h.score for h in one}
+            for hypothesis in other:  # alpha changes what is compared, and not what is found
+                tokens = tuple(written(hypothesis))
+                assert hypothesis.score == pytest.approx(by_tokens[tokens] / ((5 + len(tokens)) / 6) ** 3)
+    assert longer
+
+
+def test_search_leaves_no_graph_and_no_change_behind(searchable):
+    model, source, mask = searchable()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    for search in (GreedySearch(4), BeamSearch(2, 1.0, 4)):
+        assert not search(model, source, mask, True)[0][0].attention_weights.requires_grad
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_a_beam_wider_than_the_vocabulary(searchable):
+    model, source, mask = searchable(target_vocabulary_size=5)
+    for hypotheses in BeamSearch(12, 0.0, 3)(model, source, mask):
+        assert len({tuple(written(h)) for h in hypotheses}) == len(hypotheses) >= 3
+
+
+def test_impossible_tokens_have_no_probability():
+    log_probs = next_log_probs(torch.tensor([[9.0, 1.0, 9.0, 0.0, 2.0]]))
+    assert log_probs[0, PAD] == log_probs[0, BOS] == -math.inf
+    assert log_probs.exp().sum() == pytest.approx(1.0)

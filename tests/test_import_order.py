@@ -1,0 +1,107 @@
+"""Imports point one way, and each heavy dependency has one home. Imports for type checkers count too."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "attnlab"
+PIPELINES = ROOT / "pipelines"
+
+# Each place may import what stands on a lower level, and itself; data and model share a level and never meet.
+LEVELS = {
+    "batch": 0,
+    "composition": 0,
+    "data": 1,
+    "model": 1,
+    "search": 2,
+    "training": 3,
+    "evaluation": 4,
+    "plots": 5,
+    "tracking": 6,
+    "report": 7,
+}
+HOMES = {
+    "mlflow": {"tracking"},
+    "datasets": {"data"},
+    "hydra": {"pipelines"},
+    "omegaconf": {"pipelines"},
+}
+FILES = sorted([*PACKAGE.rglob("*.py"), *PIPELINES.rglob("*.py")])
+
+
+def place_of(path: Path) -> str:
+    if path.is_relative_to(PIPELINES):
+        return "pipelines"
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> list[str]:
+    """Dotted names of all that a file imports, wherever in the file it does so; relative ones made absolute."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            assert node.module is not None
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+def test_the_walk_finds_the_files():
+    places = {place_of(path) for path in FILES}
+    assert places - {"__init__"} == {*LEVELS, "pipelines"}
+    assert "attnlab.batch.Padding" in imports_of(PACKAGE / "model" / "seq2seq.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path: Path):
+    here = place_of(path)
+    for name in imports_of(path):
+        parts = name.split(".")
+        if parts[0] != "attnlab" or len(parts) == 1:
+            continue  # the package itself holds nothing but its version
+        there = parts[1]
+        assert there in LEVELS, f"{path.name} imports {name}, which has no place in the order"
+        if here in ("pipelines", there):
+            continue
+        assert LEVELS[there] < LEVELS[here], f"{here} must not import {there}, but {path.name} imports {name}"
+
+
+@pytest.mark.parametrize("dependency", HOMES)
+def test_a_heavy_dependency_has_one_home(dependency: str):
+    users = {place_of(path) for path in FILES if any(name.split(".")[0] == dependency for name in imports_of(path))}
+    assert users == HOMES[dependency]
+
+
+def test_lightning_comes_by_one_name():
+    for path in FILES:
+        assert not any(name.split(".")[0] == "lightning" for name in imports_of(path)), path
+
+
+def test_no_module_is_a_drawer_for_everything():
+    names = {"utils", "util", "helpers", "helper", "common", "misc"}
+    assert not [path for path in FILES if names & {path.stem, path.parent.name}]
+
+
+def test_no_path_hacks():
+    for path in FILES:
+        source = path.read_text(encoding="utf-8")
+        assert "sys.path" not in source, path
+        assert "PYTHONPATH" not in source, path
+
+
+@pytest.mark.parametrize("path", sorted(PIPELINES.glob("*.py")), ids=lambda path: path.name)
+def test_pipelines_answer_help_quickly(path: Path):
+    """What costs seconds to import must stand inside functions there."""
+    heavy = {"torch", "pytorch_lightning", "mlflow", "torchmetrics", "attnlab", "datasets", "matplotlib"}
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            assert not heavy & {alias.name.split(".")[0] for alias in node.names}, ast.unparse(node)
+        elif isinstance(node, ast.ImportFrom):
+            assert (node.module or "").split(".")[0] not in heavy, ast.unparse(node)
