@@ -1,20 +1,24 @@
 """Compose: the choices of params.yaml -> build/resolved.yaml, the one config that all later stages read.
 
-    python pipelines/compose.py
+    python pipelines/compose.py [overrides, which go before the choices of params.yaml]
 
 `dvc repro` composes nothing by itself, so this stage does; each later stage depends on its own sections of the result.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
-from experiment import check
-from launch import CONF, compose_config, launch
+from attnlab.composition.error import ExperimentError
+from composed import CONF, ConfigSource
+from launch import mistakes_as_sentences
 
 BUILD = {
     "data": "build/data",
@@ -25,58 +29,77 @@ BUILD = {
 }
 
 
-def compose(params: dict[str, Any]) -> dict[str, Any]:
-    """params.yaml's content -> the resolved config; raises ExperimentError with every problem."""
-    from attnlab.composition.error import ExperimentError
-
+def compose(params: dict[str, Any], more: list[str] | None = None) -> dict[str, Any]:
+    """params.yaml's content, and more overrides -> the resolved config; raises ExperimentError with every problem."""
     overrides = params.get("overrides") or []
     if not isinstance(overrides, list) or not all(isinstance(override, str) for override in overrides):
-        raise ExperimentError(f"overrides (in params.yaml) must be a list of texts, got {overrides!r}")
-    chosen = [
-        f"{key}={_as_override(value)}" for key, value in params.items() if key != "overrides" and value is not None
-    ]
+        raise ExperimentError(f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}")
+    chosen = [f"{key}={_as_override(value)}" for key, value in params.items() if key != "overrides" and value is not None]
     places = [f"paths.{stage}={folder}" for stage, folder in BUILD.items()]
-    experiment = check(compose_config(CONF, "config", [*chosen, *overrides, *places, "chain=false"]))
+    with ConfigSource(CONF, "config") as source:
+        experiment = source.check([*chosen, *overrides, *(more or []), *places, "chain=false"])
     # Hydra writes its log of each stage here, out of DVC's sight.
-    run = {
-        "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
-        "job_logging": {"root": {"handlers": ["file"]}},
-    }
+    run = {"run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"}, "job_logging": {"root": {"handlers": ["file"]}}}
     return {**experiment.config, "hydra": run}
+
+
+def read_params(path: Path) -> dict[str, Any]:
+    """The choices; raises ExperimentError where the file is no mapping of keys to values."""
+    try:
+        params = OmegaConf.to_container(OmegaConf.load(path))
+    except FileNotFoundError:
+        raise ExperimentError(f"there is no {path.name} in {path.resolve().parent}; start in the project's folder") from None
+    except UnicodeDecodeError as error:
+        raise ExperimentError(f"{path.name} is not UTF-8 (byte {error.start + 1})") from error
+    except yaml.MarkedYAMLError as error:
+        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ExperimentError(f"{path.name} is not valid YAML{line}: {error.problem}") from error
+    except (yaml.YAMLError, OmegaConfBaseException, OSError) as error:
+        raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
+    if not isinstance(params, dict):
+        raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
+    return {str(key): value for key, value in params.items()}
 
 
 def _as_override(value: Any) -> str:
     """A value in Hydra's override grammar."""
+    if value is None:
+        return "null"
     if isinstance(value, str):
-        return (
-            "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-            if not value.replace("_", "").isalnum()
-            else value
-        )
+        # A backslash is only special before a quote and at the end.
+        return "'" + re.sub(r"(\\*)('|\Z)", lambda found: found[1] * 2 + ("\\'" if found[2] else ""), value) + "'"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
         return "[" + ",".join(_as_override(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_as_override(item)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{_as_key(str(key))}:{_as_override(item)}" for key, item in value.items()) + "}"
     return str(value)
+
+
+def _as_key(key: str) -> str:
+    return re.sub(r"([\\()\[\]{}:=, \t])", r"\\\1", key)
 
 
 def main() -> None:
     from attnlab.composition.atomic import atomic_file
-    from attnlab.composition.error import ExperimentError
 
-    if sys.argv[1:]:
-        raise ExperimentError(
-            f"compose takes its choices from params.yaml and no arguments, got {' '.join(sys.argv[1:])}"
-        )
-    params = OmegaConf.to_container(OmegaConf.load("params.yaml"))
-    if not isinstance(params, dict):
-        raise ExperimentError("params.yaml must be a mapping of config keys to values")
-    resolved = compose({str(key): value for key, value in params.items()})
+    more = sys.argv[1:]
+    if {"-h", "--help"} & set(more):
+        print(__doc__)
+        return
+    options = [text for text in more if text.startswith("-")]
+    if options:
+        raise ExperimentError(f"compose takes overrides such as seed=2 and no options, got {' '.join(options)}")
+    try:
+        resolved = compose(read_params(Path("params.yaml")), more)
+    except ExperimentError as error:
+        where = "" if more else "params.yaml: "
+        raise ExperimentError([where * (not problem.startswith("params.yaml")) + problem for problem in error.problems]) from error
     with atomic_file(Path("build/resolved.yaml")) as path:
         path.write_text(OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    launch(main)
+    with mistakes_as_sentences():
+        main()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import hydra
 from omegaconf import DictConfig
 
 from experiment import Experiment, check, here, output_folder
@@ -77,12 +76,11 @@ def print_metrics(metrics: dict[str, float | int | None]) -> None:
     Console().print(table)
 
 
-@hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> None:
     from attnlab.composition.error import ExperimentError
 
     experiment = check(config)
-    experiment.hardware.apply()
+    experiment.use_hardware()
     paths = experiment.paths
     if paths.model is None or paths.data is None:
         raise ExperimentError("paths.model and paths.data must name a model folder and the prepared data; give both")

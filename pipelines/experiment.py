@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from omegaconf.resolvers import oc
 
 if TYPE_CHECKING:
     from attnlab.batch import Padding
@@ -39,9 +44,14 @@ EVALUATE_SECTIONS = ("search", "hardware")
 
 @dataclass(frozen=True)
 class Experiment:
-    """A checked config. `config` is plain and resolved, but for environment variables, which stay as written."""
+    """A checked config.
+
+    config: plain and resolved, but for environment variables, which stay as written: it may be written and logged.
+    values: resolved throughout. It may hold secrets, and is only ever hashed.
+    """
 
     config: dict[str, Any]
+    values: dict[str, Any] = field(repr=False)
     seed: int
     data: Corpus
     padding: Padding
@@ -55,16 +65,38 @@ class Experiment:
     rerun: bool
 
     def sections(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Sections to write down."""
         return {name: self.config[name] for name in names}
 
+    def identity(self, names: tuple[str, ...], data: str, sources: tuple[str, ...]) -> str:
+        """What these sections, the state of the data and the sources decide: another value of an environment
+        variable is another experiment."""
+        from attnlab.composition.identity import experiment_identity
 
-def check(config: DictConfig) -> Experiment:
-    """Bind every section to its constructor and try the model for size; raises ExperimentError with all problems."""
+        return experiment_identity({name: self.values[name] for name in names}, data, sources)
+
+    def use_hardware(self) -> None:
+        """Set torch up; raises ExperimentError where this machine lacks the device."""
+        from attnlab.composition.error import ExperimentError
+
+        try:
+            self.hardware.check_available()
+        except ValueError as error:
+            raise ExperimentError(f"hardware.{error}") from error
+        self.hardware.apply()
+
+
+def check(config: DictConfig, build: bool = True) -> Experiment:
+    """Bind every section to its constructor and try the model for size; raises ExperimentError with all problems.
+
+    build: whether to try it; pointless where the config is not the one that was meant.
+    """
     import torch
     from pydantic import Field
 
     from attnlab.batch import Padding
     from attnlab.composition.binding import bind_sections
+    from attnlab.composition.error import ExperimentError
     from attnlab.composition.part import Part
     from attnlab.composition.paths import Paths
     from attnlab.data.corpus import Corpus
@@ -87,11 +119,19 @@ def check(config: DictConfig) -> Experiment:
         "chain": bool,
         "rerun": bool,
     }
-    bound = bind_sections(plain(config), sections)
-    # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
-    with torch.device("meta"):
-        bound["model"](source_vocabulary_size=8, target_vocabulary_size=8, padding=bound["padding"])
-    return Experiment(config=plain(config, keep_environment=True), **bound)
+    values, written = plain(config), plain(config, keep_environment=True)
+    bound = bind_sections(values, sections)
+    for name in ("model", "padding"):
+        if "${oc." in json.dumps(written[name]):
+            raise ExperimentError(
+                f"{name} takes a value from an environment variable; a model folder must be readable without it, so "
+                f"give the value itself"
+            )
+    if build:
+        # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
+        with torch.device("meta"):
+            bound["model"](source_vocabulary_size=8, target_vocabulary_size=8, padding=bound["padding"])
+    return Experiment(config=written, values=values, **bound)
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
@@ -99,28 +139,54 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
 
     keep_environment: leave `${oc.env:NAME}` as it stands, for whatever is written down or logged: an environment
         may hold secrets.
+
+    Raises ExperimentError where an interpolation leads nowhere.
     """
+    from attnlab.composition.error import ExperimentError
+    from override_problems import config_sentence
+
     config = config.copy()
     OmegaConf.set_struct(config, False)
     config.pop("hydra", None)
-    if not keep_environment:
-        return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
-    with _environment_as_written():
-        return OmegaConf.to_container(config.copy(), resolve=True)  # type: ignore[return-value]
+    try:
+        with _environment_as_written() if keep_environment else nullcontext():
+            return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
+    except (OmegaConfBaseException, ValueError) as error:
+        raise ExperimentError(config_sentence(error)) from error
 
 
-class _environment_as_written:  # noqa: N801 (a context manager)
-    def __enter__(self) -> None:
-        OmegaConf.register_new_resolver("oc.env", _as_written, replace=True)
-
-    def __exit__(self, *error: object) -> None:
-        from omegaconf.resolvers import oc
-
+@contextmanager
+def _environment_as_written() -> Iterator[None]:
+    OmegaConf.register_new_resolver("oc.env", _env_as_written, replace=True)
+    OmegaConf.register_new_resolver("oc.decode", _decode_as_written, replace=True)
+    try:
+        yield
+    finally:
         OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
+        OmegaConf.register_new_resolver("oc.decode", _decode, replace=True)
 
 
-def _as_written(name: str, *default: Any) -> str:
-    return "${oc.env:" + ",".join([name, *map(str, default)]) + "}"
+def _env_as_written(name: str, *default: Any) -> str:
+    return "${oc.env:" + ",".join([name, *map(_argument, default)]) + "}"
+
+
+def _decode_as_written(text: str | None, _parent_: Any) -> Any:
+    if isinstance(text, str) and text.startswith("${oc.env:"):
+        return "${oc.decode:" + text + "}"
+    return oc.decode(text, _parent_)
+
+
+def _decode(text: str | None, _parent_: Any) -> Any:
+    return oc.decode(text, _parent_)
+
+
+def _argument(value: Any) -> str:
+    """A resolver's argument as the config's author would write it."""
+    if value is None:
+        return "null"
+    if not isinstance(value, str) or value.startswith("${"):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return "'" + value.replace("'", "\\'") + "'"
 
 
 def output_folder() -> Path:

@@ -1,40 +1,69 @@
-"""Hydra's own node holds targets and logging classes too: only Hydra's, its plugins' and ours may stand there."""
+"""Hydra's own node holds targets and logging classes too: only Hydra's, its plugins' and ours may stand there.
+
+A prefix would not do: `hydra._internal.core_plugins.bash_completion.os.system` and `logging.os.system` begin well.
+"""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
-ALLOWED_TARGETS = ("hydra._internal.core_plugins.", "hydra_plugins.", "attnlab.tracking.")
-ALLOWED_LOGGING_CLASSES = ("logging.", "colorlog.")
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+ALLOWED_HOMES = ("hydra._internal.core_plugins.", "hydra_plugins.", "attnlab.tracking.")
+ALLOWED_LOGGING = (
+    "colorlog.ColoredFormatter",
+    "logging.FileHandler",
+    "logging.Formatter",
+    "logging.NullHandler",
+    "logging.StreamHandler",
+    "logging.handlers.RotatingFileHandler",
+    "logging.handlers.TimedRotatingFileHandler",
+)
+ALLOWED_STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 
 
-def check_hydra_node(node: Any) -> None:
-    """Raise ExperimentError where the composed `hydra` node names a class that is none of those allowed."""
-    from attnlab.composition.error import ExperimentError
-
+def hydra_problems(node: DictConfig) -> list[str]:
+    """A sentence for each class in the composed `hydra` node that is none of those allowed."""
     problems = []
     for path, key, value in _leaves(node, "hydra"):
-        if key == "_target_" and not str(value).startswith(ALLOWED_TARGETS):
-            problems.append(f"{path} must begin with one of {', '.join(ALLOWED_TARGETS)}; got '{value}'")
+        if key == "_target_" and not _is_class_of(value, ALLOWED_HOMES):
+            problems.append(f"{path} must be a class of {', '.join(ALLOWED_HOMES)[:-1]}; got {value!r}")
         in_logging = path.startswith(("hydra.job_logging.", "hydra.hydra_logging."))
-        if in_logging and (key == "()" or (key == "class" and not str(value).startswith(ALLOWED_LOGGING_CLASSES))):
-            problems.append(f"{path} must name a class of {' or '.join(ALLOWED_LOGGING_CLASSES)}; got '{value}'")
-    if problems:
-        raise ExperimentError(problems)
+        if in_logging and key in ("()", "class") and value not in ALLOWED_LOGGING:
+            problems.append(f"{path} must be one of {', '.join(ALLOWED_LOGGING)}; got {value!r}")
+        if in_logging and str(value).startswith("ext://") and value not in ALLOWED_STREAMS:
+            problems.append(f"{path} must be one of {', '.join(ALLOWED_STREAMS)}; got {value!r}")
+        if not path.startswith(("hydra.run.", "hydra.sweep.", "hydra.job.", "hydra.help.")) and "${hydra:" in str(value):
+            problems.append(f"{path} must not use ${{hydra:...}}, which is only known when it is too late to check")
+    return problems
 
 
-def _leaves(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
-    children: Iterator[tuple[Any, Any]] | enumerate[Any]
-    if isinstance(node, dict):
-        children = iter(node.items())
-    elif isinstance(node, list):
-        children = enumerate(node)
-    else:
-        return
-    for key, value in children:
+def _is_class_of(target: object, homes: tuple[str, ...]) -> bool:
+    """Whether `target` names a class that is defined in the module that it names, at one of these homes."""
+    if not isinstance(target, str) or not target.startswith(homes):
+        return False
+    module_name, _, name = target.rpartition(".")
+    try:
+        found = vars(importlib.import_module(module_name)).get(name)
+    except ImportError:
+        return False
+    return inspect.isclass(found) and found.__module__ == module_name
+
+
+def _leaves(node: DictConfig | ListConfig, path: str) -> Iterator[tuple[str, str, Any]]:
+    """Every value with its path and key; an interpolation that stands for a whole node is followed into it."""
+    keys: Any = range(len(node)) if isinstance(node, ListConfig) else node.keys()
+    for key in keys:
         place = f"{path}.{key}"
-        if isinstance(value, (dict, list)):
+        try:
+            value = None if OmegaConf.is_missing(node, key) else node[key]
+        except (OmegaConfBaseException, ValueError):  # only known once a job runs: the text itself must be harmless
+            value = OmegaConf.to_container(node, resolve=False)[key]  # type: ignore[index,call-overload]
+        if isinstance(value, (DictConfig, ListConfig)):
             yield from _leaves(value, place)
         else:
             yield place, str(key), value

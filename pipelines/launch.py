@@ -1,22 +1,30 @@
-"""How every stage starts and ends: the whole config is checked before anything runs, and an error is a sentence."""
+"""How every stage starts and ends: the whole config is checked before anything runs, and a mistake is a sentence."""
 
 from __future__ import annotations
 
+import errno
+import functools
 import os
-import re
 import sys
-from collections.abc import Callable
+import traceback
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import hydra
 from hydra._internal.utils import get_args_parser
-from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from hydra.types import RunMode
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
+from attnlab.composition.error import ExperimentError
+from composed import CONF, ConfigSource
+from override_problems import config_sentence
 
 # Dependencies that would call home, or warn about how they were started.
 QUIET_ENVIRONMENT = {
@@ -25,111 +33,119 @@ QUIET_ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "TOKENIZERS_PARALLELISM": "false",
-    "HYDRA_FULL_ERROR": "1",  # Hydra's own report would bury the sentence and end the process
 }
-ASKS_ONLY = (
-    "--help",
-    "-h",
-    "--hydra-help",
-    "--version",
-    "--cfg",
-    "-c",
-    "--info",
-    "-i",
-    "--shell-completion",
-    "-sc",
-)
+# A full disk or a folder that may not be written to is no fault of the program.
+MACHINE_FAULTS = {
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS,
+}  # fmt: skip
+
+Task = Callable[[DictConfig], Any]
 
 
-def launch(main: Callable[[], Any]) -> None:
-    """Run a stage's `main`, which `hydra.main` decorates; a user's mistake is told in sentences, with exit code 1."""
+class JobFailed(ExperimentError):
+    """A job of a sweep failed, and has said so."""
+
+
+def launch(task: Task) -> None:
+    """Run a stage's task as Hydra's application; a user's mistake is told in sentences, with exit code 1."""
+    with mistakes_as_sentences():
+        arguments = _arguments()
+        if not arguments.shell_completion:
+            _check_before_start(arguments)
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(_as_job(task))()
+
+
+@contextmanager
+def mistakes_as_sentences() -> Iterator[None]:
+    """End the process with the sentences of an error that the user can mend; any other error keeps its traceback."""
     for name, value in QUIET_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    os.environ["HYDRA_FULL_ERROR"] = "1"
-    from attnlab.composition.error import ExperimentError
-
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra's own report would bury the sentence and end the process
     try:
-        if not any(argument.split("=")[0] in ASKS_ONLY for argument in sys.argv[1:]):
-            _check_before_start()
-        main()
+        yield
+    except JobFailed:
+        _fail(["the sweep has failed jobs; what they say stands above"])
     except ExperimentError as error:
         _fail(error.problems)
     except (HydraException, OmegaConfBaseException) as error:
-        _fail([hydra_sentence(error)])
+        _fail([config_sentence(error)])
+    except OSError as error:
+        if error.errno not in MACHINE_FAULTS:
+            raise
+        _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
     except KeyboardInterrupt:
         print("stopped by Ctrl-C", file=sys.stderr)
         sys.exit(130)
 
 
-def _fail(problems: list[str]) -> None:
+def _fail(problems: list[str]) -> NoReturn:
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     sys.exit(1)
 
 
-def _check_before_start() -> None:
+class _Arguments(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ExperimentError(f"{message}; settings are written key=value, and --help shows them")
+
+
+def _arguments() -> Namespace:
+    """The command line, as Hydra is about to read it."""
+    parser = get_args_parser()
+    parser.__class__ = _Arguments
+    arguments = parser.parse_args()
+    if arguments.experimental_rerun is not None:
+        raise ExperimentError(
+            "--experimental-rerun is not allowed: it reads a pickle, which can run any code; the choices of a run "
+            "stand in .hydra/overrides.yaml of its folder"
+        )
+    return arguments
+
+
+def _check_before_start(arguments: Namespace) -> None:
     """Compose what Hydra is about to compose and check all of it, Hydra's own node included, while nothing has run."""
-    from experiment import check
-    from hydra_node import check_hydra_node
-
-    arguments = get_args_parser().parse_args()
-    directory, name = CONF, "config"
-    if arguments.config_path is not None or arguments.config_dir is not None:
-        directory = Path(arguments.config_path or arguments.config_dir)
-        directory = directory if directory.is_absolute() else Path(sys.argv[0]).resolve().parent / directory
-    name = arguments.config_name or name
-    overrides = _first_of_each_sweep(arguments.overrides) if arguments.multirun else arguments.overrides
-    config = compose_config(directory, name, overrides)
-    check_hydra_node(OmegaConf.to_container(config.hydra, resolve=False))
-    check(config)
-
-
-def compose_config(directory: Path, name: str, overrides: list[str]) -> DictConfig:
-    """The composed config with its `hydra` node; raises ExperimentError with what Hydra complains of."""
-    from attnlab.composition.error import ExperimentError
-
-    if not directory.is_dir():
-        raise ExperimentError(f"the config folder {directory} does not exist; `dvc repro` writes build/resolved.yaml")
-    try:
-        with hydra.initialize_config_dir(str(directory.resolve()), version_base="1.3"):
-            return hydra.compose(name, overrides, return_hydra_config=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ExperimentError(hydra_sentence(error)) from error
-
-
-def hydra_sentence(error: Exception) -> str:
-    """What Hydra or OmegaConf says, in one sentence with what was given and what there is."""
-    text = str(error).strip()
-    group = re.search(
-        r"Could not find '(?P<given>[^']+)'\s+Available options in '(?P<group>[^']+)':\s*(?P<options>.*)",
-        text,
-        re.S,
-    )
-    if group:
-        given = group["given"].removeprefix(group["group"] + "/")
-        options = ", ".join(group["options"].split())
-        return f"{group['group']} must be one of {options}; got '{given}'"
-    missing_group = re.search(r"Could not override '(?P<key>[^']+)'", text)
-    unknown_key = re.search(r"Key '(?P<key>[^']+)' is not in struct", text)
-    if missing_group and unknown_key:
-        return f"{missing_group['key']} is not a setting; --help shows all groups and settings"
-    if missing_group:
-        return f"{missing_group['key']} is not a group of the config; --help shows all groups and settings"
-    lines = [
-        line.strip()
-        for line in text.splitlines()
-        if line.strip() and "full_key" not in line and "object_type" not in line
-    ]
-    return " ".join(lines)
-
-
-def _first_of_each_sweep(overrides: list[str]) -> list[str]:
-    """One point of a multirun's grid, to check before any job starts; each job checks its own."""
-    chosen = []
-    for override in OverridesParser.create().parse_overrides(overrides):
-        if override.is_sweep_override():
-            first = next(iter(override.sweep_string_iterator()))
-            chosen.append(f"{override.input_line.split('=', 1)[0]}={first}")
+    directory = CONF
+    if arguments.config_path is not None:
+        directory = Path(sys.argv[0]).resolve().parent / arguments.config_path
+    extra = None if arguments.config_dir is None else Path(arguments.config_dir).absolute()
+    only_asks = arguments.help or arguments.hydra_help or arguments.cfg or arguments.info
+    with ConfigSource(directory, arguments.config_name or "config", extra) as source:
+        if only_asks:
+            source.check_composition(arguments.overrides)
+        elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
+            source.check_sweep(arguments.overrides)
         else:
-            chosen.append(override.input_line)
-    return chosen
+            source.check(arguments.overrides)
+
+
+def _as_job(task: Task) -> Task:
+    """A sweep's job tells at once what went wrong, for Hydra keeps only the first failure of a sweep, to its end."""
+
+    @functools.wraps(task)
+    def job(config: DictConfig) -> Any:
+        node = HydraConfig.get()
+        if node.mode != RunMode.MULTIRUN:
+            return task(config)
+        try:
+            return task(config)
+        except Exception as error:
+            where = f"job {node.job.num} ({node.job.override_dirname})"
+            if isinstance(error, ExperimentError):
+                for problem in error.problems:
+                    print(f"error: {where}: {problem}", file=sys.stderr)
+            else:
+                print(f"error: {where}:", file=sys.stderr)
+                traceback.print_exception(error)
+            raise JobFailed(f"{where} failed") from error
+
+    return job
+
+
+def _return_value(self: JobReturn) -> Any:
+    if self.status is JobStatus.FAILED:
+        raise self._return_value
+    return self._return_value
+
+
+# Hydra would announce every failure with "Error executing job with overrides: [...]" before it raises.
+JobReturn.return_value = JobReturn.return_value.getter(_return_value)  # type: ignore[attr-defined]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import hydra
 from omegaconf import DictConfig
 
 from experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, check, here
@@ -33,13 +32,12 @@ def prepare(experiment: Experiment, folder: Path) -> None:
 
 def prepared_folder(experiment: Experiment) -> Path:
     """Where the prepared data of an experiment lie: as configured, or under runs/, shared by all that equal them."""
-    from attnlab.composition.identity import experiment_identity
     from attnlab.data.raw_state import raw_state
 
     if experiment.paths.data is not None:
         return here(experiment.paths.data)
-    raw = raw_state(experiment.config["data"].get("path"))
-    identity = experiment_identity(experiment.sections(PREPARE_SECTIONS), raw, PREPARE_SOURCES)
+    raw = raw_state(experiment.values["data"].get("path"))
+    identity = experiment.identity(PREPARE_SECTIONS, raw, PREPARE_SOURCES)
     return experiment.paths.runs_folder / "data" / identity
 
 
@@ -62,7 +60,6 @@ def prepare_where_missing(experiment: Experiment) -> Path:
     return folder
 
 
-@hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> None:
     from attnlab.data.prepared import PreparedData
 

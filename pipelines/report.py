@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import hydra
 from omegaconf import DictConfig
 
 from experiment import Experiment, check, here, output_folder
@@ -22,7 +21,6 @@ def report(experiment: Experiment, data: Path, training: Path, evaluation: Path,
     return into / "index.html"
 
 
-@hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> None:
     from attnlab.composition.error import ExperimentError
 

@@ -9,8 +9,9 @@ import json
 from pathlib import Path
 
 from compose import BUILD
+from composed import compose_config
 from experiment import check
-from launch import compose_config, launch
+from launch import mistakes_as_sentences
 
 
 def main() -> None:
@@ -24,4 +25,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    launch(main)
+    with mistakes_as_sentences():
+        main()

@@ -16,7 +16,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import hydra
 from omegaconf import DictConfig
 
 from evaluate import evaluate_and_track
@@ -153,23 +152,16 @@ def clear(point: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-@hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> float | None:
     from filelock import FileLock
 
-    from attnlab.composition.error import ExperimentError
-    from attnlab.composition.identity import experiment_identity
     from attnlab.data.prepared import PreparedData
     from attnlab.tracking.settings import RunRecord
 
     experiment = check(config)
-    try:
-        experiment.hardware.check_available()
-    except ValueError as error:
-        raise ExperimentError(f"hardware.{error}") from error
-    experiment.hardware.apply()
+    experiment.use_hardware()
     data = PreparedData(prepare_where_missing(experiment))
-    identity = experiment_identity(experiment.sections(TRAIN_SECTIONS), data.digest, TRAIN_SOURCES)
+    identity = experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
     point = experiment.paths.runs_folder / "points" / identity
     point.mkdir(parents=True, exist_ok=True)
     record = RunRecord(

@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.choice_name import choice_name
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.plots.curves import learning_curves
 from attnlab.plots.embedded_fonts import font_face_rules
@@ -110,8 +111,8 @@ def write_report(config: Mapping[str, Any], data: Path, training: Path, evaluati
 def _title(info: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     languages = [info.get("source_language"), info.get("target_language")]
     pair = " → ".join(map(str, languages)) if all(languages) else ""
-    names = [_class_name(_at(config, path)) for path in ("model.attention", "model.decoder")]
-    return ", ".join([*filter(None, [pair, *names])]) or "experiment"
+    names = [choice_name(_at(config, path)) for path in ("model.attention", "model.decoder") if "model" in config]
+    return " · ".join([*filter(None, [pair, *names])]) or "experiment"
 
 
 def _choices(config: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -119,14 +120,14 @@ def _choices(config: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for label, path in _CHOICES:
         node = _at(config, path)
-        if node is None:
+        if node is None and path != "model.attention":
             continue
-        if not isinstance(node, Mapping):
+        if node is not None and not isinstance(node, Mapping):
             rows.append({"label": label, "name": as_text(node), "values": []})
             continue
         own_rows = {other.rpartition(".")[2] for _, other in _CHOICES if other.rpartition(".")[0] == path}
-        values = {key: value for key, value in node.items() if key != "_target_" and key not in own_rows}
-        rows.append({"label": label, "name": _class_name(node), "values": flatten(values)})
+        values = {key: value for key, value in (node or {}).items() if key != "_target_" and key not in own_rows}
+        rows.append({"label": label, "name": choice_name(node) or "", "values": flatten(values)})
     return rows
 
 
@@ -135,11 +136,6 @@ def _at(config: Mapping[str, Any], path: str) -> Any:
     for key in path.split("."):
         node = node.get(key) if isinstance(node, Mapping) else None
     return node
-
-
-def _class_name(node: Any) -> str:
-    target = node.get("_target_") if isinstance(node, Mapping) else None
-    return target.rpartition(".")[2] if isinstance(target, str) else ""
 
 
 def _order(metrics: Mapping[str, Any]) -> list[str]:

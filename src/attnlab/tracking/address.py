@@ -80,7 +80,7 @@ def is_secret_name(key: str) -> bool:
 
 
 def where_to_look(uri: str | None, experiment: str, runs_folder: Path, port: int = 5000) -> str:
-    """What opens the runs: a command that serves this machine alone, where it takes one, and a line to browse."""
+    """What opens the runs: a command bound to this machine (for a database), and a page."""
     if uri is not None and uri.startswith(("http://", "https://")):
         return f"open {masked(uri)}"
     path = sqlite_path(uri, runs_folder)
@@ -93,12 +93,13 @@ def where_to_look(uri: str | None, experiment: str, runs_folder: Path, port: int
 
 
 def _page(database: Path | None, experiment: str) -> str:
-    """The page of the experiment's runs; from its front page MLflow leads to those for language model prompts."""
+    """The page of the experiment's runs; by itself MLflow leads to those for language model prompts."""
     if database is None or not database.exists():
         return ""
     try:
         with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
-            found = connection.execute("SELECT experiment_id FROM experiments WHERE name = ?", [experiment]).fetchone()
+            query = "SELECT experiment_id FROM experiments WHERE name = ?"
+            found = connection.execute(query, [experiment]).fetchone()
     except sqlite3.Error:
         return ""
     return f"#/experiments/{found[0]}/runs?workflowType=machine_learning" if found else ""

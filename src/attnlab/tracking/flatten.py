@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attnlab.composition.choice_name import choice_name
 from attnlab.tracking.address import HIDDEN, is_secret_name, masked
 
 LONGEST_VALUE = 6000  # MLflow's limit
 LONGEST_KEY = 250
-TARGET = "_target_"
-_KIND = r"_(score|corpus|search|trainer|bridge|encoder|teacher_forcing)$"
 
 
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
@@ -24,17 +23,17 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
 def short_params(config: Mapping[str, Any]) -> dict[str, str]:
     """The choices by short names: `attention: bahdanau`, `padding: pre-post`, `teacher_forcing: 0.5`, ..."""
     model, data = _mapping(config.get("model")), _mapping(config.get("data"))
-    decoder = _choice(model["decoder"]) if "decoder" in model else None
+    decoder = choice_name(model["decoder"]) if "decoder" in model else None
     named = {
-        "attention": _choice(model.get("attention")) if decoder not in (None, "no_attention") else decoder and "none",
+        "attention": choice_name(model.get("attention")) if decoder not in (None, "no_attention") else decoder and "none",
         "decoder": decoder,
         "encoder": _encoder(_mapping(model.get("encoder"))),
-        "bridge": _choice(model["bridge"]) if "bridge" in model else None,
+        "bridge": choice_name(model["bridge"]) if "bridge" in model else None,
         "padding": _padding(_mapping(config.get("padding"))),
         "teacher_forcing": _teacher_forcing(_mapping(_mapping(config.get("training")).get("teacher_forcing"))),
         "data": _data(data),
-        "tokenizer": _choice(data["tokenizer"]) if "tokenizer" in data else None,
-        "search": _choice(config["search"]) if "search" in config else None,
+        "tokenizer": choice_name(data["tokenizer"]) if "tokenizer" in data else None,
+        "search": choice_name(config["search"]) if "search" in config else None,
         "seed": config.get("seed"),
     }
     return {name: str(value) for name, value in named.items() if value is not None}
@@ -81,18 +80,9 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _choice(node: Any) -> str | None:
-    """A class in the config's words: `BahdanauScore` is `bahdanau`, `NoAttention` is `no_attention`."""
-    target = _mapping(node).get(TARGET)
-    if not isinstance(target, str):
-        return "none" if node is None else None
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
-    return re.sub(_KIND, "", words)
-
-
 def _encoder(node: Mapping[str, Any]) -> str | None:
     if "cell" not in node:
-        return _choice(node) if node else None
+        return choice_name(node) if node else None
     shape = f"{node.get('layers', 1)}x{node['hidden_size']}" if "hidden_size" in node else ""
     direction = "both ways" if node.get("bidirectional") else "one way"
     return " ".join(word for word in (str(node["cell"]), shape, direction) if word)
@@ -107,7 +97,7 @@ def _padding(node: Mapping[str, Any]) -> str | None:
 
 
 def _teacher_forcing(node: Mapping[str, Any]) -> str | None:
-    name = _choice(node) if node else None
+    name = choice_name(node) if node else None
     return str(node["ratio"]) if name == "constant" and "ratio" in node else name
 
 
@@ -116,4 +106,4 @@ def _data(node: Mapping[str, Any]) -> str | None:
     place = node.get("path")
     if isinstance(place, str) and place.strip("/"):
         return masked(place).rstrip("/").rpartition("/")[2]
-    return _choice(node) if node else None
+    return choice_name(node) if node else None

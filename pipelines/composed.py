@@ -1,0 +1,179 @@
+"""The config as Hydra composes it, and every mistake in it as a sentence, all of them together."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hydra
+import yaml
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.config_search_path import SearchPathQuery
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from attnlab.composition.error import ExperimentError
+from hydra_node import hydra_problems
+from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
+
+if TYPE_CHECKING:
+    from experiment import Experiment
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+
+# Of a larger grid only the values are tried, one by one, and not their combinations.
+LARGEST_CHECKED_GRID = 64
+
+
+def compose_config(directory: Path, name: str, overrides: list[str]) -> DictConfig:
+    """The composed config with its `hydra` node; raises ExperimentError with every problem of the composition."""
+    with ConfigSource(directory, name) as source:
+        config, problems = source.compose(overrides)
+    if problems:
+        raise ExperimentError(problems)
+    return config
+
+
+class ConfigSource:
+    """A folder of config files, and one in it that is composed with overrides.
+
+    extra: one more folder, that goes before the first (Hydra's --config-dir).
+    """
+
+    def __init__(self, directory: Path, name: str, extra: Path | None = None) -> None:
+        for folder in (directory, extra):
+            if folder is not None and not folder.is_dir():
+                raise ExperimentError(f"the config folder {folder} does not exist; the project's own is {CONF}")
+        self.directory, self.name, self.extra = directory.resolve(), name, extra
+
+    def __enter__(self) -> ConfigSource:
+        search_path = create_config_search_path(str(self.directory))
+        if self.extra is not None:
+            search_path.prepend("command-line", f"file://{self.extra}", anchor=SearchPathQuery(provider="schema"))
+        GlobalHydra.instance().clear()
+        self.loader = Hydra.create_main_hydra2("check", search_path).config_loader
+        self.groups = Groups(self.loader)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        GlobalHydra.instance().clear()
+
+    def compose(self, overrides: list[str]) -> tuple[DictConfig, list[str]]:
+        """The config, and what is wrong with the overrides; it is composed without those that are wrong.
+
+        Raises ExperimentError where the config cannot be composed even so.
+        """
+        kept, problems = [], []
+        for text, override in self._parsed(overrides, problems):
+            found = self.groups.problem(override)
+            if found:
+                problems.append(found)
+            else:
+                kept.append((text, override))
+        unknown = []
+        while True:
+            try:
+                config = hydra.compose(self.name, [text for text, _ in kept], return_hydra_config=True)
+                break
+            except (HydraException, OmegaConfBaseException) as error:
+                key, is_set = unknown_key(error), already_set(error)
+                rest = [pair for pair in kept if pair[1].key_or_group not in (key, is_set)]
+                if len(rest) == len(kept):
+                    raise ExperimentError([*problems, config_sentence(error)]) from error
+                if key is not None:
+                    unknown.append(key)
+                else:
+                    problems.append(f"{is_set} is in the config already; write {is_set}=... without the plus sign")
+                kept = rest
+            except (yaml.YAMLError, UnicodeDecodeError) as error:
+                raise ExperimentError([*problems, self._broken_file(error)]) from error
+        return config, problems + [unknown_setting(key, config) for key in unknown]
+
+    def check(self, overrides: list[str]) -> Experiment:
+        """The experiment that these overrides compose; raises ExperimentError with every problem."""
+        from experiment import check
+
+        config, problems = self.compose(overrides)
+        problems += hydra_problems(config.hydra)
+        try:
+            experiment = check(config, build=not problems)
+        except ExperimentError as error:
+            raise ExperimentError(list(dict.fromkeys([*problems, *error.problems]))) from error
+        if problems:
+            raise ExperimentError(problems)
+        return experiment
+
+    def check_composition(self, overrides: list[str]) -> None:
+        """Check no more than the overrides and Hydra's own node, which costs no heavy import."""
+        config, problems = self.compose(overrides)
+        problems += hydra_problems(config.hydra)
+        if problems:
+            raise ExperimentError(problems)
+
+    def check_sweep(self, overrides: list[str]) -> None:
+        """Check every point of a grid before its first job starts."""
+        problems: list[str] = []
+        parsed = self._parsed(overrides, problems)
+        if problems:
+            raise ExperimentError(problems)
+        fixed = [text for text, override in parsed if not override.is_sweep_override()]
+        config, _ = self.compose(fixed)
+        of_sweeper = config.hydra.sweeper.get("params") or {}
+        parsed = self._parsed([f"{key}={value}" for key, value in of_sweeper.items()], problems) + parsed
+        for point in _points([_values(text, override) for text, override in parsed]):
+            try:
+                self.check(point)
+            except ExperimentError as error:
+                problems += error.problems
+        if problems:
+            raise ExperimentError(list(dict.fromkeys(problems)))
+
+    def _parsed(self, overrides: list[str], problems: list[str]) -> list[tuple[str, Override]]:
+        parser = OverridesParser.create(self.loader)
+        parsed = []
+        for text in overrides:
+            try:
+                parsed.append((text, parser.parse_override(text)))
+            except HydraException:
+                problems.append(unreadable(text))
+        return parsed
+
+    def _broken_file(self, error: Exception) -> str:
+        """The first file that is no YAML; the error itself may not say which."""
+        for folder in filter(None, (self.extra, self.directory)):
+            for file in sorted(folder.rglob("*.yaml")):
+                try:
+                    yaml.compose(file.read_text(encoding="utf-8"))
+                except UnicodeDecodeError:
+                    return f"{file} is not UTF-8"
+                except yaml.MarkedYAMLError as fault:
+                    line = f" in line {fault.problem_mark.line + 1}" if fault.problem_mark else ""
+                    return f"{file} is not valid YAML{line}: {fault.problem}"
+        return f"a config file is not valid YAML: {' '.join(str(error).split())}"
+
+
+def _values(text: str, override: Override) -> list[str]:
+    """The override once for each value that a sweep gives it."""
+    if not override.is_sweep_override():
+        return [text]
+    key = text.split("=", 1)[0]
+    value = override.value()
+    if isinstance(value, IntervalSweep):
+        return [f"{key}={value.start}", f"{key}={value.end}"]
+    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+
+
+def _points(values: list[list[str]]) -> list[list[str]]:
+    size = 1
+    for choices in values:
+        size *= len(choices)
+    if size <= LARGEST_CHECKED_GRID:
+        return [list(point) for point in itertools.product(*values)]
+    first: list[Any] = [choices[0] for choices in values]
+    return [[*first[:i], choice, *first[i + 1 :]] for i, choices in enumerate(values) for choice in choices]

@@ -1,0 +1,129 @@
+"""What Hydra and OmegaConf complain of, in the words of this project's configs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.object_type import ObjectType
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+
+
+class Groups:
+    """The groups of the config folders and their choices."""
+
+    def __init__(self, loader: ConfigLoader) -> None:
+        self.loader = loader
+
+    def problem(self, override: Override) -> str | None:
+        """What is wrong with an override that chooses from a group, or should."""
+        key = override.key_or_group
+        if override.is_sweep_override():
+            given = override.input_line.split("=", 1)[-1]
+            return f"{key} has several values ({given}); add -m to run one after the other, or put the text in quotes"
+        if override.is_delete():
+            return None
+        value = override.value()
+        choices = self.loader.get_group_options(key)
+        if choices:
+            chosen = value if isinstance(value, list) else [value]
+            if all(choice in choices for choice in chosen):
+                return None
+            given = override.get_value_element_as_str()
+            return f"{key} must be one of {', '.join(choices)}; got {given!r}{_hint(given, choices)}"
+        if "/" in key and "@" not in key:
+            groups = [group for group in self._names() if not group.startswith("hydra/")]
+            return f"{key} is not a group of the config{_hint(key, groups)}; the groups are: {', '.join(groups)}"
+        as_group = key.replace(".", "/")
+        if isinstance(value, str) and as_group != key and value in self.loader.get_group_options(as_group):
+            return f"{key} is a group, and its choice is written with a slash: {as_group}={value}"
+        return None
+
+    def _names(self, parent: str = "") -> list[str]:
+        names = []
+        for name in sorted(self.loader.list_groups(parent)):
+            path = f"{parent}/{name}" if parent else name
+            if self.loader.get_group_options(path, ObjectType.CONFIG):
+                names.append(path)
+            names += self._names(path)
+        return names
+
+
+def unreadable(text: str) -> str:
+    return (
+        f"{text!r} cannot be read; write key=value, and put text with any of ,:=()[]{{}}' in quotes that reach the "
+        "program, as in \"data.path='a, b'\""
+    )
+
+
+def unknown_key(error: Exception) -> str | None:
+    """The key that an override names and the config lacks."""
+    found = re.search(r"Could not override '([^']+)'|'([^']+)' does not exist", str(error))
+    return found and (found[1] or found[2])
+
+
+def already_set(error: Exception) -> str | None:
+    """The key that an override with a plus sign means to add, but that is there."""
+    found = re.search(r"already at '([^']+)'|Multiple values for (\S+)\.\s", str(error))
+    return found and (found[1] or found[2])
+
+
+def unknown_setting(key: str, config: DictConfig) -> str:
+    """`training.max_step` -> what `training` has, and what was probably meant."""
+    node: Any = OmegaConf.to_container(config, resolve=False)
+    place = ""
+    for name in key.split("."):
+        if not isinstance(node, dict):
+            return f"{key} is not a setting; {place} is a single value"
+        if name not in node:
+            break
+        node, place = node[name], f"{place}.{name}" if place else name
+    if not isinstance(node, dict):
+        return f"{key} is not a setting; {place} is a single value"
+    names = sorted(name for name in node if name not in ("_target_", "hydra"))
+    near = difflib.get_close_matches(key.rsplit(".", 1)[-1], names, n=1)
+    everywhere = [path for path in _paths(config) if path.rsplit(".", 1)[-1] == key.rsplit(".", 1)[-1]]
+    meant = [f"{place}.{near[0]}" if place else near[0]] if near else everywhere[:3]
+    hint = f"; did you mean {' or '.join(meant)}?" if meant else ";"
+    return f"{key} is not a setting{hint} {place or 'the config'} has: {', '.join(names)}"
+
+
+def config_sentence(error: Exception) -> str:
+    """What Hydra or OmegaConf says of a config, with the place where it knows one."""
+    text = str(error)
+    key = getattr(error, "full_key", None)
+    place = f"{key}: " if key else ""
+    rules = [
+        (r"Environment variable '([^']+)' not found", "the environment variable {0} is not set; set it, or write ${{oc.env:{0},default}}"),
+        (r"Interpolation key '([^']+)' not found", "there is no setting {0} that ${{{0}}} could stand for"),
+        (r"Unsupported interpolation type (\S+)", "there is no interpolation ${{{0}:...}}; there is ${{oc.env:NAME}}, for example"),
+        (r"Error trying to access (\S+?):", "${{{0}}} leads nowhere; there is no such setting"),
+        (r"Cannot find primary config '([^']+)'", "there is no config {0}.yaml in the config folder; the project's own is config"),
+    ]  # fmt: skip
+    for pattern, sentence in rules:
+        found = re.search(pattern, text)
+        if found:
+            return place + sentence.format(found[1])
+    lines = [line.strip() for line in text.splitlines()]
+    told = [line for line in lines if line and not line.startswith(("full_key:", "object_type=", "See https"))]
+    return place + " ".join(told)
+
+
+def _hint(given: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(given, names, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _paths(config: DictConfig) -> list[str]:
+    def walk(node: Any, path: str) -> Iterator[str]:
+        for key, value in node.items():
+            if key != "hydra" or path:
+                yield f"{path}{key}"
+                if isinstance(value, dict):
+                    yield from walk(value, f"{path}{key}.")
+
+    return list(walk(OmegaConf.to_container(config, resolve=False), ""))

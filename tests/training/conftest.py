@@ -1,0 +1,168 @@
+"""A small corpus to copy, and a whole training on it through the project's own trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import ModelCheckpoint
+
+from attnlab.batch import Padding
+from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import PreparedData
+from attnlab.data.sampler import Batching
+from attnlab.data.toy import CopyCorpus
+from attnlab.data.trainers import WordTrainer
+from attnlab.evaluation.text_metrics import TextMetrics
+from attnlab.search.greedy import GreedySearch
+from attnlab.training.hardware import Hardware
+from attnlab.training.optimizer import Adam
+from attnlab.training.schedule import ConstantSchedule
+from attnlab.training.seq2seq_module import Seq2SeqModule
+from attnlab.training.settings import Training
+from attnlab.training.spool import MetricSpool, SpoolLogger
+from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
+from attnlab.training.trainer import build_trainer
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory) -> PreparedData:
+    """48 training pairs of 1 to 6 symbols, 6 for validation, 6 for test."""
+    folder = tmp_path_factory.mktemp("prepared") / "data"
+    corpus = CopyCorpus(
+        num_pairs=60,
+        num_symbols=5,
+        min_length=1,
+        max_length=6,
+        test_min_length=None,
+        test_max_length=None,
+        validation_fraction=0.1,
+        test_fraction=0.1,
+        seed=1,
+        bleu_tokenize="none",
+        tokenizer=WordTrainer(split="whitespace", min_frequency=1),
+    )
+    prepare(corpus, folder)
+    return PreparedData(folder)
+
+
+@pytest.fixture
+def settings() -> Callable[..., Training]:
+    """Twelve steps of sixteen pairs, validated every four."""
+
+    def make(**changed: Any) -> Training:
+        values: dict[str, Any] = {
+            "max_steps": 12,
+            "max_epochs": None,
+            "batching": Batching("sentences", 16, True, None),
+            "optimizer": Adam(0.01),
+            "schedule": ConstantSchedule(),
+            "teacher_forcing": ConstantTeacherForcing(1.0),
+            "gradient_clip": 1.0,
+            "validate_every": 4,
+            "validation_search": GreedySearch(10),
+            "monitor": "token_nll",
+            "patience": None,
+            "log_every": 1,
+            "keep_best": 1,
+        }
+        return Training(**(values | changed))
+
+    return make
+
+
+@pytest.fixture
+def hardware() -> Callable[..., Hardware]:
+    def make(**changed: Any) -> Hardware:
+        values: dict[str, Any] = {
+            "accelerator": "cpu",
+            "devices": 1,
+            "nodes": 1,
+            "strategy": "single",
+            "precision": 32,
+            "matmul_precision": "highest",
+            "threads": 1,
+            "workers": 0,
+        }
+        return Hardware(**(values | changed))
+
+    return make
+
+
+@dataclass
+class Run:
+    trainer: pl.Trainer
+    module: Seq2SeqModule
+    checkpoint: ModelCheckpoint
+    batches: SeqDataModule
+    folder: Path
+
+    def curve(self, name: str) -> list[tuple[int, float]]:
+        """The (step, value) points of a metric."""
+        records, _ = MetricSpool(self.folder / "metrics.jsonl").read()
+        return [(record.step, record.metrics[name]) for record in records if name in record.metrics]
+
+    def values(self, name: str) -> list[float]:
+        return [value for _, value in self.curve(name)]
+
+
+@pytest.fixture
+def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., Run]:
+    """Trains as the pipeline does, and returns all there is to look at."""
+    count = 0
+
+    def run(
+        *,
+        seed: int = 1,
+        dropout: float = 0.0,
+        on: dict[str, Any] | None = None,
+        callbacks: Sequence[pl.Callback] = (),
+        loaders: tuple[Any, Any] | None = None,
+        model: dict[str, Any] | None = None,
+        **changed: Any,
+    ) -> Run:
+        import torch
+
+        nonlocal count
+        count += 1
+        folder = tmp_path / f"run{count}"
+        chosen, padding = settings(**changed), Padding()
+        pl.seed_everything(seed, workers=True, verbose=False)
+        built = tiny_model(
+            seed=seed,
+            dropout=dropout,
+            dtype=torch.float32,
+            source_vocabulary_size=prepared.source_tokenizer.size,
+            target_vocabulary_size=prepared.target_tokenizer.size,
+            **(model or {}),
+        ).train()
+        validation = prepared.split("validation")
+        module = Seq2SeqModule(
+            built,
+            chosen,
+            TextMetrics("none", ter=False),
+            decode=prepared.target_tokenizer.decode,
+            references=lambda rows: [validation.target_text(row) for row in rows],
+        )
+        batches = SeqDataModule(prepared, chosen.batching, padding, seed=seed)
+        steps_per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())
+        trainer, checkpoint = build_trainer(
+            chosen,
+            hardware(**(on or {})),
+            steps_per_epoch,
+            folder / "checkpoints",
+            SpoolLogger(MetricSpool(folder / "metrics.jsonl")),
+            callbacks,
+        )
+        if loaders:
+            trainer.fit(module, *loaders)
+        else:
+            trainer.fit(module, batches)
+        return Run(trainer, module, checkpoint, batches, folder)
+
+    return run

@@ -1,0 +1,227 @@
+"""Real trainings of a few steps: what they log, keep and repeat."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+from attnlab.batch import Padding
+from attnlab.data.padding import make_batch
+from attnlab.training.loss import summed_nll
+from attnlab.training.optimizer import SGD
+from attnlab.training.schedule import ConstantSchedule, CosineSchedule, PlateauSchedule
+from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
+
+TOKEN_NLL = "validation/teacher_forced/token_nll"
+PERPLEXITY = "validation/teacher_forced/perplexity"
+STANDSTILL = {"optimizer": SGD(1e-30), "gradient_clip": 0.0}  # every step leaves the weights as they are
+
+
+def weights_of(run) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in run.module.model.state_dict().items()}
+
+
+def same(one, other) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+@torch.no_grad()
+def token_nll(model, batches) -> float:
+    total = sum(summed_nll(model.output, model(batch), batch).double().item() for batch in batches)
+    return total / sum(batch.num_target_tokens for batch in batches)
+
+
+def loader(batches) -> DataLoader:
+    return DataLoader(batches, batch_size=None, shuffle=False, collate_fn=lambda batch: batch)
+
+
+@pytest.fixture
+def unequal():
+    """Batches of one short pair and of eight long ones."""
+    short = make_batch([[4]], [[5]], Padding())
+    long = make_batch([[4, 5, 6, 7, 8, 4]] * 8, [[8, 7, 6, 5, 4, 4]] * 8, Padding())
+    return [short, long, short]
+
+
+def test_an_epochs_loss_is_the_mean_over_its_tokens(train, unequal):
+    run = train(
+        **STANDSTILL, max_steps=None, max_epochs=2, validate_every=3, loaders=(loader(unequal), loader(unequal))
+    )
+    model = run.module.model.eval()
+    expected = token_nll(model, unequal)
+    mean_of_means = sum(token_nll(model, [batch]) for batch in unequal) / 3
+    assert abs(mean_of_means - expected) > 1e-3  # otherwise this test could not tell
+    assert run.values("train/epoch_token_nll") == pytest.approx([expected] * 2, rel=1e-5)
+    assert run.values(TOKEN_NLL) == pytest.approx([expected] * 2, rel=1e-5)
+    assert run.values(PERPLEXITY) == pytest.approx([math.exp(expected)] * 2, rel=1e-5)
+    assert run.values("train/token_nll") == pytest.approx([token_nll(model, [b]) for b in unequal] * 2, rel=1e-5)
+
+
+def test_a_step_goes_down_the_gradient_of_the_mean_over_tokens(train, unequal):
+    """Undisturbed by clipping, plain descent of rate 1 changes the weights by the gradient itself."""
+    batch = unequal[1]
+    start: dict[str, torch.Tensor] = {}
+    run = train(
+        optimizer=SGD(1.0), gradient_clip=0.0, max_steps=1, loaders=(loader([batch]), loader([batch])),
+        callbacks=[_Before(start)],
+    )
+    after = weights_of(run)
+    run.module.model.load_state_dict(start)
+    model = run.module.model.train()
+    model.zero_grad()
+    (summed_nll(model.output, model(batch), batch) / batch.num_target_tokens).backward()
+    norm = 0.0
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(start[name] - after[name], parameter.grad, rtol=1e-4, atol=1e-6)
+        norm += parameter.grad.square().sum().item()
+    assert run.values("train/gradient_norm") == pytest.approx([math.sqrt(norm)], rel=1e-5)
+
+
+def _Before(into):  # noqa: N802 (reads as a class)
+    import pytorch_lightning as pl
+
+    class Before(pl.Callback):
+        def on_fit_start(self, trainer, pl_module):
+            into.update({name: value.clone() for name, value in pl_module.model.state_dict().items()})
+
+    return Before()
+
+
+def test_the_gradient_is_clipped_as_a_whole(train):
+    start: dict[str, torch.Tensor] = {}
+    run = train(optimizer=SGD(1.0), gradient_clip=0.01, max_steps=1, callbacks=[_Before(start)])
+    moved = math.sqrt(sum((start[n] - w).square().sum().item() for n, w in weights_of(run).items()))
+    assert run.values("train/gradient_norm")[0] > 0.02  # as it was before
+    assert moved == pytest.approx(0.01, rel=1e-3)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(train):
+    choices = {"dropout": 0.2, "teacher_forcing": ConstantTeacherForcing(0.5), "max_steps": 8}
+    one, two, other = (train(seed=seed, **choices) for seed in (1, 1, 2))
+    assert same(weights_of(one), weights_of(two))
+    for name in ("train/token_nll", TOKEN_NLL, "validation/free_running/bleu"):
+        assert one.curve(name) == two.curve(name)
+    assert not same(weights_of(one), weights_of(other))
+
+
+def test_validation_does_not_disturb_training(train):
+    choices = {"dropout": 0.2, "teacher_forcing": ConstantTeacherForcing(0.5), "max_steps": 8}
+    often, seldom = train(validate_every=2, **choices), train(validate_every=8, **choices)
+    assert len(often.values(TOKEN_NLL)) == 4
+    assert len(seldom.values(TOKEN_NLL)) == 1
+    assert same(weights_of(often), weights_of(seldom))
+
+
+def test_the_ratio_acts_in_training_alone(train):
+    runs = [train(**STANDSTILL, max_steps=3, validate_every=3, teacher_forcing=ConstantTeacherForcing(r)) for r in (1.0, 0.0)]
+    taught, free = runs
+    assert taught.values("train/token_nll") != free.values("train/token_nll")
+    assert taught.values(TOKEN_NLL) == free.values(TOKEN_NLL)
+    assert free.values("train/teacher_forcing_ratio") == [0.0] * 3
+
+
+def test_it_learns_and_keeps_its_best_and_last(train):
+    run = train(max_steps=24, validate_every=4, keep_best=2, dropout=0.1)
+    curve = run.curve(TOKEN_NLL)
+    assert len(curve) == 6
+    assert curve[-1][1] < curve[0][1]
+    assert run.values("train/token_nll")[-1] < run.values("train/token_nll")[0]
+    saved = torch.load(run.checkpoint.best_model_path, map_location="cpu", weights_only=True)
+    ranked = sorted(range(6), key=lambda i: curve[i][1])
+    assert saved["global_step"] == 4 * (ranked[0] + 1)
+    names = {path.name for path in (run.folder / "checkpoints").iterdir()}
+    assert names == {"last.ckpt", *(f"step={4 * (i + 1)}.ckpt" for i in ranked[:2])}
+    # the best weights are those that were validated
+    model = run.module.model
+    model.load_state_dict({n.removeprefix("model."): w for n, w in saved["state_dict"].items() if n.startswith("model.")})
+    assert token_nll(model.eval(), list(run.batches.val_dataloader())) == pytest.approx(curve[ranked[0]][1], rel=1e-5)
+    last = torch.load(run.folder / "checkpoints" / "last.ckpt", map_location="cpu", weights_only=True)
+    assert last["global_step"] == 24
+
+
+def test_validation_reports_both_kinds_and_names_them(train):
+    run = train(max_steps=4)
+    records = {name for name in run.trainer.logged_metrics if name.startswith("validation/")}
+    assert records == {TOKEN_NLL, PERPLEXITY, *(f"validation/free_running/{n}" for n in ("bleu", "chrf", "exact_match"))}
+
+
+def test_a_learned_copy_is_measured_on_decoded_text(train, prepared):
+    run = train(max_steps=4)
+    search, model = run.module.settings.validation_search, run.module.model.eval()
+    split = prepared.split("validation")
+    exact = 0
+    for batch in run.batches.val_dataloader():
+        for row, (best,) in zip(batch.rows.tolist(), search(model, batch.source, batch.source_mask), strict=True):
+            exact += prepared.target_tokenizer.decode(best.tokens) == split.target_text(row)
+    assert run.values("validation/free_running/exact_match")[-1] == pytest.approx(exact / len(split))
+
+
+def test_a_plateau_lowers_the_rate_after_validations(train):
+    run = train(
+        optimizer=SGD(1e-30), gradient_clip=0.0, schedule=PlateauSchedule(0.5, 0), max_steps=8, validate_every=2
+    )
+    rates = [rate * 1e30 for rate in run.values("train/learning_rate")]
+    # the first validation is the best; each later one halves the rate from the next step on
+    assert rates == pytest.approx([1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25])
+    saved = torch.load(run.folder / "checkpoints" / "last.ckpt", weights_only=True)
+    assert saved["lr_schedulers"][0]["num_bad_epochs"] == 0
+    assert saved["lr_schedulers"][0]["best"] == pytest.approx(run.values(TOKEN_NLL)[0])
+
+
+@pytest.mark.parametrize("schedule", [CosineSchedule(2), ConstantSchedule(4)], ids=["cosine", "warm-up"])
+def test_other_schedules_go_by_steps(schedule, train):
+    run = train(schedule=schedule, optimizer=SGD(0.5), max_steps=8)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+    scheduler, expected = schedule(optimizer, 8, "", "")["scheduler"], []
+    for _ in range(8):
+        expected.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    assert run.values("train/learning_rate") == pytest.approx(expected)
+
+
+def test_patience_counts_validations(train):
+    run = train(**STANDSTILL, patience=2, max_steps=40, validate_every=3)
+    assert run.trainer.global_step == 9  # the first is the best, two bring nothing better
+    assert len(run.values(TOKEN_NLL)) == 3
+
+
+def test_epochs_end_training_and_validation_ends_epochs(train, prepared):
+    run = train(max_steps=None, max_epochs=2, validate_every=None)
+    per_epoch = math.ceil(len(prepared.split("train")) / 16)
+    assert run.trainer.global_step == 2 * per_epoch
+    assert len(run.values(TOKEN_NLL)) == 2
+
+
+def test_a_training_shorter_than_its_first_validation_is_validated_once(train):
+    run = train(max_steps=2, validate_every=250)
+    assert run.trainer.global_step == 2
+    assert len(run.values(TOKEN_NLL)) == 1
+    assert run.checkpoint.best_model_path
+
+
+def test_the_last_steps_are_validated_too(train):
+    """Otherwise what they learned is neither measured nor kept."""
+    run = train(max_steps=6, validate_every=4)
+    assert run.trainer.global_step == 6
+    saved = torch.load(run.folder / "checkpoints" / "last.ckpt", weights_only=True)
+    assert saved["global_step"] == 6
+    assert len(run.values(TOKEN_NLL)) == 2
+
+
+def test_every_epoch_has_its_own_order(train):
+    run = train(**STANDSTILL, max_steps=6, validate_every=6, batching_size=None) if False else train(**STANDSTILL, max_steps=6)
+    losses = run.values("train/token_nll")
+    assert sorted(losses[:3]) != pytest.approx(sorted(losses[3:]), abs=1e-9) or losses[:3] != losses[3:]
+
+
+def test_bfloat16_trains_in_mixed_precision(train):
+    run = train(on={"precision": "bf16"}, max_steps=16)
+    assert run.trainer.precision == "bf16-mixed"
+    losses = run.values("train/token_nll")
+    assert all(math.isfinite(loss) for loss in losses)
+    assert losses[-1] < losses[0]
+    assert all(value.dtype == torch.float32 for value in weights_of(run).values())

@@ -1,0 +1,93 @@
+"""Two processes on the CPU share every batch, and learn what one process learns from it whole."""
+
+from __future__ import annotations
+
+import multiprocessing
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from attnlab.data.sampler import Batching
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork"),
+]
+STEPS = 12
+
+
+class Recorder(pl.Callback):
+    """Writes down, from inside each process, its losses, its batches and its last weights."""
+
+    def __init__(self, folder):
+        self.folder, self.losses, self.rows = folder, [], []
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        self.losses.append(outputs["loss"].item())
+        self.rows.append(batch.rows.tolist())
+
+    def on_train_end(self, trainer, pl_module):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        found = {
+            "losses": self.losses,
+            "rows": self.rows,
+            "world_size": trainer.world_size,
+            "weights": pl_module.model.state_dict(),
+        }
+        torch.save(found, self.folder / f"{trainer.global_rank}.pt")
+
+
+# 48 pairs in batches of 5: the last of an epoch has 3, and the two shares of a batch never hold the same tokens.
+CHOICES = {"max_steps": STEPS, "validate_every": 4, "batching": Batching("sentences", 5, False, None)}
+TWO = {"devices": 2, "strategy": "ddp_fork"}
+
+
+def trained(train, folder, **choices):
+    run = train(callbacks=[Recorder(folder)], **(CHOICES | choices))
+    return run, [torch.load(path, weights_only=True) for path in sorted(folder.glob("*.pt"))]
+
+
+def test_two_processes_are_one(train, tmp_path):
+    alone, (whole,) = trained(train, tmp_path / "one")
+    both, shares = trained(train, tmp_path / "two", on=TWO)
+
+    assert [share["world_size"] for share in shares] == [2, 2]
+    assert all(len(share["losses"]) == STEPS for share in shares)
+    # 1. Each global batch is shared out, without a rest or a double.
+    first, second = (share["rows"] for share in shares)
+    for rows, ours, theirs in zip(whole["rows"], first, second, strict=True):
+        assert sorted(ours + theirs) == sorted(rows)
+        assert not set(ours) & set(theirs)
+        assert ours
+        assert theirs
+    # 2. Both processes end with the same weights, to the bit, and they have learned.
+    for name, value in shares[0]["weights"].items():
+        assert torch.equal(value, shares[1]["weights"][name]), name
+    # 3. The mean of the two losses is the loss of one process on the whole batch, from the first step to the last.
+    for t, loss in enumerate(whole["losses"]):
+        assert (shares[0]["losses"][t] + shares[1]["losses"][t]) / 2 == pytest.approx(loss, abs=1e-5), t
+    assert min(whole["losses"][-3:]) < whole["losses"][0]
+    for name, value in whole["weights"].items():
+        torch.testing.assert_close(shares[0]["weights"][name], value, rtol=0, atol=1e-4)
+    # 4. What is logged is of all tokens and all sentences.
+    for name in (
+        "validation/teacher_forced/token_nll",
+        "validation/free_running/bleu",
+        "validation/free_running/chrf",
+        "validation/free_running/exact_match",
+        "train/epoch_token_nll",
+    ):
+        assert len(both.curve(name)) == len(alone.curve(name)) > 0, name
+        assert both.values(name) == pytest.approx(alone.values(name), abs=1e-4), name
+    # 5. The first process alone writes, and the parent knows where the best checkpoint is.
+    saved = torch.load(both.checkpoint.best_model_path, weights_only=True)
+    assert saved["global_step"] > 0
+    assert (both.folder / "checkpoints" / "last.ckpt").is_file()
+
+
+def test_two_processes_give_the_same_bits_again(train, tmp_path):
+    results = [
+        trained(train, tmp_path / str(i), on=TWO, max_steps=4, dropout=0.2)[1][0]["weights"] for i in range(2)
+    ]
+    assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])
