@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -34,21 +34,28 @@ def compose(params: dict[str, Any], more: list[str] | None = None) -> dict[str, 
     overrides = params.get("overrides") or []
     if not isinstance(overrides, list) or not all(isinstance(override, str) for override in overrides):
         raise ExperimentError(f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}")
-    chosen = [f"{key}={_as_override(value)}" for key, value in params.items() if key != "overrides" and value is not None]
+    choices = {key: value for key, value in params.items() if key != "overrides" and value is not None}
+    chosen = [f"{key}={_as_override(value)}" for key, value in choices.items()]
     places = [f"paths.{stage}={folder}" for stage, folder in BUILD.items()]
     with ConfigSource(CONF, "config") as source:
         experiment = source.check([*chosen, *overrides, *(more or []), *places, "chain=false"])
     # Hydra writes its log of each stage here, out of DVC's sight.
-    run = {"run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"}, "job_logging": {"root": {"handlers": ["file"]}}}
-    return {**experiment.config, "hydra": run}
+    log = {
+        "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
+        "job_logging": {"root": {"handlers": ["file"]}},
+    }
+    return {**experiment.config, "hydra": log}
 
 
 def read_params(path: Path) -> dict[str, Any]:
     """The choices; raises ExperimentError where the file is no mapping of keys to values."""
     try:
-        params = OmegaConf.to_container(OmegaConf.load(path))
+        text = path.read_text(encoding="utf-8")
+        # OmegaConf makes a mapping even of a lone word.
+        params = OmegaConf.to_container(OmegaConf.create(text)) if isinstance(yaml.safe_load(text), dict) else None
     except FileNotFoundError:
-        raise ExperimentError(f"there is no {path.name} in {path.resolve().parent}; start in the project's folder") from None
+        folder = path.resolve().parent
+        raise ExperimentError(f"there is no {path.name} in {folder}; start in the project's folder") from None
     except UnicodeDecodeError as error:
         raise ExperimentError(f"{path.name} is not UTF-8 (byte {error.start + 1})") from error
     except yaml.MarkedYAMLError as error:
@@ -91,11 +98,11 @@ def main() -> None:
     options = [text for text in more if text.startswith("-")]
     if options:
         raise ExperimentError(f"compose takes overrides such as seed=2 and no options, got {' '.join(options)}")
+    params = read_params(Path("params.yaml"))
     try:
-        resolved = compose(read_params(Path("params.yaml")), more)
+        resolved = compose(params, more)
     except ExperimentError as error:
-        where = "" if more else "params.yaml: "
-        raise ExperimentError([where * (not problem.startswith("params.yaml")) + problem for problem in error.problems]) from error
+        raise ExperimentError([f"{problem} (chosen in params.yaml)" for problem in error.problems]) from error
     with atomic_file(Path("build/resolved.yaml")) as path:
         path.write_text(OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8")
 

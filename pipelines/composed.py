@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
-import yaml
+import yaml  # type: ignore[import-untyped]
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
@@ -69,7 +69,8 @@ class ConfigSource:
 
         Raises ExperimentError where the config cannot be composed even so.
         """
-        kept, problems = [], []
+        kept: list[tuple[str, Override]] = []
+        problems: list[str] = []
         for text, override in self._parsed(overrides, problems):
             found = self.groups.problem(override)
             if found:
@@ -123,7 +124,7 @@ class ConfigSource:
         if problems:
             raise ExperimentError(problems)
         fixed = [text for text, override in parsed if not override.is_sweep_override()]
-        config, _ = self.compose(fixed)
+        config, without_choices = self.compose(fixed)
         of_sweeper = config.hydra.sweeper.get("params") or {}
         parsed = self._parsed([f"{key}={value}" for key, value in of_sweeper.items()], problems) + parsed
         for point in _points([_values(text, override) for text, override in parsed]):
@@ -131,6 +132,9 @@ class ConfigSource:
                 self.check(point)
             except ExperimentError as error:
                 problems += error.problems
+        if without_choices and not problems:  # Hydra composes the sweep itself without the choices that it varies
+            hint = "where only a choice of the sweep brings it, write ++ before it"
+            problems = [f"{problem}; {hint}" for problem in without_choices]
         if problems:
             raise ExperimentError(list(dict.fromkeys(problems)))
 
@@ -142,6 +146,10 @@ class ConfigSource:
                 parsed.append((text, parser.parse_override(text)))
             except HydraException:
                 problems.append(unreadable(text))
+                continue
+            if not parsed[-1][1].key_or_group:
+                problems.append(unreadable(text))
+                parsed.pop()
         return parsed
 
     def _broken_file(self, error: Exception) -> str:

@@ -163,21 +163,17 @@ def _environment_as_written() -> Iterator[None]:
         yield
     finally:
         OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
-        OmegaConf.register_new_resolver("oc.decode", _decode, replace=True)
+        OmegaConf.register_new_resolver("oc.decode", oc.decode, replace=True)
 
 
 def _env_as_written(name: str, *default: Any) -> str:
     return "${oc.env:" + ",".join([name, *map(_argument, default)]) + "}"
 
 
-def _decode_as_written(text: str | None, _parent_: Any) -> Any:
+def _decode_as_written(text: str | None, _parent_: Any, _node_: Any) -> Any:
     if isinstance(text, str) and text.startswith("${oc.env:"):
         return "${oc.decode:" + text + "}"
-    return oc.decode(text, _parent_)
-
-
-def _decode(text: str | None, _parent_: Any) -> Any:
-    return oc.decode(text, _parent_)
+    return oc.decode(text, _parent_, _node_)
 
 
 def _argument(value: Any) -> str:

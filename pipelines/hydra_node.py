@@ -23,6 +23,8 @@ ALLOWED_LOGGING = (
     "logging.handlers.RotatingFileHandler",
     "logging.handlers.TimedRotatingFileHandler",
 )
+# What Hydra builds objects from.
+BUILT = ("hydra.launcher.", "hydra.sweeper.", "hydra.callbacks.", "hydra.job_logging.", "hydra.hydra_logging.")
 ALLOWED_STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 
 
@@ -31,13 +33,14 @@ def hydra_problems(node: DictConfig) -> list[str]:
     problems = []
     for path, key, value in _leaves(node, "hydra"):
         if key == "_target_" and not _is_class_of(value, ALLOWED_HOMES):
-            problems.append(f"{path} must be a class of {', '.join(ALLOWED_HOMES)[:-1]}; got {value!r}")
+            homes = ", ".join(home.rstrip(".") for home in ALLOWED_HOMES)
+            problems.append(f"{path} must be a class of {homes}; got {value!r}")
         in_logging = path.startswith(("hydra.job_logging.", "hydra.hydra_logging."))
         if in_logging and key in ("()", "class") and value not in ALLOWED_LOGGING:
             problems.append(f"{path} must be one of {', '.join(ALLOWED_LOGGING)}; got {value!r}")
         if in_logging and str(value).startswith("ext://") and value not in ALLOWED_STREAMS:
             problems.append(f"{path} must be one of {', '.join(ALLOWED_STREAMS)}; got {value!r}")
-        if not path.startswith(("hydra.run.", "hydra.sweep.", "hydra.job.", "hydra.help.")) and "${hydra:" in str(value):
+        if path.startswith(BUILT) and "${hydra:" in str(value):
             problems.append(f"{path} must not use ${{hydra:...}}, which is only known when it is too late to check")
     return problems
 
@@ -62,7 +65,7 @@ def _leaves(node: DictConfig | ListConfig, path: str) -> Iterator[tuple[str, str
         try:
             value = None if OmegaConf.is_missing(node, key) else node[key]
         except (OmegaConfBaseException, ValueError):  # only known once a job runs: the text itself must be harmless
-            value = OmegaConf.to_container(node, resolve=False)[key]  # type: ignore[index,call-overload]
+            value = OmegaConf.to_container(node, resolve=False)[key]  # type: ignore[index]
         if isinstance(value, (DictConfig, ListConfig)):
             yield from _leaves(value, place)
         else:

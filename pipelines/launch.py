@@ -42,7 +42,7 @@ MACHINE_FAULTS = {
 Task = Callable[[DictConfig], Any]
 
 
-class JobFailed(ExperimentError):
+class JobFailedError(ExperimentError):
     """A job of a sweep failed, and has said so."""
 
 
@@ -52,6 +52,8 @@ def launch(task: Task) -> None:
         arguments = _arguments()
         if not arguments.shell_completion:
             _check_before_start(arguments)
+        if arguments.help:
+            print(task.__globals__["__doc__"].strip(), end="\n\n")
         hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(_as_job(task))()
 
 
@@ -63,12 +65,15 @@ def mistakes_as_sentences() -> Iterator[None]:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra's own report would bury the sentence and end the process
     try:
         yield
-    except JobFailed:
+    except JobFailedError:
         _fail(["the sweep has failed jobs; what they say stands above"])
     except ExperimentError as error:
         _fail(error.problems)
     except (HydraException, OmegaConfBaseException) as error:
         _fail([config_sentence(error)])
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except OSError as error:
         if error.errno not in MACHINE_FAULTS:
             raise
@@ -136,7 +141,7 @@ def _as_job(task: Task) -> Task:
             else:
                 print(f"error: {where}:", file=sys.stderr)
                 traceback.print_exception(error)
-            raise JobFailed(f"{where} failed") from error
+            raise JobFailedError(f"{where} failed") from error
 
     return job
 
@@ -148,4 +153,4 @@ def _return_value(self: JobReturn) -> Any:
 
 
 # Hydra would announce every failure with "Error executing job with overrides: [...]" before it raises.
-JobReturn.return_value = JobReturn.return_value.getter(_return_value)  # type: ignore[attr-defined]
+JobReturn.return_value = JobReturn.return_value.getter(_return_value)  # type: ignore[method-assign,attr-defined]

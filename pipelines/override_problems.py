@@ -23,8 +23,7 @@ class Groups:
         """What is wrong with an override that chooses from a group, or should."""
         key = override.key_or_group
         if override.is_sweep_override():
-            given = override.input_line.split("=", 1)[-1]
-            return f"{key} has several values ({given}); add -m to run one after the other, or put the text in quotes"
+            return f"{override.input_line} has several values; add -m to run one after the other, or quote the text"
         if override.is_delete():
             return None
         value = override.value()
@@ -36,7 +35,7 @@ class Groups:
             given = override.get_value_element_as_str()
             return f"{key} must be one of {', '.join(choices)}; got {given!r}{_hint(given, choices)}"
         if "/" in key and "@" not in key:
-            groups = [group for group in self._names() if not group.startswith("hydra/")]
+            groups = [group for group in self._names() if group.split("/")[0] != "hydra"]
             return f"{key} is not a group of the config{_hint(key, groups)}; the groups are: {', '.join(groups)}"
         as_group = key.replace(".", "/")
         if isinstance(value, str) and as_group != key and value in self.loader.get_group_options(as_group):
@@ -98,16 +97,37 @@ def config_sentence(error: Exception) -> str:
     key = getattr(error, "full_key", None)
     place = f"{key}: " if key else ""
     rules = [
-        (r"Environment variable '([^']+)' not found", "the environment variable {0} is not set; set it, or write ${{oc.env:{0},default}}"),
-        (r"Interpolation key '([^']+)' not found", "there is no setting {0} that ${{{0}}} could stand for"),
-        (r"Unsupported interpolation type (\S+)", "there is no interpolation ${{{0}:...}}; there is ${{oc.env:NAME}}, for example"),
-        (r"Error trying to access (\S+?):", "${{{0}}} leads nowhere; there is no such setting"),
-        (r"Cannot find primary config '([^']+)'", "there is no config {0}.yaml in the config folder; the project's own is config"),
-    ]  # fmt: skip
+        (
+            r"Environment variable '([^']+)' not found",
+            "the environment variable {0} is not set; set it, or write ${{oc.env:{0},default}}",
+        ),
+        (
+            r"Interpolation key '([^']+)' not found",
+            "there is no setting {0} that ${{{0}}} could stand for",
+        ),
+        (
+            r"Unsupported interpolation type (\S+)",
+            "there is no interpolation ${{{0}:...}}; an environment variable is ${{oc.env:NAME}}",
+        ),
+        (
+            r"HydraConfig was not set",
+            "${{hydra:...}} is not known before a run starts; give the value itself",
+        ),
+        (
+            r"Error trying to access (\S+?):",
+            "${{{0}}} leads nowhere, there is no such setting",
+        ),
+        (
+            r"Cannot find primary config '([^']+)'",
+            "there is no {0}.yaml in the config folder; the project's own is config.yaml",
+        ),
+    ]
     for pattern, sentence in rules:
         found = re.search(pattern, text)
         if found:
-            return place + sentence.format(found[1])
+            return place + sentence.format(*found.groups())
+    if text.startswith("Error merging override") and error.__cause__ is not None:
+        text = f"{text.removeprefix('Error merging override ')} is not possible: {error.__cause__}"
     lines = [line.strip() for line in text.splitlines()]
     told = [line for line in lines if line and not line.startswith(("full_key:", "object_type=", "See https"))]
     return place + " ".join(told)

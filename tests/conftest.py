@@ -51,7 +51,7 @@ def tiny_model() -> Callable[..., Any]:
         decoder_layers: int | None = None,
         bridge: str = "linear",
         decoder: str = "attend_then_step",
-        attention: Any = "bahdanau",
+        attention: Any = "default",
         context: str = "initial_state",
         hidden_size: int = 4,
         decoder_hidden_size: int | None = None,
@@ -74,9 +74,12 @@ def tiny_model() -> Callable[..., Any]:
         }
         if decoder == "no_attention":
             recurrence["context"] = context
-            attention = None if attention == "bahdanau" else attention
+        if attention == "default":
+            attention = None if decoder == "no_attention" else "bahdanau"
         torch.manual_seed(seed)
-        model = Seq2Seq(
+        part = Part(
+            Seq2Seq,
+            "model",
             encoder=Part(
                 Encoder,
                 "model.encoder",
@@ -90,6 +93,8 @@ def tiny_model() -> Callable[..., Any]:
             bridge=Part(bridges[bridge], "model.bridge"),
             attention=scores[attention] if isinstance(attention, str) else attention,
             decoder=Part(decoders[decoder], "model.decoder", **recurrence),
+        )
+        model = part(
             source_vocabulary_size=source_vocabulary_size,
             target_vocabulary_size=target_vocabulary_size,
             padding=padding,

@@ -43,7 +43,7 @@ def test_a_folder_that_fails_leaves_what_was(tmp_path, error, existed):
     if existed:
         path.mkdir()
         (path / "old").write_text("0")
-    with pytest.raises(error), atomic_folder(path) as temporary:
+    with pytest.raises(error), atomic_folder(path) as temporary:  # noqa: PT012
         (temporary / "new").write_text("1")
         raise error
     assert os.listdir(tmp_path) == (["model"] if existed else [])
@@ -67,7 +67,7 @@ def test_a_file_that_fails_leaves_what_was(tmp_path, error, existed):
     path = tmp_path / "metrics.json"
     if existed:
         path.write_text("old")
-    with pytest.raises(error), atomic_file(path) as temporary:
+    with pytest.raises(error), atomic_file(path) as temporary:  # noqa: PT012
         temporary.write_text("half")
         raise error
     assert os.listdir(tmp_path) == (["metrics.json"] if existed else [])

@@ -34,16 +34,16 @@ def softmax(x):
     return e / e.sum()
 
 
-def cell_step(kind, W_ih, W_hh, b_ih, b_hh, x, h, c):
+def cell_step(kind, w_ih, w_hh, b_ih, b_hh, x, h, c):
     """One step of a cell: new hidden state, new cell state (None but for an LSTM)."""
     if kind == "rnn":
-        return np.tanh(W_ih @ x + b_ih + W_hh @ h + b_hh), None
+        return np.tanh(w_ih @ x + b_ih + w_hh @ h + b_hh), None
     if kind == "gru":
-        x_r, x_z, x_n = np.split(W_ih @ x + b_ih, 3)
-        h_r, h_z, h_n = np.split(W_hh @ h + b_hh, 3)
+        x_r, x_z, x_n = np.split(w_ih @ x + b_ih, 3)
+        h_r, h_z, h_n = np.split(w_hh @ h + b_hh, 3)
         r, z = sigmoid(x_r + h_r), sigmoid(x_z + h_z)
         return (1 - z) * np.tanh(x_n + r * h_n) + z * h, None
-    i, f, g, o = np.split(W_ih @ x + b_ih + W_hh @ h + b_hh, 4)
+    i, f, g, o = np.split(w_ih @ x + b_ih + w_hh @ h + b_hh, 4)
     c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
     return sigmoid(o) * np.tanh(c), c
 

@@ -106,7 +106,7 @@ def rewrite(folder, **changes):
 
 def test_a_folder_of_foreign_code_runs_none(folder):
     rewrite(folder, encoder={"_target_": "torch.hub.load", "repo_or_dir": "x"})
-    with pytest.raises(ExperimentError, match="model.encoder._target_ must be one of attnlab.model.encoder.Encoder"):
+    with pytest.raises(ExperimentError, match=r"model.encoder._target_ must be one of attnlab.model.encoder.Encoder"):
         load_model(folder)
 
 

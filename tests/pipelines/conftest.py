@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import runpy
 import traceback
@@ -47,6 +48,9 @@ def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         path = str(PIPELINES / script)
         monkeypatch.setattr("sys.argv", [path, *arguments])
         environment = dict(os.environ)
+        root = logging.getLogger()
+        handlers, level = root.handlers[:], root.level
+        root.handlers.clear()  # Hydra sets up its own, on the streams of this run
         code: object = 0
         try:
             runpy.run_path(path, run_name="__main__")
@@ -58,7 +62,33 @@ def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         finally:
             os.environ.clear()
             os.environ.update(environment)
+            root.handlers[:] = handlers
+            root.setLevel(level)
         printed = capfd.readouterr()
         return Ended(code if isinstance(code, int) else 1, printed.out, printed.err)
 
     return run
+
+
+TINY = (
+    "data=copy",
+    "data.num_pairs=200",
+    "data.max_length=6",
+    "model.encoder.embedding_size=8",
+    "model.encoder.hidden_size=8",
+    "model.decoder.hidden_size=16",
+    "model.decoder.readout_size=16",
+    "model.attention.size=8",
+    "training.max_steps=4",
+    "training.validate_every=4",
+    "training.batching.size=16",
+    "training.validation_search.max_length=8",
+    "search.size=2",
+    "search.max_length=8",
+)
+"""An experiment of a second."""
+
+
+@pytest.fixture
+def tiny() -> tuple[str, ...]:
+    return (*TINY, "tracking=none")

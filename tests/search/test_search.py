@@ -1,4 +1,4 @@
-"""Greedy and beam search against plain definitions: the argmax loop, all sequences there are, one sentence at a time."""
+"""Greedy and beam search against plain definitions: the argmax loop, all sequences, one sentence at a time."""
 
 from __future__ import annotations
 

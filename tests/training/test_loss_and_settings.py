@@ -32,7 +32,9 @@ def test_the_loss_is_the_sum_over_real_tokens(side, pairs):
     readout[~batch.target_mask] = math.nan  # whatever stands at pads, it does not count
     found = summed_nll(output, Unrolled(readout, None), batch)
 
-    logits = readout.double().numpy() @ output.weight.detach().double().numpy().T + output.bias.detach().double().numpy()
+    logits = (
+        readout.double().numpy() @ output.weight.detach().double().numpy().T + output.bias.detach().double().numpy()
+    )
     expected = 0.0
     for row, t in zip(*batch.target_mask.numpy().nonzero(), strict=True):
         z = logits[row, t]
@@ -115,10 +117,9 @@ def test_a_plateau_is_where_nothing_got_better(mode):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     entry = PlateauSchedule(0.5, patience=1, minimum=0.2)(optimizer, 100, "validation/x", mode)
     assert entry["monitor"] == "validation/x"
-    sign = 1 if mode == "max" else -1
     seen = []
     for value in (1, 2, 3, 2, 4, 4, 4, 5, 1, 1, 1, 1):
-        entry["scheduler"].step(sign * value)
+        entry["scheduler"].step(value if mode == "max" else 10 - value)
         seen.append(optimizer.param_groups[0]["lr"])
     assert seen == [1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.2]
 
@@ -150,7 +151,9 @@ def test_the_first_step_of_adam_by_hand():
 def test_every_optimiser_in_conf_lowers_a_loss(path):
     torch.manual_seed(0)
     layer, x = torch.nn.Linear(3, 1), torch.randn(20, 3)
-    optimizer = bind(yaml.safe_load(path.read_text()) | {"learning_rate": 0.05}, Optimizer, "optimizer")(layer.parameters())
+    optimizer = bind(yaml.safe_load(path.read_text()) | {"learning_rate": 0.05}, Optimizer, "optimizer")(
+        layer.parameters()
+    )
     losses = []
     for _ in range(50):
         loss = (layer(x) - x.sum(1, keepdim=True)).square().mean()

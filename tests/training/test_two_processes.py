@@ -21,17 +21,19 @@ class Recorder(pl.Callback):
     """Writes down, from inside each process, its losses, its batches and its last weights."""
 
     def __init__(self, folder):
-        self.folder, self.losses, self.rows = folder, [], []
+        self.folder, self.losses, self.rows, self.tokens = folder, [], [], []
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
         self.losses.append(outputs["loss"].item())
         self.rows.append(batch.rows.tolist())
+        self.tokens.append(batch.num_target_tokens)
 
     def on_train_end(self, trainer, pl_module):
         self.folder.mkdir(parents=True, exist_ok=True)
         found = {
             "losses": self.losses,
             "rows": self.rows,
+            "tokens": self.tokens,
             "world_size": trainer.world_size,
             "weights": pl_module.model.state_dict(),
         }
@@ -87,7 +89,5 @@ def test_two_processes_are_one(train, tmp_path):
 
 
 def test_two_processes_give_the_same_bits_again(train, tmp_path):
-    results = [
-        trained(train, tmp_path / str(i), on=TWO, max_steps=4, dropout=0.2)[1][0]["weights"] for i in range(2)
-    ]
+    results = [trained(train, tmp_path / str(i), on=TWO, max_steps=4, dropout=0.2)[1][0]["weights"] for i in range(2)]
     assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])

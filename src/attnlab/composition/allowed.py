@@ -1,4 +1,4 @@
-"""Which class a `_target_` may name: one of attnlab's own, at home in the named module, of the kind that the place takes."""
+"""Which class a `_target_` may name: one of attnlab's own, at home in the named module, of the kind asked for."""
 
 from __future__ import annotations
 

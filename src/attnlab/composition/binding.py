@@ -43,7 +43,7 @@ def bind_sections(config: Mapping[str, Any], sections: Mapping[str, Any]) -> dic
     return bound
 
 
-def bind(node: Mapping[str, Any], kind: type, path: str = "") -> Any:
+def bind(node: Any, kind: type, path: str = "") -> Any:
     """Bind one node with a `_target_` that must be a `kind`; raises ExperimentError with every problem."""
     problems: list[str] = []
     bound = _bind_node(node, kind, path, problems)
@@ -74,7 +74,7 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     problems += [_unknown(key, path, names) for key in node if key != TARGET and key not in names]
     values = {}
     for parameter in configurable:
-        place = f"{path}.{parameter.name}"
+        place = f"{path}.{parameter.name}" if path else parameter.name
         if parameter.name in node:
             values[parameter.name] = _bind_value(node[parameter.name], hints[parameter.name], place, problems)
         elif parameter.default is parameter.empty:
@@ -134,7 +134,7 @@ def _unknown(key: Any, path: str, names: list[str]) -> str:
 
 
 def _inner_place(error: Exception) -> str:
-    """The place inside a list or mapping that pydantic complains of, as `[2]` or `.train`."""
+    """The place inside a list that pydantic complains of, as `[2]`."""
     if not isinstance(error, ValidationError):
         return ""
     loc = error.errors()[0]["loc"]

@@ -21,6 +21,8 @@ def source_digest(places: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for place in sorted(places):
         root = PACKAGE_ROOT / place
+        if not root.exists():
+            raise FileNotFoundError(f"{root} is named as a source, but it does not exist")
         for path in [root] if root.is_file() else sorted(root.rglob("*.py")):
             digest.update(path.relative_to(PACKAGE_ROOT).as_posix().encode() + b"\0")
             digest.update(path.read_bytes() + b"\0")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
+import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset
 
@@ -80,6 +81,8 @@ class SeqDataModule(pl.LightningDataModule):
             sampler=sampler,
             num_workers=self.num_workers,
             collate_fn=_as_it_is,
+            # Without one of its own, every pass over a loader would draw from the generator that dropout draws from.
+            generator=torch.Generator().manual_seed(self.seed),
         )
 
 

@@ -81,6 +81,8 @@ def load_model(folder: Path, device: str = "cpu") -> Seq2Seq:
     try:
         config = json.loads((folder / "config.json").read_text())
         weights = load_file(folder / "weights.safetensors", device=device)
+        if not isinstance(config, dict):
+            raise ValueError("config.json is no mapping")
     except (OSError, ValueError, SafetensorError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
     part: Part[Seq2Seq] = bind(config.get("model"), Seq2Seq, "model")

@@ -52,6 +52,11 @@ class Seq2Seq(nn.Module):
             target_vocabulary_size=target_vocabulary_size,
         )
         self.bridge: Bridge = bridge(encoder_shape=self.encoder.state_shape, decoder_shape=self.decoder.state_shape)
+        if not (self.bridge.tells_source or self.decoder.reads_memory):
+            raise ValueError(
+                "bridge hands nothing of the source to a decoder that never looks at it; choose model/bridge=linear, "
+                "model.decoder.context=every_step, or a model/attention and a model/decoder that attends"
+            )
         self.output = nn.Linear(self.decoder.readout_size, target_vocabulary_size)
 
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Memory, RecurrentState]:

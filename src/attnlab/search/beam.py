@@ -15,7 +15,8 @@ from attnlab.search.search import Search, length_limits, next_log_probs
 
 
 class BeamSearch(Search):
-    """Beam search over a whole batch, until each sentence has `size` finished hypotheses or meets its limit.
+    """Beam search over a whole batch, until each sentence has `size` finished hypotheses (or more, where
+    several end at once) or meets its limit.
 
     A hypothesis's score is its log-probability over the length penalty ((5 + |Y|) / 6)^alpha of Wu et al. 2016,
     equation 14, `<eos>` counted; alpha 0 compares the plain sums. Axes: N sentences still going on, K beam.

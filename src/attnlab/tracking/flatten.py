@@ -23,10 +23,9 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
 def short_params(config: Mapping[str, Any]) -> dict[str, str]:
     """The choices by short names: `attention: bahdanau`, `padding: pre-post`, `teacher_forcing: 0.5`, ..."""
     model, data = _mapping(config.get("model")), _mapping(config.get("data"))
-    decoder = choice_name(model["decoder"]) if "decoder" in model else None
     named = {
-        "attention": choice_name(model.get("attention")) if decoder not in (None, "no_attention") else decoder and "none",
-        "decoder": decoder,
+        "attention": choice_name(model["attention"]) if "attention" in model else None,
+        "decoder": choice_name(model["decoder"]) if "decoder" in model else None,
         "encoder": _encoder(_mapping(model.get("encoder"))),
         "bridge": choice_name(model["bridge"]) if "bridge" in model else None,
         "padding": _padding(_mapping(config.get("padding"))),

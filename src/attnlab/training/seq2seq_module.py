@@ -50,6 +50,7 @@ class Seq2SeqModule(pl.LightningModule):
         self.text_metrics = text_metrics
         self.decode = decode
         self.references = references
+        self.training_nll = MeanMetric()
         self.validation_nll = MeanMetric()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
@@ -58,14 +59,9 @@ class Seq2SeqModule(pl.LightningModule):
         tokens = batch.num_target_tokens
         self.log("train/token_nll", nll.detach() / tokens)
         # Weighted by tokens, the epoch's mean is the mean over the epoch's tokens and not a mean of batch means.
-        self.log(
-            "train/epoch_token_nll",
-            nll.detach() / tokens,
-            on_step=False,
-            on_epoch=True,
-            batch_size=tokens,
-            sync_dist=True,
-        )
+        # A metric of its own: over processes, `log(..., sync_dist=True)` rounds the number of tokens down.
+        self.training_nll.update(nll.detach() / tokens, weight=tokens)
+        self.log("train/epoch_token_nll", self.training_nll, on_step=False, on_epoch=True)
         self.log("train/teacher_forcing_ratio", self.settings.teacher_forcing.ratio(self.global_step))
         return nll / self._tokens_of_a_process(tokens)
 

@@ -40,10 +40,13 @@ def build_trainer(
         monitor=settings.monitored_metric,
         mode=settings.monitor_mode,
         save_top_k=settings.keep_best,
-        save_last=True,
         enable_version_counter=False,
     )
-    own: list[pl.Callback] = [TrainingProgress(), checkpoint]
+    # `save_last` would copy a best checkpoint only; this one is written after every validation.
+    last = ModelCheckpoint(
+        dirpath=checkpoints, filename="last", save_on_train_epoch_end=False, enable_version_counter=False
+    )
+    own: list[pl.Callback] = [TrainingProgress(), ValidateAtTheEnd(), checkpoint, last]
     if settings.patience is not None:
         own.append(EarlyStopping(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
     precision: Any = "bf16-mixed" if hardware.precision == "bf16" else "32-true"
@@ -66,6 +69,14 @@ def build_trainer(
         default_root_dir=checkpoints.parent,
     )
     return trainer, checkpoint
+
+
+class ValidateAtTheEnd(pl.Callback):
+    """The last step is validated too, where it is no multiple of `validate_every`; else what it learned is lost."""
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
+        if trainer.global_step >= trainer.max_steps:
+            trainer.should_stop = True  # Lightning validates before it stops
 
 
 def _quiet() -> None:

@@ -9,6 +9,8 @@ from attnlab.model.recurrent_state import RecurrentState, StateShape
 class ZeroBridge(Bridge):
     """s_0 = 0."""
 
+    tells_source = False
+
     def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape) -> None:
         super().__init__()
         self.shape = decoder_shape

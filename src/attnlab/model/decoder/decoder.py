@@ -32,6 +32,7 @@ class Decoder(nn.Module, ABC):
     readout: nn.Module
     readout_size: int
     state_shape: StateShape
+    reads_memory = True  # False: all it knows of the source is its first state
 
     @abstractmethod
     def step(self, embedded: Tensor, state: RecurrentState, memory: Memory) -> tuple[StepOutput, RecurrentState]:

@@ -50,7 +50,7 @@ class NoAttention(Decoder):
         self.embedding = nn.Embedding(target_vocabulary_size, embedding_size, padding_idx=PAD)
         self.dropout = nn.Dropout(dropout)
         self.attention = None
-        self.at_every_step = context == "every_step"
+        self.at_every_step = self.reads_memory = context == "every_step"
         extra = value_size if self.at_every_step else 0
         self.cell = StackedCell(cell, embedding_size + extra, hidden_size, layers, dropout)
         self.readout = Readout(hidden_size + embedding_size + extra, readout_size, dropout)

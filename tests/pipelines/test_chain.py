@@ -1,0 +1,116 @@
+"""A tiny experiment through the real entry points."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+from test_refusals import refused
+
+from conftest import TINY, Command
+
+
+def folder_of(base: Path, name: str) -> Path:
+    """The one folder that has a file of this name directly in it."""
+    (found,) = {path.parent for path in base.rglob(name)}
+    return found
+
+
+def test_train_then_again_then_evaluate_and_report(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    ended = command("train.py", *tiny)
+    assert ended.code == 0, ended.err
+    output = next(path.parent for path in (folder / "runs" / "plain").glob("*/*/metrics.json"))
+    metrics = json.loads((output / "metrics.json").read_text())
+    assert {"bleu", "exact_match", "token_nll", "aer"} <= set(metrics)
+    model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "data.json")
+
+    again = command("train.py", *tiny)
+    assert again.code == 0, again.err
+    assert "already trained: experiment " in again.err
+    assert len(list((folder / "runs" / "points").iterdir())) == 1
+
+    paths = (f"paths.model={model}", f"paths.data={data}", "paths.evaluation=evaluation")
+    greedy = ("search=greedy", "search.max_length=3", "tracking=none")
+    ended = command("evaluate.py", *greedy, *paths)
+    assert ended.code == 0, ended.err
+    assert "Greedy" in json.loads((folder / "evaluation" / "signatures.json").read_text())["search"]
+
+    ended = command("report.py", *tiny, *paths, f"paths.training={model.parent / 'training'}", "paths.report=report")
+    assert ended.code == 0, ended.err
+    assert (folder / "report" / "index.html").is_file()
+
+    weights = model / "weights.safetensors"
+    for break_it, said in (
+        (lambda: weights.write_bytes(weights.read_bytes()[:100]), "must be a whole model folder"),
+        (lambda: (model / "model.json").write_text("{"), "must be a model folder"),
+        (lambda: shutil.rmtree(model), "must be a model folder"),
+    ):
+        break_it()
+        shutil.rmtree(folder / "evaluation", ignore_errors=True)
+        refused(command("evaluate.py", *greedy, *paths), said)
+        assert not (folder / "evaluation").exists()
+
+
+def test_weights_that_do_not_fit(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    ended = command("train.py", *tiny)
+    assert ended.code == 0, ended.err
+    model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "data.json")
+    config = json.loads((model / "config.json").read_text())
+    config["model"]["encoder"]["embedding_size"] = 9
+    (model / "config.json").write_text(json.dumps(config))
+    paths = (f"paths.model={model}", f"paths.data={data}", "paths.evaluation=evaluation", "tracking=none")
+    refused(command("evaluate.py", *paths), "the weights do not fit the config")
+    config["model"]["encoder"]["_target_"] = "os.system"
+    (model / "config.json").write_text(json.dumps(config))
+    refused(command("evaluate.py", *paths), "model.encoder._target_ must be one of attnlab.model.encoder.Encoder")
+
+
+def test_a_sweep_of_two_points(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    choices = [choice for choice in tiny if not choice.startswith("model.attention.size")]
+    ended = command("train.py", "-m", "model/attention=dot,general", *choices)
+    assert ended.code == 0, ended.err
+    assert len(list((folder / "runs" / "sweeps").glob("*/*/*/metrics.json"))) == 2
+    assert len(list((folder / "runs" / "points").iterdir())) == 2
+
+
+@pytest.mark.parametrize("tracking", ["mlflow"])
+def test_environment_variables_stay_unresolved_in_what_is_written(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, tracking: str
+) -> None:
+    secret = "918273645"
+    monkeypatch.setenv("ATTNLAB_DATA_SEED", secret)
+    seed = "${oc.decode:${oc.env:ATTNLAB_DATA_SEED}}"
+    (folder / "params.yaml").write_text(f"data: copy\ndata.seed: '{seed}'\n")
+    assert command("compose.py").code == 0
+    assert OmegaConf.to_container(OmegaConf.load(folder / "build" / "resolved.yaml"))["data"]["seed"] == seed
+
+    small = (f"tracking={tracking}", "tracking.heat_map_sentences=0", "tracking.log_model=false")
+    ended = command("train.py", *TINY, *small, "tracking.system_metrics=false", f"data.seed='{seed}'")
+    assert ended.code == 0, ended.err
+    config = json.loads(next((folder / "runs" / "points").glob("*/model/config.json")).read_text())
+    assert config["data"]["seed"] == seed
+    holding = [path for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    assert holding == []
+
+
+def test_another_environment_is_another_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    from compose import CONF
+    from composed import ConfigSource
+
+    def identity(value: str) -> str:
+        monkeypatch.setenv("ATTNLAB_SEED", value)
+        with ConfigSource(CONF, "config") as source:
+            experiment = source.check(["seed='${oc.decode:${oc.env:ATTNLAB_SEED}}'"])
+        return experiment.identity(("seed",), "", ())
+
+    assert identity("1") != identity("2")
+    assert identity("1") == identity("1")
+
+
+def test_a_model_may_not_depend_on_the_environment(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNLAB_SIZE", "8")
+    ended = command("train.py", "model.encoder.hidden_size='${oc.decode:${oc.env:ATTNLAB_SIZE}}'")
+    refused(ended, "model takes a value from an environment variable")

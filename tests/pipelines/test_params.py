@@ -1,0 +1,71 @@
+"""params.yaml -> build/resolved.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
+from test_refusals import left, refused
+
+from compose import _as_override, compose
+from conftest import Command
+
+VALUES = [
+    "bahdanau", "12", "true", "null", "", "a b", "it's", 'say "so"', "back\\slash", "end\\", "x\\'y",
+    "한글 폴더/데이터", "a,b", "[x]", "{y: 1}", "k=v", "line\nbreak", "${oc.env:HOME}", "1e5",
+    12, -3, 0.5, 1e-05, True, None, ["a", "b c", None], [1, [2, "x"]], [], {"train": 0.8, "a b": "c,d", "x:y": None},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_value_survives_the_override_grammar(value: object) -> None:
+    parsed = OverridesParser.create().parse_override(f"data.path={_as_override(value)}").value()
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+def test_the_same_keys_whatever_is_chosen() -> None:
+    def keys(**params: object) -> set[str]:
+        return set(compose({key.replace("__", "/"): value for key, value in params.items()}))
+
+    first = keys()
+    assert {"seed", "data", "padding", "model", "search", "training", "hardware", "tracking", "paths"} <= first
+    assert keys(model__attention="none", search="greedy", data="multi30k", tracking="none") == first
+    assert keys(experiment="multi30k_bahdanau", data=None) == first
+
+
+NONSENSE = {
+    "no mapping": (b"- a\n", "params.yaml must be a mapping"),
+    "text": (b"hello\n", "params.yaml must be a mapping"),
+    "broken": (b"seed: [\n", "params.yaml is not valid YAML in line 2"),
+    "not UTF-8": (b"seed: \xff\n", "params.yaml is not UTF-8"),
+    "unknown key": (b"sed: 1\n", "sed is not a setting; did you mean seed? "),
+    "wrong type": (b"seed: one\n", "seed must be a whole number of at least 0 and below 4294967296, got 'one'"),
+    "target": (b"data._target_: os.system\n", "data._target_ must be one of"),
+    "overrides": (b"overrides: seed=2\n", "overrides must be a list of texts"),
+    "override": (b"overrides: [seed]\n", "'seed' cannot be read"),
+    "override target": (b"overrides: ['+model.encoder.x._target_=os.system']\n", "model.encoder.x is not a setting"),
+    "hydra target": (b"overrides: ['+hydra.callbacks.x._target_=os.system']\n", "hydra.callbacks.x._target_"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_is_refused_in_a_sentence(command: Command, folder: Path, content: bytes, said: str) -> None:
+    (folder / "params.yaml").write_bytes(content)
+    refused(command("compose.py"), said, "params.yaml")
+    assert left(folder) == ["params.yaml"]
+
+
+def test_without_params(command: Command) -> None:
+    refused(command("compose.py"), "there is no params.yaml")
+
+
+def test_overrides_go_before_the_choices(command: Command, folder: Path) -> None:
+    (folder / "params.yaml").write_text("seed: 1\ndata.path: 한글 폴더/it's\ndata: multi30k\n", encoding="utf-8")
+    ended = command("compose.py", "seed=2")
+    assert ended.code == 0, ended.err
+    resolved = OmegaConf.load(folder / "build" / "resolved.yaml")
+    assert resolved.seed == 2
+    assert resolved.data.path == "한글 폴더/it's"

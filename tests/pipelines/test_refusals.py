@@ -1,0 +1,220 @@
+"""Bad input at the real entry points: sentences that name the place and the remedy, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import PIPELINES, Command, Ended
+
+CHOICES = {
+    "choice": ("model/attention=foo", "model/attention must be one of bahdanau, dot, general, none; got 'foo'"),
+    "near choice": ("model/attention=bahdanu", "(did you mean bahdanau?)"),
+    "group": ("foo/bar=x", "foo/bar is not a group of the config; the groups are: data, data/tokenizer,"),
+    "near group": ("model/atention=dot", "did you mean model/attention?"),
+    "dot for slash": ("data.tokenizer=word", "data/tokenizer=word"),
+    "null choice": ("data=null", "data must be one of copy, dates"),
+    "top key": ("foo=1", "foo is not a setting; the config has: chain, data"),
+    "added top key": ("+foo=1", "foo is not a setting; the config has: chain, data"),
+    "key": ("training.foo=1", "training.foo is not a setting; training has: batching"),
+    "added key": ("+training.foo=1", "training.foo is not a setting; training has: batching"),
+    "near key": ("training.max_step=4", "did you mean training.max_steps?"),
+    "place of a key": ("hidden_size=4", "did you mean model.encoder.hidden_size or model.decoder.hidden_size?"),
+    "key below a value": ("seed.x=1", "seed.x is not a setting; seed is a single value"),
+    "needless plus": ("+seed=3", "write seed=... without the plus sign"),
+    "missing": ("~seed", "seed is missing; it must be a whole number"),
+    "text": ("model.encoder.hidden_size=abc", "model.encoder.hidden_size must be a whole number above 0, got 'abc'"),
+    "fraction": ("seed=1.5", "seed must be a whole number of at least 0 and below 4294967296, got 1.5"),
+    "flag for number": ("seed=true", "seed must be a whole number of at least 0 and below 4294967296, got true"),
+    "number for flag": ("chain=1", "chain must be true or false, got 1"),
+    "ratio": ("training.teacher_forcing.ratio=1.5", "ratio must be a number between 0 and 1, got 1.5"),
+    "negative": ("model.encoder.hidden_size=-3", "model.encoder.hidden_size must be a whole number above 0, got -3"),
+    "devices": ("hardware.devices=2", "hardware.strategy single has one process"),
+    "no end": ("training.max_steps=null", "training.max_steps and max_epochs are both null; give at least one"),
+    "no attention asked": ("model/decoder=no_attention", "choose model/attention=none"),
+    "no data": ("data=hub", "data.path is not set"),
+    "target": ("data._target_=os.system", "data._target_ must be one of attnlab.data.dates.DatesCorpus"),
+    "far target": ("data._target_=torch.hub.load", "got 'torch.hub.load'"),
+    "target through us": ("model.encoder._target_=attnlab.model.encoder.nn.Linear", "one of attnlab.model.encoder.Enc"),
+    "nested target": ("+training.optimizer.x._target_=os.system", "training.optimizer.x is not a setting"),
+    "launcher": ("hydra.launcher._target_=os.system", "hydra.launcher._target_ must be a class of"),
+    "callback": ("+hydra.callbacks.x._target_=os.system", "hydra.callbacks.x._target_ must be a class of"),
+    "callback through hydra": (
+        "+hydra.callbacks.x._target_=hydra._internal.core_plugins.bash_completion.os.system", "must be a class of",
+    ),
+    "callback by reference": ("+hydra.callbacks.x=${model.encoder}", "hydra.callbacks.x._target_ must be a class of"),
+    "log handler": ("+hydra.job_logging.handlers.x.class=logging.os.system", "handlers.x.class must be one of"),
+    "log stream": ("+hydra.job_logging.handlers.x.stream=ext://os.x", "must be one of ext://sys.stdout"),
+    "nowhere": ("seed=${nowhere}", "seed: there is no setting nowhere"),
+    "environment": ("seed=${oc.env:ATTNLAB_ABSENT}", "seed: the environment variable ATTNLAB_ABSENT is not set"),
+    "resolver": ("seed=${foo:x}", "seed: there is no interpolation ${foo:...}"),
+    "syntax": ("seed=[1", "'seed=[1' cannot be read; write key=value"),
+    "no value": ("seed", "'seed' cannot be read; write key=value"),
+    "no key": ("=3", "'=3' cannot be read; write key=value"),
+    "sweep without -m": ("data=dates,copy", "add -m"),
+    "option": ("--nonsense", "settings are written key=value"),
+    "pickle": ("--experimental-rerun=x.pickle", "--experimental-rerun is not allowed"),
+    "preset": ("experiment=foo", "experiment must be one of"),
+    "folder": ("hydra.run.dir=/dev/null/x", "/dev/null/x cannot be used: Not a directory"),
+}  # fmt: skip
+
+
+def refused(ended: Ended, *said: str) -> None:
+    """It ended with plain sentences on stderr and nothing else there."""
+    assert ended.code not in (0, None)
+    assert "Traceback" not in ended.err
+    assert "Error executing job" not in ended.err
+    for sentence in said:
+        assert sentence in ended.err
+    lines = ended.err.strip().splitlines()
+    assert lines
+    assert all(line.startswith("error: ") for line in lines)
+
+
+def left(folder: Path) -> list[str]:
+    """The files that are neither Hydra's log nor a lock."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        str(path.relative_to(folder))
+        for path in files
+        if ".hydra" not in path.parts and path.suffix not in (".log", ".lock") and path.name != "lock"
+    )
+
+
+@pytest.mark.parametrize(("override", "said"), CHOICES.values(), ids=CHOICES)
+def test_bad_override_is_refused_in_a_sentence(command: Command, folder: Path, override: str, said: str) -> None:
+    refused(command("train.py", override), said)
+    assert left(folder) == []
+
+
+COMBINATIONS = {
+    "dot": (("model/attention=dot", "model.decoder.hidden_size=100"), "choose model/attention=general"),
+    "bridge": (("model/bridge=copy", "model.decoder.hidden_size=100"), "choose model/bridge=linear"),
+    "none": (("model/attention=none", "model/decoder=attend_then_step"), "or model/decoder=no_attention"),
+    "config folder": (("-cp", "nowhere"), "nowhere does not exist"),
+    "extra folder": (("-cd", "nowhere"), "nowhere does not exist"),
+    "config name": (("-cn", "unknown"), "there is no unknown.yaml"),
+    "sweep": (("-m", "model/attention=foo"), "model/attention must be one of"),
+    "later point": (("-m", "seed=1,x"), "seed must be a whole number of at least 0 and below 4294967296, got 'x'"),
+    "pair in a sweep": (
+        ("-m", "model/attention=bahdanau,dot", "model.decoder.hidden_size=100"), "choose model/attention=general",
+    ),
+    "help": (("--help", "+hydra.hydra_logging.handlers.x={class:logging.os.system}"), "must be one of"),
+    "cfg": (("--cfg", "job", "model/attention=foo"), "model/attention must be one of"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "said"), COMBINATIONS.values(), ids=COMBINATIONS)
+def test_bad_combination_is_refused_in_a_sentence(
+    command: Command, folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    refused(command("train.py", *arguments), said)
+    assert left(folder) == []
+
+
+def test_all_problems_are_told_together(command: Command) -> None:
+    ended = command("train.py", "model/attention=foo", "training.foo=1", "seed=1.5", "foo/bar=x")
+    refused(ended, "model/attention must be", "training.foo is not", "seed must be", "foo/bar is not")
+    assert len(ended.err.strip().splitlines()) == 4
+
+
+@pytest.mark.parametrize("script", ["prepare.py", "evaluate.py", "report.py"])
+def test_every_stage_refuses(command: Command, folder: Path, script: str) -> None:
+    refused(command(script, "model/attention=foo", "seed=1.5"), "model/attention must be", "seed must be")
+    assert left(folder) == []
+
+
+def test_hardware_that_is_not_there(command: Command, folder: Path) -> None:
+    import torch
+
+    choice = "mps" if torch.cuda.is_available() else "gpu"
+    said = f"hardware.accelerator {choice} is not on this machine; it has: cpu"
+    refused(command("train.py", f"hardware={choice}"), said)
+    refused(command("evaluate.py", f"hardware={choice}"), said)
+    assert left(folder) == []
+
+
+def rows(*pairs: tuple[object, object]) -> bytes:
+    return "".join(json.dumps({"de": de, "en": en}) + "\n" for de, en in pairs).encode()
+
+
+DATA = {
+    "missing file": (None, (), "data.path: there is no"),
+    "missing column": (rows(("ein Hund", "a dog")) * 9, ("data.source=fr",), "data.source: there is no column 'fr'"),
+    "missing split": (rows(("a", "b")) * 9, ("data.splits.test=dev",), "data.splits.test: there is no split 'dev'"),
+    "empty": (b"", (), "data.path: "),
+    "all too long": (rows(("a b c", "d e f")) * 30, ("data.cleaning.max_characters=2",), "data: nothing is left of"),
+    "not UTF-8": (b'{"de": "\xff", "en": "a"}\n', (), "is not UTF-8 in line 1"),
+    "broken JSON": (b'{"de": "a", "en": \n', (), "has a fault in line 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "overrides", "said"), DATA.values(), ids=DATA)
+def test_bad_data_is_refused_in_a_sentence(
+    command: Command, folder: Path, content: bytes | None, overrides: tuple[str, ...], said: str
+) -> None:
+    file = folder / "pairs.jsonl"
+    if content is not None:
+        file.write_bytes(content)
+    fractions = ("data.splits.validation=0.2", "data.splits.test=0.2")
+    common = ("data=multi30k", f"data.path={file}", "paths.data=prepared", *fractions, *overrides)
+    refused(command("prepare.py", *common), said)
+    assert left(folder) == ([file.name] if content is not None else [])
+
+
+def test_unknown_hub_dataset_is_refused_quickly(command: Command, folder: Path) -> None:
+    refused(command("prepare.py", "data=hub", "data.dataset=nobody/nothing"), "data.dataset", "nobody/nothing")
+    assert left(folder) == []
+
+
+def test_a_config_file_of_somebody_else_runs_nothing(command: Command, folder: Path) -> None:
+    conf = folder / "theirs"
+    (conf / "experiment").mkdir(parents=True)
+    (conf / "experiment" / "theirs.yaml").write_text(
+        "# @package _global_\nhydra:\n  job_logging:\n    handlers:\n      x: {(): os.mkdir, path: pwned}\n"
+    )
+    refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "handlers.x.() must be one of", "os.mkdir")
+    (conf / "experiment" / "theirs.yaml").write_bytes(b"a: [\n")
+    refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "theirs.yaml is not valid YAML in line 2")
+    (conf / "experiment" / "theirs.yaml").write_bytes(b"a: \xff\n")
+    refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "theirs.yaml is not UTF-8")
+    assert left(folder) == ["theirs/experiment/theirs.yaml"]
+
+
+def test_a_bug_keeps_its_traceback(command: Command, monkeypatch: pytest.MonkeyPatch, tiny: tuple[str, ...]) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a mistake of the program")
+
+    monkeypatch.setattr("attnlab.data.prepare.prepare", broken)
+    alone = command("prepare.py", *tiny)
+    sweep = command("prepare.py", "-m", "seed=1,2", *tiny)
+    for ended in (alone, sweep):
+        assert ended.code == 1
+        assert "Traceback" in ended.err
+        assert "KeyError: 'a mistake of the program'" in ended.err
+    assert "job 1 (" in sweep.err
+
+
+def test_every_failed_job_of_a_sweep_says_why(command: Command) -> None:
+    ended = command("prepare.py", "-m", "data=hub,multi30k", "++data.path=nowhere.json")
+    assert ended.code == 1
+    assert "Traceback" not in ended.err
+    assert ended.err.count("data.path: there is no") == 2
+    assert "data=hub): data.path" in ended.err
+    assert "data=multi30k): data.path" in ended.err
+
+
+@pytest.mark.parametrize(("arguments", "said"), [(("seed=x",), "seed must be"), (("-m", "seed=1,x"), "seed must be")])
+def test_the_same_at_the_shell(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, str(PIPELINES / "train.py"), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    refused(Ended(ended.returncode, ended.stdout, ended.stderr), said)
