@@ -1,0 +1,79 @@
+"""The page of attention maps in a real browser, inside the kind of frame that MLflow's artifact viewer puts it in."""
+
+from __future__ import annotations
+
+import html
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.heat_map_html import heat_map_html
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+SOURCE = ["안녕", "<b>Grüße</b>", "<script>document.title='broken'</script>", "<eos>"]
+TARGET = ["カナ", "세요", "<eos>"]
+WEIGHTS = np.array([[0.7, 0.1, 0.1, 0.1], [0.0, 0.9, 0.05, 0.05], [0.05, 0.05, 0.1, 0.8]], dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[playwright.Page]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser.new_page(viewport={"width": 900, "height": 700})
+        browser.close()
+
+
+def test_it_shows_its_values_and_asks_for_nothing(page: playwright.Page, tmp_path: Path) -> None:
+    inner = heat_map_html([AttentionMap(SOURCE, TARGET, WEIGHTS, "안녕 → カナ")])
+    outer = tmp_path / "viewer.html"
+    frame = f'<iframe sandbox="allow-scripts" width="880" height="660" srcdoc="{html.escape(inner)}"></iframe>'
+    outer.write_text(f"<!doctype html><meta charset='utf-8'><title>viewer</title>{frame}", encoding="utf-8")
+    messages: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(outer.as_uri())
+    maps = page.frame_locator("iframe")
+
+    assert [text.strip() for text in maps.locator("tbody th").all_inner_texts()] == TARGET
+    assert [text.strip() for text in maps.locator("thead th[scope=col]").all_inner_texts()] == SOURCE
+    cell = maps.locator("tbody tr").nth(1).locator("td").nth(1)  # 세요, Grüße
+    cell.hover()
+    shown = cell.evaluate("cell => getComputedStyle(cell, '::after').content")
+    assert "0.9" in shown
+    assert "세요" in shown
+    darkest = (
+        maps.locator("tbody tr")
+        .nth(0)
+        .locator("td")
+        .evaluate_all(
+            "cells => cells.map(cell => parseFloat(getComputedStyle(cell).backgroundColor.split(',')[3] ?? 1))"
+        )
+    )
+    assert int(np.argmax(darkest)) == 0
+
+    assert page.title() == "viewer"
+    assert messages == []
+    # The fonts lie inside the page, as data.
+    assert [url for url in requests if not url.startswith(("file:", "data:", "about:"))] == []
+
+
+def test_hangul_and_kana_are_no_empty_boxes(page: playwright.Page, tmp_path: Path) -> None:
+    """Two different syllables look different; the box for a missing glyph would make them the same picture."""
+    pictures = []
+    for token in ("안", "녕", "カ", "ナ"):
+        path = tmp_path / "one.html"
+        path.write_text(heat_map_html([AttentionMap([token], [token], np.ones((1, 1)), "")]), encoding="utf-8")
+        page.goto(path.as_uri())
+        page.evaluate("document.fonts.ready")
+        pictures.append(page.locator("tbody th").screenshot())
+    assert len(set(pictures)) == 4
