@@ -67,8 +67,9 @@ def read_facts(folder: Path) -> ModelFacts:
     try:
         return ModelFacts(**json.loads((folder / "model.json").read_text()))
     except (OSError, ValueError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ExperimentError(
-            f"{folder} must be a model folder, but its model.json cannot be read ({error})"
+            f"{folder} must be a model folder, but its model.json cannot be read ({reason})"
         ) from error
 
 

@@ -49,7 +49,7 @@ class Hardware:
         torch.set_float32_matmul_precision(self.matmul_precision)
 
     def check_available(self) -> None:
-        """Refuse a device that this machine lacks; raises ValueError."""
+        """Refuse devices that this machine lacks; raises ValueError."""
         available = {
             "cpu": True,
             "gpu": torch.cuda.is_available(),
@@ -58,6 +58,8 @@ class Hardware:
         if not available[self.accelerator]:
             names = ", ".join(name for name, there in available.items() if there)
             raise ValueError(f"accelerator {self.accelerator} is not on this machine; it has: {names}")
+        if self.accelerator == "gpu" and self.devices > torch.cuda.device_count():
+            raise ValueError(f"devices must be at most {torch.cuda.device_count()} on this machine, got {self.devices}")
 
     @property
     def device(self) -> str:
