@@ -13,6 +13,8 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +147,23 @@ def publish(point: Path, experiment: Experiment) -> None:
                 shutil.copytree(point / name, temporary, dirs_exist_ok=True)
 
 
+@contextmanager
+def only_one_at_a_time(point: Path) -> Iterator[None]:
+    """Wait, and say so, while another process trains the same experiment; afterwards its result is there."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(point / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"another process trains experiment {point.name}; waiting for it", file=sys.stderr)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def clear(point: Path) -> None:
     """Remove what an earlier, unfinished or repeated training left, but for the lock that is held."""
     for path in point.iterdir():
@@ -153,8 +172,6 @@ def clear(point: Path) -> None:
 
 
 def main(config: DictConfig) -> float | None:
-    from filelock import FileLock
-
     from attnlab.data.prepared import PreparedData
     from attnlab.tracking.settings import RunRecord
 
@@ -176,7 +193,7 @@ def main(config: DictConfig) -> float | None:
 
         train(experiment, data, point, UntrackedRun())  # the first process does all the rest
         return None
-    with FileLock(point / "lock"):
+    with only_one_at_a_time(point):
         if (point / "done.json").is_file() and not experiment.rerun:
             print(f"already trained: experiment {identity}; rerun=true trains it again", file=sys.stderr)
         else:
