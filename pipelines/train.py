@@ -216,8 +216,10 @@ def main(config: DictConfig) -> float | None:
 
 
 def is_first_process() -> bool:
-    """False in the processes that a distributed strategy started by this same command."""
-    return int(os.environ.get("LOCAL_RANK", 0)) == 0 and int(os.environ.get("NODE_RANK", 0)) == 0
+    """False in the other processes that a distributed strategy, or Slurm, started by this same command."""
+    from pytorch_lightning.utilities.rank_zero import rank_zero_only
+
+    return getattr(rank_zero_only, "rank", 0) == 0 and os.environ.get("NODE_RANK", "0") == "0"
 
 
 if __name__ == "__main__":
