@@ -29,6 +29,9 @@ BUILD = {
 }
 
 
+SECTIONS_OF_STAGES = ("data", "hardware", "model", "padding", "search", "seed", "training")
+
+
 def compose(params: dict[str, Any], more: list[str] | None = None) -> dict[str, Any]:
     """params.yaml's content, and more overrides -> the resolved config; raises ExperimentError with every problem."""
     overrides = params.get("overrides") or []
@@ -45,6 +48,17 @@ def compose(params: dict[str, Any], more: list[str] | None = None) -> dict[str, 
         "job_logging": {"root": {"handlers": ["file"]}},
     }
     return {**experiment.config, "hydra": log}
+
+
+def digests(resolved: dict[str, Any]) -> dict[str, str]:
+    """SHA-256 of each section, which the stages depend on beside the section itself.
+
+    DVC's run cache leaves out every key called `size` when it looks whether a stage ran with the same params before
+    (`dvc.stage.cache`), so that another beam size alone would get the results of the last one.
+    """
+    from attnlab.composition.identity import config_digest
+
+    return {name: config_digest({name: resolved[name]}) for name in SECTIONS_OF_STAGES}
 
 
 def read_params(path: Path) -> dict[str, Any]:
@@ -105,6 +119,8 @@ def main() -> None:
         raise ExperimentError([f"{problem} (chosen in params.yaml)" for problem in error.problems]) from error
     with atomic_file(Path("build/resolved.yaml")) as path:
         path.write_text(OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8")
+    with atomic_file(Path("build/digests.yaml")) as path:
+        path.write_text(yaml.safe_dump(digests(resolved)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -29,28 +29,47 @@ def evaluate(
 
     device = experiment.hardware.device
     model = load_model(model_folder, device)
+    data = PreparedData(data_folder)
+    check_vocabulary(model_folder, data_folder)
     half = (
         functools.partial(torch.autocast, device, torch.bfloat16) if experiment.hardware.precision == "bf16" else None
     )
     with progress_bars() as tell:
-        found = evaluate_model(
-            model, experiment.search, PreparedData(data_folder), model.padding, autocast=half, progress=tell
-        )
+        found = evaluate_model(model, experiment.search, data, model.padding, autocast=half, progress=tell)
     write_evaluation(into, found.metrics, found.signatures, found.sentences, found.by_length, found.maps)
     return found.metrics
+
+
+def check_vocabulary(model_folder: Path, data_folder: Path) -> None:
+    """Raise ExperimentError where the data were not encoded with the model's own tokenizers."""
+    from attnlab.composition.error import ExperimentError
+
+    for name in ("source_tokenizer.json", "target_tokenizer.json"):
+        ours, theirs = model_folder / name, data_folder / name
+        if not ours.is_file() or not theirs.is_file() or ours.read_bytes() != theirs.read_bytes():
+            raise ExperimentError(
+                f"paths.data: {data_folder} was not prepared with the {name} of the model in {model_folder}; "
+                "give the data that the model was trained on"
+            )
 
 
 def evaluate_and_track(
     experiment: Experiment, model_folder: Path, data_folder: Path, into: Path
 ) -> dict[str, float | int | None]:
-    """Evaluate, log what was found to the run that trained the model, and print it."""
+    """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
+    another), and print it."""
+    from attnlab.composition.identity import config_digest
     from attnlab.data.prepared import PreparedData
-    from attnlab.model.model_folder import read_facts
+    from attnlab.model.model_folder import read_config, read_facts
     from attnlab.tracking.settings import RunRecord
 
     facts = read_facts(model_folder)
     metrics = evaluate(experiment, model_folder, data_folder, into)
     point = experiment.paths.runs_folder / "points" / facts.identity
+    search = experiment.config["search"]
+    if read_config(model_folder).get("search") != search:
+        # Another search is another run: a run's params say what its metrics were measured with.
+        point = point / "evaluations" / config_digest(search)[:16]
     point.mkdir(parents=True, exist_ok=True)
     record = RunRecord(
         config=experiment.config,

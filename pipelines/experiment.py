@@ -129,8 +129,12 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
             )
     if build:
         # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
-        with torch.device("meta"):
-            bound["model"](source_vocabulary_size=8, target_vocabulary_size=8, padding=bound["padding"])
+        try:
+            with torch.device("meta"):
+                bound["model"](source_vocabulary_size=8, target_vocabulary_size=8, padding=bound["padding"])
+        except (RuntimeError, OverflowError) as error:
+            reason = str(error).splitlines()[0]
+            raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
     return Experiment(config=written, values=values, **bound)
 
 

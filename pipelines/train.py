@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> None:
     """Train in the experiment's own folder; `done.json` there says that it is finished."""
     import pytorch_lightning as pl
+    import torch
     from pytorch_lightning.utilities.exceptions import SIGTERMException
 
     from attnlab.composition.error import ExperimentError
@@ -73,15 +74,16 @@ def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> 
     rows = example_rows(validation, experiment.tracking.heat_map_sentences)
 
     def maps(module: Any) -> list[Any]:
-        return example_maps(
-            module.model,
-            settings.validation_search,
-            validation,
-            rows,
-            data.source_tokenizer,
-            data.target_tokenizer,
-            experiment.padding,
-        )
+        with module.trainer.precision_plugin.forward_context():
+            return example_maps(
+                module.model,
+                settings.validation_search,
+                validation,
+                rows,
+                data.source_tokenizer,
+                data.target_tokenizer,
+                experiment.padding,
+            )
 
     heat_maps = HeatMapCallback(
         maps,
@@ -104,6 +106,12 @@ def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> 
         trainer.fit(module, batches)
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
+    except SystemExit:
+        if not trainer.interrupted:
+            raise
+        raise KeyboardInterrupt from None  # Lightning makes a silent exit of it
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()  # evaluating is the first process's business alone
     if trainer.state.status != "finished" or not checkpoint.best_model_path:
         raise ExperimentError(f"training was interrupted after {trainer.global_step} steps")
     # 5. Keep the best model and the curves.
@@ -173,6 +181,7 @@ def clear(point: Path) -> None:
 
 def main(config: DictConfig) -> float | None:
     from attnlab.data.prepared import PreparedData
+    from attnlab.tracking.run import RUN_FILE
     from attnlab.tracking.settings import RunRecord
 
     experiment = check(config)
@@ -197,6 +206,10 @@ def main(config: DictConfig) -> float | None:
         if (point / "done.json").is_file() and not experiment.rerun:
             print(f"already trained: experiment {identity}; rerun=true trains it again", file=sys.stderr)
         else:
+            if (point / RUN_FILE).is_file() and not (point / "done.json").is_file():
+                # A training that was killed could not close its run.
+                with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
+                    run.finish("KILLED", "stopped before it was finished")
             clear(point)
             with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
                 train(experiment, data, point, run)

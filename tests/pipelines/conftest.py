@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINES = ROOT / "pipelines"
+ATTENTIONS = ", ".join(sorted(path.stem for path in (ROOT / "conf/model/attention").glob("*.yaml")))
 
 
 @dataclass(frozen=True)

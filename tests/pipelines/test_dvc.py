@@ -122,3 +122,18 @@ def test_the_same_bytes_in_another_folder_and_an_experiment(
     assert ran(dvc(folder, "exp", "run", "-S", "model/attention=dot")) == ["compose", "train", "evaluate", "report"]
     resolved = yaml.safe_load((folder / "build" / "resolved.yaml").read_text(encoding="utf-8"))
     assert resolved["model"]["attention"]["_target_"].endswith("DotScore")
+
+
+def test_sizes_count_too(archive: tuple[Path, dict[str, str]]) -> None:
+    """DVC's run cache forgets keys called `size`: another beam or attention must not get the last one's results."""
+    folder, built = archive
+    sizes = ["search.size=7", "model.attention.size=9"]
+    others = [choice for choice in TINY[1:] if choice.split("=")[0] not in {size.split("=")[0] for size in sizes}]
+    params = (folder / "params.yaml").read_text(encoding="utf-8")
+    choose(folder, overrides=[*others, "tracking=none", *sizes])
+    try:
+        assert {"train", "evaluate"} <= set(ran(dvc(folder, "repro")))
+        assert "size 7" in json.loads((folder / "build/evaluation/signatures.json").read_text())["search"]
+        assert hashes(folder / "build")["model/weights.safetensors"] != built["model/weights.safetensors"]
+    finally:
+        (folder / "params.yaml").write_text(params, encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from test_refusals import left
 
-from conftest import PIPELINES, Command
+from conftest import ATTENTIONS, PIPELINES, Command
 
 SCRIPTS = ["compose.py", "prepare.py", "train.py", "evaluate.py", "report.py"]
 
@@ -20,7 +20,7 @@ def test_help(command: Command, folder: Path, script: str) -> None:
     assert ended.code == 0, ended.err
     assert f"python pipelines/{script}" in ended.out
     if script != "compose.py":
-        assert "model/attention: bahdanau, dot, general, none" in ended.out
+        assert f"model/attention: {ATTENTIONS}" in ended.out
         assert "runs/plain/" in ended.out
     assert left(folder) == []
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PIPELINES, Command, Ended
+from conftest import ATTENTIONS, PIPELINES, Command, Ended
 
 CHOICES = {
-    "choice": ("model/attention=foo", "model/attention must be one of bahdanau, dot, general, none; got 'foo'"),
+    "choice": ("model/attention=foo", f"model/attention must be one of {ATTENTIONS}; got 'foo'"),
     "near choice": ("model/attention=bahdanu", "(did you mean bahdanau?)"),
     "group": ("foo/bar=x", "foo/bar is not a group of the config; the groups are: data, data/tokenizer,"),
     "near group": ("model/atention=dot", "did you mean model/attention?"),

@@ -18,8 +18,9 @@ SOURCES = {"prepare": experiment.PREPARE_SOURCES, "train": experiment.TRAIN_SOUR
 
 
 def sections(stage: str) -> set[str]:
-    (params,) = STAGES[stage]["params"]
-    return set(params["build/resolved.yaml"])
+    resolved, digests = STAGES[stage]["params"]
+    assert resolved["build/resolved.yaml"] == digests["build/digests.yaml"]
+    return set(resolved["build/resolved.yaml"])
 
 
 @pytest.mark.parametrize("stage", SECTIONS)

@@ -185,7 +185,10 @@ def test_hardware_that_is_not_there_is_refused(hardware, monkeypatch):
         with pytest.raises(ValueError, match=f"accelerator {name} is not on this machine; it has: cpu$"):
             hardware(accelerator=name).check_available()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     hardware(accelerator="gpu").check_available()
+    with pytest.raises(ValueError, match="devices must be at most 1 on this machine, got 2"):
+        hardware(accelerator="gpu", devices=2, strategy="ddp").check_available()
 
 
 def test_hardware_sets_the_threads_that_it_names(hardware):

@@ -97,6 +97,9 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
         if value is None and type(None) in get_args(annotation):
             return None
         return _bind_node(value, kind, path, problems)
+    if isinstance(value, int) and abs(value) >= 2**63:
+        problems.append(f"{path} must be {describe(annotation)} that fits into 64 bits, got {show(value)}")
+        return None
     try:
         # Strict JSON mode: no True for 1 and no "3" for 3, but lists for tuples and text for paths.
         adapter = TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False))

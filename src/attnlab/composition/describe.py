@@ -24,6 +24,8 @@ def describe(annotation: Any) -> str:
     """`Annotated[float, Field(ge=0, le=1)]` is "a number between 0 and 1"."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
+        if arguments[0] is str and _bounds(list(arguments[1:])):
+            return "text that is not empty"
         return describe(arguments[0]) + _bounds(list(arguments[1:]))
     if origin is Literal:
         choices = [json.dumps(choice) if isinstance(choice, bool) else str(choice) for choice in arguments]

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+NotEmpty = Annotated[str, Field(min_length=1)]
 
 
 @dataclass(frozen=True)
 class Paths:
     """Folders; null leaves a stage's output in its usual place under `runs`."""
 
-    runs: str
-    data: str | None
-    model: str | None
-    training: str | None
-    evaluation: str | None
-    report: str | None
+    runs: NotEmpty
+    data: NotEmpty | None
+    model: NotEmpty | None
+    training: NotEmpty | None
+    evaluation: NotEmpty | None
+    report: NotEmpty | None
 
     @property
     def runs_folder(self) -> Path:

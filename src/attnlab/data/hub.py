@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
+Text = Annotated[str, Field(min_length=1)]
+
 
 class HubCorpus(Corpus):
     """A dataset of the hub, or a local `path` in its place.
@@ -36,13 +38,13 @@ class HubCorpus(Corpus):
 
     def __init__(
         self,
-        dataset: str | None,
-        path: str | None,
-        name: str | None,
-        revision: str | None,
+        dataset: Text | None,
+        path: Text | None,
+        name: Text | None,
+        revision: Text | None,
         splits: dict[str, str | float],
-        source: str,
-        target: str,
+        source: Text,
+        target: Text,
         seed: Annotated[int, Field(ge=0)],
         bleu_tokenize: BleuTokenize,
         cleaning: Cleaning,

@@ -126,8 +126,12 @@ class PreparedData:
                 f"{self.folder} was prepared in format {facts.get('format')}, this version reads {FORMAT}; "
                 "run the prepare stage again"
             )
-        self.info = DataInfo(**facts)
         self.stats = self._json("stats.json")
+        try:
+            self.info = DataInfo(**facts)
+            self.stats["splits"]["train"]["pairs"]
+        except (KeyError, TypeError) as error:
+            raise ExperimentError(f"{self.folder} is incomplete ({error}); run the prepare stage again") from error
         self._splits: dict[str, PreparedSplit] = {}
 
     def split(self, name: str) -> PreparedSplit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from attnlab.batch import Padding
 from attnlab.composition.binding import bind
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
-from attnlab.model.model_folder import load_model
+from attnlab.model.model_folder import load_model, read_config
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import Search
 
@@ -41,13 +40,12 @@ class Translator:
     def load(cls, folder: Path, device: str = "cpu") -> Translator:
         """A translator from a model folder alone; raises ExperimentError where the folder is broken."""
         model = load_model(folder, device)
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         return cls(
             model,
             Tokenizer.load(folder / "source_tokenizer.json"),
             Tokenizer.load(folder / "target_tokenizer.json"),
             model.padding,
-            bind(config["search"], Search, "search"),
+            bind(read_config(folder).get("search"), Search, "search"),
         )
 
     def translate(self, texts: Sequence[str]) -> list[str]:

@@ -56,6 +56,7 @@ def save_model(
     with atomic_folder(folder) as temporary:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
         save_file(tensors, temporary / "weights.safetensors")
+        (temporary / "weights.safetensors").chmod(0o644)  # as readable as the others
         _write_json(temporary / "config.json", config)
         _write_json(temporary / "model.json", asdict(facts))
         for name in FROM_PREPARED_DATA:
@@ -73,18 +74,26 @@ def read_facts(folder: Path) -> ModelFacts:
         ) from error
 
 
+def read_config(folder: Path) -> dict[str, Any]:
+    """The config sections of a model folder; raises ExperimentError where it has none."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
+    if not isinstance(config, dict):
+        raise ExperimentError(f"{folder} must be a whole model folder, but its config.json is no mapping")
+    return config
+
+
 def load_model(folder: Path, device: str = "cpu") -> Seq2Seq:
     """The model of a folder, in evaluation mode; raises ExperimentError where the folder is broken.
 
     The config is bound to the classes that are allowed in any config, so a foreign folder runs no code of its own.
     """
-    facts = read_facts(folder)
+    facts, config = read_facts(folder), read_config(folder)
     try:
-        config = json.loads((folder / "config.json").read_text())
         weights = load_file(folder / "weights.safetensors", device=device)
-        if not isinstance(config, dict):
-            raise ValueError("config.json is no mapping")
-    except (OSError, ValueError, SafetensorError) as error:
+    except (OSError, SafetensorError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
     part: Part[Seq2Seq] = bind(config.get("model"), Seq2Seq, "model")
     model = part(

@@ -11,6 +11,9 @@ from typing import Literal, Self
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 
+RUN_FILE = "mlflow.json"  # in the experiment's state folder: which run is its own
+
+
 class Run(ABC):
     """One run, open from `Tracking.start` to `finish`; as a context manager it always finishes itself.
 

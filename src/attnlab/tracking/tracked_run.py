@@ -26,12 +26,11 @@ from attnlab.tracking.delivery import OUTBOX, Delivery
 from attnlab.tracking.flatten import dotted_params, readable_name, short_params
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
-from attnlab.tracking.run import Run, Status
+from attnlab.tracking.run import RUN_FILE, Run, Status
 from attnlab.tracking.settings import MlflowTracking, RunRecord
 from attnlab.tracking.system_metrics import SystemMetrics
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
-RUN_FILE = "mlflow.json"
 LATER_METRICS = "later_metrics.jsonl"
 PAUSE = 60.0  # seconds without another try after the tracker was lost
 
