@@ -7,10 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from entry_points import TINY, Command
 from omegaconf import OmegaConf
 from test_refusals import refused
-
-from conftest import TINY, Command
 
 
 def folder_of(base: Path, name: str) -> Path:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from conftest import ROOT, TINY
+from entry_points import ROOT, TINY
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from entry_points import ATTENTIONS, PIPELINES, Command
 from test_refusals import left
-
-from conftest import ATTENTIONS, PIPELINES, Command
 
 SCRIPTS = ["compose.py", "prepare.py", "train.py", "evaluate.py", "report.py"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from entry_points import Command
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 from test_refusals import left, refused
 
 from compose import _as_override, compose
-from conftest import Command
 
 VALUES = [
     "bahdanau", "12", "true", "null", "", "a b", "it's", 'say "so"', "back\\slash", "end\\", "x\\'y",

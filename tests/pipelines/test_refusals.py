@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from conftest import ATTENTIONS, PIPELINES, Command, Ended
+from entry_points import ATTENTIONS, PIPELINES, Command, Ended
 
 CHOICES = {
     "choice": ("model/attention=foo", f"model/attention must be one of {ATTENTIONS}; got 'foo'"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from entry_points import ROOT
 
 import experiment
-from conftest import ROOT
 
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 SECTIONS = {
