@@ -113,3 +113,13 @@ def test_a_model_may_not_depend_on_the_environment(command: Command, monkeypatch
     monkeypatch.setenv("ATTNLAB_SIZE", "8")
     ended = command("train.py", "model.encoder.hidden_size='${oc.decode:${oc.env:ATTNLAB_SIZE}}'")
     refused(ended, "model takes a value from an environment variable")
+
+
+def test_data_of_another_vocabulary_are_refused(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    assert command("train.py", *tiny, "paths.model=model").code == 0
+    assert command("prepare.py", *tiny, "data.num_symbols=5", "paths.data=other").code == 0
+    ended = command("evaluate.py", *tiny, "paths.model=model", "paths.data=other", "paths.evaluation=evaluation")
+    assert ended.code == 1
+    assert "was not prepared with the source_tokenizer.json of the model" in ended.err
+    assert "Traceback" not in ended.err
+    assert not (folder / "evaluation").exists()
