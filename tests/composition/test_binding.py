@@ -65,7 +65,8 @@ def test_a_good_node_becomes_its_object(training):
     bound = bind(training, Training, "training")
     assert isinstance(bound, Training)
     assert isinstance(bound.validation_search, GreedySearch)
-    assert (bound.max_steps, bound.optimizer.learning_rate, bound.batching.size) == (1000, 0.002, 64)
+    chosen = (training["max_steps"], training["optimizer"]["learning_rate"], training["batching"]["size"])
+    assert (bound.max_steps, bound.optimizer.learning_rate, bound.batching.size) == chosen
     assert bound.teacher_forcing.ratio(0) == 1.0
 
 
