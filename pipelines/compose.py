@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
 from composed import CONF, ConfigSource
+from experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from launch import mistakes_as_sentences
 
 BUILD = {
@@ -29,7 +30,7 @@ BUILD = {
 }
 
 
-SECTIONS_OF_STAGES = ("data", "hardware", "model", "padding", "search", "seed", "training")
+SECTIONS_OF_STAGES = {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}
 
 
 def compose(params: dict[str, Any], more: list[str] | None = None) -> dict[str, Any]:
