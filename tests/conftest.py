@@ -17,44 +17,113 @@ VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
 
 @pytest.fixture
 def tiny_model() -> Callable[..., Any]:
-    """Builds a Seq2Seq of a few units in evaluation mode; every choice of the composition can be changed."""
+    """Builds a Seq2Seq of a few units in evaluation mode; every choice of the composition can be changed.
+
+    Choices are names of YAML files in conf/model; `decoder` brings its own readout as there.
+    """
     import torch
 
     from attnlab.batch import Padding
     from attnlab.composition.part import Part
     from attnlab.model.attention.bahdanau import BahdanauScore
+    from attnlab.model.attention.concat import ConcatScore
+    from attnlab.model.attention.cosine import CosineScore
+    from attnlab.model.attention.coverage import Coverage
     from attnlab.model.attention.dot import DotScore
     from attnlab.model.attention.general import GeneralScore
+    from attnlab.model.attention.location import LocationScore
+    from attnlab.model.attention.multi_head import MultiHeadAttention
+    from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
+    from attnlab.model.attention.projection import LinearProjection
+    from attnlab.model.attention.scaled_dot import ScaledDotScore
+    from attnlab.model.attention.scaled_luong import ScaledLuongScore
     from attnlab.model.bridge.copy import CopyBridge
+    from attnlab.model.bridge.first_backward import FirstBackwardBridge
     from attnlab.model.bridge.linear import LinearBridge
+    from attnlab.model.bridge.mean import MeanBridge
     from attnlab.model.bridge.zero import ZeroBridge
     from attnlab.model.decoder.attend_then_step import AttendThenStep
     from attnlab.model.decoder.no_attention import NoAttention
     from attnlab.model.decoder.step_then_attend import StepThenAttend
     from attnlab.model.encoder import Encoder
+    from attnlab.model.input_feeding.attentional_hidden import AttentionalHiddenFeeding
+    from attnlab.model.input_feeding.expected_embedding import ExpectedEmbeddingFeeding
+    from attnlab.model.normaliser.softmax import Softmax
+    from attnlab.model.normaliser.sparsemax import Sparsemax
+    from attnlab.model.readout.attentional import AttentionalReadout
+    from attnlab.model.readout.maxout import MaxoutReadout
+    from attnlab.model.readout.plain import PlainReadout
+    from attnlab.model.readout.tanh import TanhReadout
+    from attnlab.model.scope.global_scope import GlobalScope
+    from attnlab.model.scope.local_m import LocalM
+    from attnlab.model.scope.local_p import LocalP
     from attnlab.model.seq2seq import Seq2Seq
 
-    scores = {"dot": Part(DotScore), "general": Part(GeneralScore), "bahdanau": Part(BahdanauScore, size=5)}
-    bridges = {"linear": LinearBridge, "copy": CopyBridge, "zero": ZeroBridge}
-    decoders = {
-        "attend_then_step": AttendThenStep,
-        "step_then_attend": StepThenAttend,
-        "no_attention": NoAttention,
+    scores: dict[str | None, Any] = {
+        None: None,
+        "dot": Part(DotScore),
+        "scaled_dot": Part(ScaledDotScore),
+        "general": Part(GeneralScore),
+        "scaled_luong": Part(ScaledLuongScore),
+        "concat": Part(ConcatScore, size=5),
+        "bahdanau": Part(BahdanauScore, size=5),
+        "normed_bahdanau": Part(NormedBahdanauScore, size=5),
+        "cosine": Part(CosineScore, initial_scale=5.0),
+        "location": Part(LocationScore, max_length=12),
     }
+    scopes: dict[str, Any] = {
+        "global": Part(GlobalScope),
+        "local_m": Part(LocalM, width=2),
+        "local_p": Part(LocalP, width=2, renormalise=False),
+        "local_p_renormalised": Part(LocalP, width=2, renormalise=True),
+    }
+    bridges = {
+        "linear": LinearBridge,
+        "copy": CopyBridge,
+        "zero": ZeroBridge,
+        "mean": MeanBridge,
+        "first_backward": FirstBackwardBridge,
+    }
+    decoders: dict[str, tuple[type, str, str]] = {  # class, where its context goes, its readout
+        "attend_then_step": (AttendThenStep, "cell_and_readout", "tanh"),
+        "step_then_attend": (StepThenAttend, "readout", "attentional"),
+        "no_attention": (NoAttention, "initial_state", "tanh"),
+    }
+    readouts = {"tanh": TanhReadout, "attentional": AttentionalReadout, "maxout": MaxoutReadout, "plain": PlainReadout}
+    feedings: dict[str, Any] = {
+        "none": None,
+        "attentional_hidden": Part(AttentionalHiddenFeeding, "model.input_feeding"),
+        "expected_embedding": Part(ExpectedEmbeddingFeeding, "model.input_feeding"),
+    }
+    normalisers = {"softmax": Softmax(), "sparsemax": Sparsemax()}
 
     def build(
         *,
         cell: str = "gru",
         decoder_cell: str | None = None,
         bidirectional: bool = True,
+        merge: str = "concatenate",
+        reverse_source: bool = False,
+        skipping: str = "packed",
         layers: int = 1,
         decoder_layers: int | None = None,
         bridge: str = "linear",
         decoder: str = "attend_then_step",
         attention: Any = "default",
-        context: str = "initial_state",
+        projection: int | None = None,
+        normaliser: str = "softmax",
+        scope: str = "global",
+        coverage: float | None = None,
+        heads: int | None = None,
+        context: str | None = None,
+        readout: str | None = None,
+        readout_size: int = 7,
+        input_feeding: str = "none",
+        tied_embeddings: str = "none",
         hidden_size: int = 4,
         decoder_hidden_size: int | None = None,
+        embedding_size: int = 6,
+        decoder_embedding_size: int = 3,
         dropout: float = 0.0,
         padding: Padding = Padding(),  # noqa: B008 (frozen)
         seed: int = 1,
@@ -63,17 +132,10 @@ def tiny_model() -> Callable[..., Any]:
         source_vocabulary_size: int = VOCABULARY["source_vocabulary_size"],
         target_vocabulary_size: int = VOCABULARY["target_vocabulary_size"],
     ) -> Seq2Seq:
-        width = hidden_size * (2 if bidirectional else 1)
-        recurrence = {
-            "cell": decoder_cell or cell,
-            "embedding_size": 3,
-            "hidden_size": decoder_hidden_size or width,
-            "readout_size": 7,
-            "layers": decoder_layers or layers,
-            "dropout": dropout,
-        }
-        if decoder == "no_attention":
-            recurrence["context"] = context
+        width = hidden_size * (2 if bidirectional and merge == "concatenate" else 1)
+        decoder_class, usual_context, usual_readout = decoders[decoder]
+        readout = readout or usual_readout
+        readout_values = {"dropout": dropout} if readout == "plain" else {"dropout": dropout, "size": readout_size}
         if attention == "default":
             attention = None if decoder == "no_attention" else "bahdanau"
         torch.manual_seed(seed)
@@ -84,15 +146,37 @@ def tiny_model() -> Callable[..., Any]:
                 Encoder,
                 "model.encoder",
                 cell=cell,
-                embedding_size=6,
+                embedding_size=embedding_size,
                 hidden_size=hidden_size,
                 layers=layers,
                 bidirectional=bidirectional,
+                merge=merge,
+                reverse_source=reverse_source,
+                skipping=skipping,
                 dropout=dropout,
+                layer_dropout=dropout,
             ),
             bridge=Part(bridges[bridge], "model.bridge"),
-            attention=scores[attention] if isinstance(attention, str) else attention,
-            decoder=Part(decoders[decoder], "model.decoder", **recurrence),
+            attention=scores[attention] if attention is None or isinstance(attention, str) else attention,
+            projection=None if projection is None else Part(LinearProjection, "model.projection", size=projection),
+            normaliser=normalisers[normaliser],
+            scope=scopes[scope],
+            coverage=None if coverage is None else Part(Coverage, "model.coverage", loss_weight=coverage),
+            heads=None if heads is None else Part(MultiHeadAttention, "model.heads", heads=heads, size=3),
+            decoder=Part(
+                decoder_class,
+                "model.decoder",
+                cell=decoder_cell or cell,
+                embedding_size=decoder_embedding_size,
+                hidden_size=decoder_hidden_size or width,
+                layers=decoder_layers or layers,
+                dropout=dropout,
+                layer_dropout=dropout,
+                context=context or usual_context,
+            ),
+            readout=Part(readouts[readout], "model.readout", **readout_values),
+            input_feeding=feedings[input_feeding],
+            tied_embeddings=tied_embeddings,
         )
         model = part(
             source_vocabulary_size=source_vocabulary_size,

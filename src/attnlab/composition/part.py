@@ -12,11 +12,20 @@ T = TypeVar("T")
 # What a constructor may ask for as a keyword-only argument, and a config may therefore never set.
 RUNTIME_ARGUMENTS = frozenset(
     {
+        "backward_size",
+        "context_size",
         "decoder_shape",
+        "embedding_size",
         "encoder_shape",
+        "head",
+        "hidden_size",
+        "input_feeding",
         "key_size",
+        "mechanism",
+        "num_classes",
         "padding",
         "query_size",
+        "readout",
         "score",
         "source_vocabulary_size",
         "target_vocabulary_size",

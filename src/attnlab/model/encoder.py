@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlab.batch import PAD, Padding
 from attnlab.model.recurrent_state import CELLS, RecurrentState, StateShape
-from attnlab.model.shift import inverse, pads_last, reorder
+from attnlab.model.shift import flip_real, inverse, pads_last, reorder
+from attnlab.model.skip_pads import Run, flipped, packed, states_of
+
+SKIPPING: dict[str, Run] = {"packed": packed, "flipped": flipped}
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The source as the encoder leaves it.
+
+    final: of each layer, the directions merged: the forward one after the last real token, the backward one after the
+        first.
+    backward: of each layer, the backward direction alone; None where there is none.
+    """
+
+    outputs: Tensor  # (B, S, D)
+    final: RecurrentState  # (L, B, D)
+    backward: RecurrentState | None  # (L, B, hidden_size)
 
 
 class Encoder(nn.Module):
-    """A stack of recurrent layers over the embedded source.
-
-    The two directions' outputs are concatenated, so D = hidden_size or 2 hidden_size, and so are their final
-    states: the forward one after the last real token, the backward one after the first (Bahdanau 2015, section 3.2).
+    """A stack of recurrent layers over the embedded source (Bahdanau et al. 2015, section 3.2, with two directions).
 
     Args:
         hidden_size: units of each direction.
-        dropout: on the embeddings and between layers.
+        merge: what becomes of the two directions' outputs and states, in each layer: `concatenate` (D = 2
+            hidden_size), `sum` or `mean` (D = hidden_size).
+        reverse_source: read the source from its end (Sutskever et al. 2014, section 3.3). The outputs stand in the
+            source's own order, so neither masks nor alignments notice.
+        skipping: how pads are skipped, `packed` or `flipped` (see `attnlab.model.skip_pads`); same results.
+        dropout: on the embeddings.
+        layer_dropout: between layers.
     """
 
     def __init__(
@@ -31,50 +52,86 @@ class Encoder(nn.Module):
         hidden_size: PositiveInt,
         layers: PositiveInt,
         bidirectional: bool,
+        merge: Literal["concatenate", "sum", "mean"],
+        reverse_source: bool,
+        skipping: Literal["packed", "flipped"],
         dropout: Annotated[float, Field(ge=0, lt=1)],
+        layer_dropout: Annotated[float, Field(ge=0, lt=1)],
         *,
         source_vocabulary_size: int,
         padding: Padding,
     ) -> None:
         super().__init__()
         self.padding = padding
-        self.directions = 2 if bidirectional else 1
-        self.output_size = self.directions * hidden_size
+        self.merge = merge
+        self.reverse_source = reverse_source
+        self.skip = SKIPPING[skipping]
+        self.output_size = 2 * hidden_size if bidirectional and merge == "concatenate" else hidden_size
+        self.hidden_size = hidden_size
         self.state_shape = StateShape(layers, self.output_size, has_cell=cell == "lstm")
         self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
         self.dropout = nn.Dropout(dropout)
-        self.recurrence = CELLS[cell](
-            embedding_size,
-            hidden_size,
-            num_layers=layers,
-            bidirectional=bidirectional,
-            dropout=dropout if layers > 1 else 0.0,
-            batch_first=True,
+        self.layer_dropout = nn.Dropout(layer_dropout)
+        sizes = [embedding_size] + [self.output_size] * (layers - 1)
+        self.forward_layers = nn.ModuleList(CELLS[cell](size, hidden_size, batch_first=True) for size in sizes)
+        self.backward_layers = nn.ModuleList(
+            CELLS[cell](size, hidden_size, batch_first=True) for size in (sizes if bidirectional else [])
         )
 
-    def forward(self, source: Tensor, source_mask: Tensor) -> tuple[Tensor, RecurrentState]:
-        """source (B, S) and its mask -> encoder outputs (B, S, D), final state (L, B, D).
+    def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
+        """source (B, S) and its mask -> the encoded source.
 
         Where pads are skipped, outputs at pads are zero and no state ever sees one.
         """
-        embedded = self.dropout(self.embedding(source))  # (B, S, E)
-        if self.padding.recurrence == "read":
-            outputs, final = self.recurrence(embedded)
-        elif self.padding.encoder == "post":
-            outputs, final = self._skip_pads(embedded, source_mask)
-        else:
-            order = pads_last(source_mask)
-            outputs, final = self._skip_pads(reorder(embedded, order), source_mask)
-            outputs = reorder(outputs, inverse(order))
-        hidden, cell = final if isinstance(final, tuple) else (final, None)
-        return outputs, RecurrentState(self._join(hidden), None if cell is None else self._join(cell))
+        x = self.dropout(self.embedding(source))  # (B, S, E)
+        # 1. Real tokens first; where pads are read, they all count as real.
+        skips = self.padding.recurrence == "skip"
+        real = source_mask if skips else torch.ones_like(source_mask)
+        order = pads_last(source_mask) if skips and self.padding.encoder == "pre" else None
+        if order is not None:
+            x, real = reorder(x, order), reorder(real, order)
+        lengths, backwards = real.sum(1), flip_real(real)
+        # 2. Layer by layer, each direction in its own order, and the two of them merged.
+        finals, backward_finals = [], []
+        for layer, forward_layer in enumerate(self.forward_layers):
+            x = self.layer_dropout(x) if layer > 0 else x
+            outputs, state = self._read(forward_layer, x, lengths, backwards if self.reverse_source else None)
+            if self.backward_layers:
+                other, other_state = self._read(
+                    self.backward_layers[layer], x, lengths, None if self.reverse_source else backwards
+                )
+                backward_finals.append(other_state)
+                outputs = self._merged(outputs, other)
+                state = tuple(self._merged(ours, theirs) for ours, theirs in zip(state, other_state, strict=True))
+            finals.append(state)
+            x = outputs
+        # 3. Back to where the pads stood.
+        if order is not None:
+            x = reorder(x, inverse(order))
+        return Encoded(x, _stack(finals), _stack(backward_finals) if backward_finals else None)
 
-    def _skip_pads(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | tuple[Tensor, Tensor]]:
-        packed = pack_padded_sequence(embedded, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        outputs, final = self.recurrence(packed)
-        return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0], final
+    def _read(
+        self, layer: nn.Module, x: Tensor, lengths: Tensor, order: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """One direction of one layer, the tokens taken in `order`: outputs where their tokens stand, final states."""
+        assert isinstance(layer, nn.RNNBase)
+        x = x if order is None else reorder(x, order)
+        run = self.skip if self.padding.recurrence == "skip" else _read_all
+        outputs, final = run(layer, x, lengths)
+        # Flipping the real tokens twice leaves them as they were.
+        return outputs if order is None else reorder(outputs, order), final
 
-    def _join(self, state: Tensor) -> Tensor:
-        """(L * directions, B, H) -> (L, B, D): the directions of one layer side by side."""
-        by_layer = state.unflatten(0, (-1, self.directions))  # (L, directions, B, H)
-        return by_layer.transpose(1, 2).flatten(2)
+    def _merged(self, forward: Tensor, backward: Tensor) -> Tensor:
+        if self.merge == "concatenate":
+            return torch.cat([forward, backward], dim=-1)
+        return forward + backward if self.merge == "sum" else (forward + backward) / 2
+
+
+def _read_all(recurrence: nn.RNNBase, x: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    outputs, final = recurrence(x)
+    return outputs, states_of(final)
+
+
+def _stack(layers: list[tuple[Tensor, ...]]) -> RecurrentState:
+    """Each layer's (hidden,) or (hidden, cell) -> the state of the stack."""
+    return RecurrentState(*(torch.stack(states) for states in zip(*layers, strict=True)))

@@ -54,7 +54,8 @@ def save_model(
         prepared_data: the folder whose tokenizers the model was trained with.
     """
     with atomic_folder(folder) as temporary:
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+        # A copy of each: safetensors refuses tied weights, which share their memory.
+        tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights.items()}
         save_file(tensors, temporary / "weights.safetensors")
         (temporary / "weights.safetensors").chmod(0o644)  # as readable as the others
         _write_json(temporary / "config.json", config)

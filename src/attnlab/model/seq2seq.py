@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from attnlab.batch import Batch, Padding
+from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.composition.part import Part
+from attnlab.model.attention.coverage import Coverage, coverage_loss
+from attnlab.model.attention.mechanism import mechanism_of
+from attnlab.model.attention.memory import Memory, count_positions, remember
+from attnlab.model.attention.multi_head import MultiHeadAttention
+from attnlab.model.attention.projection import LinearProjection
 from attnlab.model.attention.score import Score
 from attnlab.model.bridge.bridge import Bridge
 from attnlab.model.decoder.decoder import Decoder, StepOutput
-from attnlab.model.decoder.memory import Memory
+from attnlab.model.decoder.decoder_state import DecoderState
 from attnlab.model.encoder import Encoder
-from attnlab.model.recurrent_state import RecurrentState
+from attnlab.model.input_feeding.input_feeding import InputFeeding
+from attnlab.model.normaliser.normaliser import Normaliser
+from attnlab.model.readout.readout import Readout
+from attnlab.model.scope.scope import Scope
 from attnlab.model.shift import inverse, pads_last, reorder
+from attnlab.model.tied_embeddings import tie_embeddings
 
 
 @dataclass(frozen=True)
 class Unrolled:
-    """A pass over the target: what the output layer reads, and where the attention looked (None without)."""
+    """A pass over the target: what the output layer reads, and where the attention looked (None without).
+
+    attention_weights are the mean over the heads. coverage_loss is summed over the real target tokens and weighted by
+    `model.coverage.loss_weight`; None without coverage.
+    """
 
     readout: Tensor  # (B, T, R)
     attention_weights: Tensor | None  # (B, T, S)
+    coverage_loss: Tensor | None = None  # ()
 
 
 class Seq2Seq(nn.Module):
     """An encoder, a bridge, and a decoder with its attention; None for a decoder without.
 
     `step` is the one definition of the model; `forward` is a loop over it.
+
+    Args:
+        tied_embeddings: `target` uses the target embedding as the output layer's weights too (Press and Wolf 2017);
+            `all` also as the source embedding, over one joint vocabulary.
     """
 
     def __init__(
@@ -37,7 +56,15 @@ class Seq2Seq(nn.Module):
         encoder: Part[Encoder],
         bridge: Part[Bridge],
         attention: Part[Score] | None,
+        projection: Part[LinearProjection] | None,
+        normaliser: Normaliser,
+        scope: Part[Scope],
+        coverage: Part[Coverage] | None,
+        heads: Part[MultiHeadAttention] | None,
         decoder: Part[Decoder],
+        readout: Part[Readout],
+        input_feeding: Part[InputFeeding] | None,
+        tied_embeddings: Literal["none", "target", "all"],
         *,
         source_vocabulary_size: int,
         target_vocabulary_size: int,
@@ -47,44 +74,57 @@ class Seq2Seq(nn.Module):
         self.padding = padding
         self.encoder: Encoder = encoder(source_vocabulary_size=source_vocabulary_size, padding=padding)
         self.decoder: Decoder = decoder(
-            score=attention,
+            mechanism=mechanism_of(attention, projection, normaliser, scope, coverage, heads),
+            readout=readout,
+            input_feeding=input_feeding,
             value_size=self.encoder.output_size,
             target_vocabulary_size=target_vocabulary_size,
         )
-        self.bridge: Bridge = bridge(encoder_shape=self.encoder.state_shape, decoder_shape=self.decoder.state_shape)
+        self.bridge: Bridge = bridge(
+            encoder_shape=self.encoder.state_shape,
+            decoder_shape=self.decoder.body.state_shape,
+            backward_size=self.encoder.hidden_size if self.encoder.backward_layers else 0,
+        )
         if not (self.bridge.tells_source or self.decoder.reads_memory):
             raise ValueError(
                 "bridge hands nothing of the source to a decoder that never looks at it; choose model/bridge=linear, "
                 "model.decoder.context=every_step, or a model/attention and a model/decoder that attends"
             )
-        self.output = nn.Linear(self.decoder.readout_size, target_vocabulary_size)
+        self.output = nn.Linear(self.decoder.body.readout.size, target_vocabulary_size)
+        tie_embeddings(tied_embeddings, self.output, self.decoder.body.embedding, self.encoder.embedding)
 
-    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Memory, RecurrentState]:
+    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Memory, DecoderState]:
         """source (B, S) and its mask -> the memory that the decoder reads, and its first state."""
-        values, final = self.encoder(source, source_mask)  # (B, S, D)
-        attention = self.decoder.attention
-        memory = Memory(
-            values=values,
-            summary=final.hidden[-1],
-            keys=None if attention is None else attention.score.project_keys(values),
-            mask=source_mask if self.padding.attention_masked else None,
+        encoded = self.encoder(source, source_mask)
+        attention, feeding = self.decoder.attention, self.decoder.body.input_feeding
+        memory = remember(encoded, source_mask, self.padding.attention_masked, attention)
+        batch_size, length, width = encoded.outputs.shape
+        zeros = encoded.outputs.new_zeros
+        has_coverage = attention is not None and attention.coverage is not None
+        return memory, DecoderState(
+            self.bridge(encoded, source_mask),
+            position=source.new_zeros(batch_size),
+            context=zeros(batch_size, width) if self.decoder.carries_context else None,
+            fed=None if feeding is None else zeros(batch_size, feeding.size),
+            coverage=zeros(batch_size, attention.heads, length) if has_coverage and attention is not None else None,
         )
-        return memory, self.bridge(final)
 
-    def step(
-        self, tokens: Tensor, state: RecurrentState, memory: Memory
-    ) -> tuple[Tensor, RecurrentState, Tensor | None]:
-        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B, S)."""
-        output, state = self.decoder.step(self.decoder.embedding(tokens), state, memory)
-        return self.output(self.decoder.readout(output.features)), state, output.attention_weights
+    def step(self, tokens: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState, Tensor | None]:
+        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B, S), the mean over
+        the heads."""
+        output, state = self.decoder.step(self.decoder.body.embedding(tokens), state, memory)
+        readout = self._readout(output)
+        weights = output.attention_weights
+        return self.output(readout), self._feed(readout, state), None if weights is None else weights.mean(1)
 
-    def forward(self, batch: Batch, feed_reference: Tensor | None = None) -> Unrolled:
+    def forward(self, batch: Batch, feed_reference: Tensor | None = None, sample_guesses: bool = False) -> Unrolled:
         """Read the target as reference (teacher forcing), or in part as the model's own last guess.
 
         Args:
             batch: the sentence pairs.
-            feed_reference: (B, T) bool; where False, position t is fed the argmax of step t-1 in place of the
+            feed_reference: (B, T) bool; where False, position t is fed a guess of step t-1 in place of the
                 reference. None feeds the reference everywhere.
+            sample_guesses: a guess is drawn from the model's distribution, and not its likeliest token.
         """
         memory, state = self.encode(batch.source, batch.source_mask)
         inputs, mask = batch.target_input, batch.target_mask
@@ -94,34 +134,86 @@ class Seq2Seq(nn.Module):
             inputs, mask = reorder(inputs, order), reorder(mask, order)
             feed_reference = None if feed_reference is None else reorder(feed_reference, order)
 
-        features, weights = self._unroll(inputs, mask, feed_reference, state, memory)
-        readout = self.decoder.readout(features)  # (B, T, R), all steps at once
-        if order is not None:
-            readout = reorder(readout, inverse(order))
-            weights = None if weights is None else reorder(weights, inverse(order))
-        return Unrolled(readout, weights)
+        unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
+        if order is None:
+            return unrolled
+        back, weights = inverse(order), unrolled.attention_weights
+        return replace(
+            unrolled,
+            readout=reorder(unrolled.readout, back),
+            attention_weights=None if weights is None else reorder(weights, back),
+        )
 
     def _unroll(
         self,
         inputs: Tensor,
         mask: Tensor,
         feed_reference: Tensor | None,
-        state: RecurrentState,
+        sample_guesses: bool,
+        state: DecoderState,
         memory: Memory,
-    ) -> tuple[Tensor, Tensor | None]:
-        """The loop over the step: features (B, T, F) and attention weights (B, T, S)."""
-        embedded = self.decoder.embedding(inputs)  # (B, T, E)
+    ) -> Unrolled:
+        """The loop over the step, in the order in which the target is read."""
+        embedding, feeds_back = self.decoder.body.embedding, self.decoder.body.input_feeding is not None
+        embedded = embedding(inputs)  # (B, T, E)
+        positions = count_positions(mask)
         outputs: list[StepOutput] = []
+        readouts: list[Tensor] = []
+        losses: list[Tensor] = []
         for t in range(inputs.shape[1]):
             last = embedded[:, t]
             if feed_reference is not None and t > 0:
                 # A guess follows a real token only: pads and <bos> are always fed as they stand.
                 use_guess = ~feed_reference[:, t] & mask[:, t - 1] & mask[:, t]
                 if use_guess.any():
-                    guess = self.output(self.decoder.readout(outputs[-1].features)).argmax(-1)
-                    last = torch.where(use_guess.unsqueeze(1), self.decoder.embedding(guess), last)
-            output, state = self.decoder.step(last, state, memory)
+                    readout = readouts[-1] if feeds_back else self._readout(outputs[-1])
+                    guess = _guess(self.output(readout), sample_guesses)
+                    last = torch.where(use_guess.unsqueeze(1), embedding(guess), last)
+            before = replace(state, position=positions[:, t])
+            output, state = self.decoder.step(last, before, memory)
             outputs.append(output)
-        features = torch.stack([output.features for output in outputs], dim=1)
-        weights = [output.attention_weights for output in outputs if output.attention_weights is not None]
-        return features, torch.stack(weights, dim=1) if weights else None
+            if feeds_back:
+                readouts.append(self._readout(output))
+                state = self._feed(readouts[-1], state)
+            if before.coverage is not None and output.attention_weights is not None:
+                losses.append(coverage_loss(output.attention_weights, before.coverage))
+        weights = [output.attention_weights.mean(1) for output in outputs if output.attention_weights is not None]
+        return Unrolled(
+            torch.stack(readouts, dim=1) if feeds_back else self._readout_all(outputs),
+            torch.stack(weights, dim=1) if weights else None,
+            self._summed_coverage_loss(losses, mask),
+        )
+
+    def _readout(self, output: StepOutput) -> Tensor:
+        return self.decoder.body.readout(output.hidden, output.context, output.token)
+
+    def _readout_all(self, outputs: list[StepOutput]) -> Tensor:
+        """The readout of all steps at once: (B, T, R)."""
+        contexts = [output.context for output in outputs if output.context is not None]
+        return self.decoder.body.readout(
+            torch.stack([output.hidden for output in outputs], dim=1),
+            torch.stack(contexts, dim=1) if contexts else None,
+            torch.stack([output.token for output in outputs], dim=1),
+        )
+
+    def _feed(self, readout: Tensor, state: DecoderState) -> DecoderState:
+        """The state with what this step feeds to the next."""
+        body = self.decoder.body
+        if body.input_feeding is None:
+            return state
+        return replace(state, fed=body.input_feeding(readout, self.output, body.embedding))
+
+    def _summed_coverage_loss(self, losses: list[Tensor], mask: Tensor) -> Tensor | None:
+        attention = self.decoder.attention
+        if not losses or attention is None or attention.coverage is None:
+            return None
+        return attention.coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
+
+
+def _guess(logits: Tensor, sample: bool) -> Tensor:
+    """Logits (B, V) -> tokens (B,), never `<pad>` or `<bos>`, which no search writes either."""
+    allowed = logits.detach().float().clone()
+    allowed[:, [PAD, BOS]] = -torch.inf
+    if not sample:
+        return allowed.argmax(-1)
+    return allowed.softmax(-1).multinomial(1).squeeze(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 
@@ -19,3 +20,9 @@ def reorder(x: Tensor, order: Tensor) -> Tensor:
 def inverse(order: Tensor) -> Tensor:
     """The order that undoes `order`."""
     return order.argsort(dim=1)
+
+
+def flip_real(mask: Tensor) -> Tensor:
+    """The order of positions, (B, S), that turns the real tokens of each row around; they must come first in it."""
+    places = torch.arange(mask.shape[1], device=mask.device)
+    return torch.where(mask, mask.sum(1, keepdim=True) - 1 - places, places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from attnlab.model.attention.score import Score
+from attnlab.model.attention.score import Score, check_equal_widths
 
 
 class DotScore(Score):
@@ -12,11 +12,8 @@ class DotScore(Score):
 
     def __init__(self, *, query_size: int, key_size: int) -> None:
         super().__init__()
-        if query_size != key_size:
-            raise ValueError(
-                f"the dot score needs a query and keys of one width, but the decoder's state has {query_size} and the "
-                f"encoder's output {key_size}; make them equal or choose model/attention=general"
-            )
+        check_equal_widths("dot", query_size, key_size)
+        self.keys_size = key_size
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         return query @ keys.transpose(1, 2)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from attnlab.model.bridge.bridge import Bridge
+from attnlab.model.encoder import Encoded
 from attnlab.model.recurrent_state import RecurrentState, StateShape
 
 
 class CopyBridge(Bridge):
     """s_0 = the encoder's final state, layer by layer (Sutskever 2014); both sides must have the same shape."""
 
-    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape) -> None:
+    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int) -> None:
         super().__init__()
         if encoder_shape != decoder_shape:
             raise ValueError(
@@ -17,8 +20,8 @@ class CopyBridge(Bridge):
                 f"decoder starts with {_words(decoder_shape)}; make them equal or choose model/bridge=linear"
             )
 
-    def forward(self, final: RecurrentState) -> RecurrentState:
-        return final
+    def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
+        return encoded.final
 
 
 def _words(shape: StateShape) -> str:

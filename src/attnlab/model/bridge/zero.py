@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from attnlab.model.bridge.bridge import Bridge
+from attnlab.model.encoder import Encoded
 from attnlab.model.recurrent_state import RecurrentState, StateShape
 
 
@@ -11,10 +14,10 @@ class ZeroBridge(Bridge):
 
     tells_source = False
 
-    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape) -> None:
+    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int) -> None:
         super().__init__()
         self.shape = decoder_shape
 
-    def forward(self, final: RecurrentState) -> RecurrentState:
-        zeros = final.hidden.new_zeros(self.shape.layers, final.hidden.shape[1], self.shape.size)
+    def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
+        zeros = encoded.outputs.new_zeros(self.shape.layers, len(source_mask), self.shape.size)
         return RecurrentState(zeros, zeros if self.shape.has_cell else None)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import torch
 from pydantic import Field, PositiveInt
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.batch import PAD
 from attnlab.composition.part import Part
-from attnlab.model.attention.score import Score
+from attnlab.model.attention.mechanism import Mechanism
+from attnlab.model.attention.memory import Memory
+from attnlab.model.decoder.body import DecoderBody
 from attnlab.model.decoder.decoder import Decoder, StepOutput
-from attnlab.model.decoder.memory import Memory
-from attnlab.model.decoder.readout import Readout
-from attnlab.model.decoder.stacked_cell import StackedCell
-from attnlab.model.recurrent_state import RecurrentState
+from attnlab.model.decoder.decoder_state import DecoderState
+from attnlab.model.input_feeding.input_feeding import InputFeeding
+from attnlab.model.readout.readout import Readout
 
 
 class NoAttention(Decoder):
@@ -24,7 +23,8 @@ class NoAttention(Decoder):
     Args:
         context: `initial_state` hands it over once, through the bridge (Sutskever et al. 2014, section 2);
             `every_step` also gives it to the cell and the readout at each step (Cho et al. 2014, section 2.2).
-        dropout: on the embeddings, between layers and on the readout.
+        dropout: on the embeddings.
+        layer_dropout: between layers.
     """
 
     def __init__(
@@ -32,36 +32,43 @@ class NoAttention(Decoder):
         cell: Literal["rnn", "gru", "lstm"],
         embedding_size: PositiveInt,
         hidden_size: PositiveInt,
-        readout_size: PositiveInt,
         layers: PositiveInt,
         dropout: Annotated[float, Field(ge=0, lt=1)],
+        layer_dropout: Annotated[float, Field(ge=0, lt=1)],
         context: Literal["initial_state", "every_step"],
         *,
-        score: Part[Score] | None,
+        mechanism: Mechanism | None,
+        readout: Part[Readout],
+        input_feeding: Part[InputFeeding] | None,
         value_size: int,
         target_vocabulary_size: int,
     ) -> None:
         super().__init__()
-        if score is not None:
+        if mechanism is not None:
             raise ValueError(
-                f"this decoder never looks back at the source, but model.attention is {score.target.__name__}; choose "
-                "model/attention=none, or a model/decoder that attends"
+                f"this decoder never looks back at the source, but model.attention is "
+                f"{mechanism.score.target.__name__}; choose model/attention=none, or a model/decoder that attends"
             )
-        self.embedding = nn.Embedding(target_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.dropout = nn.Dropout(dropout)
         self.attention = None
-        self.at_every_step = self.reads_memory = context == "every_step"
-        extra = value_size if self.at_every_step else 0
-        self.cell = StackedCell(cell, embedding_size + extra, hidden_size, layers, dropout)
-        self.readout = Readout(hidden_size + embedding_size + extra, readout_size, dropout)
-        self.readout_size = readout_size
-        self.state_shape = self.cell.state_shape
+        self.reads_memory = context == "every_step"
+        self.body = DecoderBody(
+            cell,
+            embedding_size,
+            hidden_size,
+            layers,
+            dropout,
+            layer_dropout,
+            into_cell=value_size if self.reads_memory else 0,
+            into_readout=value_size if self.reads_memory else 0,
+            readout=readout,
+            input_feeding=input_feeding,
+            target_vocabulary_size=target_vocabulary_size,
+        )
 
-    def step(self, embedded: Tensor, state: RecurrentState, memory: Memory) -> tuple[StepOutput, RecurrentState]:
-        # 1. The last token, beside the context vector where every step is given it.
-        context = [memory.summary] if self.at_every_step else []
-        embedded = self.dropout(embedded)
-        # 2. Step: s_t = f(s_{t-1}, [e(y_{t-1}); c]).
-        state = self.cell(torch.cat([embedded, *context], dim=-1), state)
-        # 3. Hand state, token and context to the readout.
-        return StepOutput(torch.cat([state.hidden[-1], embedded, *context], dim=-1), None), state
+    def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
+        # 1. The context vector, where every step is given it.
+        context = memory.summary if self.reads_memory else None
+        # 2. Step with the last token: s_t = f(s_{t-1}, [e(y_{t-1}); c]).
+        hidden, token, after = self.body(embedded, context, state)
+        # 3. Hand state, context and token to the readout.
+        return StepOutput(hidden, context, token, None), after

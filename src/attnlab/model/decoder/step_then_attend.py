@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
-import torch
 from pydantic import Field, PositiveInt
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.batch import PAD
 from attnlab.composition.part import Part
-from attnlab.model.attention.attention import Attention
-from attnlab.model.attention.score import Score
-from attnlab.model.decoder.decoder import Decoder, StepOutput
-from attnlab.model.decoder.memory import Memory
-from attnlab.model.decoder.readout import Readout
-from attnlab.model.decoder.stacked_cell import StackedCell
-from attnlab.model.recurrent_state import RecurrentState
+from attnlab.model.attention.mechanism import Mechanism
+from attnlab.model.attention.memory import Memory
+from attnlab.model.decoder.body import DecoderBody
+from attnlab.model.decoder.decoder import Decoder, StepOutput, look, needs_attention
+from attnlab.model.decoder.decoder_state import DecoderState
+from attnlab.model.input_feeding.input_feeding import InputFeeding
+from attnlab.model.readout.readout import Readout
 
 
 class StepThenAttend(Decoder):
-    """The query is s_t, and the context goes into the attentional hidden state (Luong et al. 2015, section 3).
-
-    attentional_hidden_t = tanh(Wc [c_t; s_t] + b) is this decoder's readout (equation 5).
+    """The query is s_t (Luong et al. 2015, section 3).
 
     Args:
-        dropout: on the embeddings, between layers and on the readout.
+        context: where c_t goes: into the `readout` as in the paper (equation 5); or, as c_t is not known before the
+            cell has stepped, into the cell of the next step, `previous_in_cell`; or
+            `readout_and_previous_in_cell`. c_0 is zero.
+        dropout: on the embeddings.
+        layer_dropout: between layers.
     """
 
     def __init__(
@@ -33,35 +34,43 @@ class StepThenAttend(Decoder):
         cell: Literal["rnn", "gru", "lstm"],
         embedding_size: PositiveInt,
         hidden_size: PositiveInt,
-        readout_size: PositiveInt,
         layers: PositiveInt,
         dropout: Annotated[float, Field(ge=0, lt=1)],
+        layer_dropout: Annotated[float, Field(ge=0, lt=1)],
+        context: Literal["readout", "previous_in_cell", "readout_and_previous_in_cell"],
         *,
-        score: Part[Score] | None,
+        mechanism: Mechanism | None,
+        readout: Part[Readout],
+        input_feeding: Part[InputFeeding] | None,
         value_size: int,
         target_vocabulary_size: int,
     ) -> None:
         super().__init__()
-        if score is None:
-            raise ValueError(
-                "this decoder asks an attention at every step, but model.attention is null; choose a "
-                "model/attention, or model/decoder=no_attention"
-            )
-        self.embedding = nn.Embedding(target_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.dropout = nn.Dropout(dropout)
-        self.attention: Attention = Attention(score(query_size=hidden_size, key_size=value_size))
-        self.cell = StackedCell(cell, embedding_size, hidden_size, layers, dropout)
-        self.readout = Readout(value_size + hidden_size, readout_size, dropout)
-        self.readout_size = readout_size
-        self.state_shape = self.cell.state_shape
+        self.carries_context, self.into_readout = context != "readout", context != "previous_in_cell"
+        self.attention = needs_attention(mechanism).build(hidden_size, value_size)
+        self.body = DecoderBody(
+            cell,
+            embedding_size,
+            hidden_size,
+            layers,
+            dropout,
+            layer_dropout,
+            into_cell=value_size if self.carries_context else 0,
+            into_readout=value_size if self.into_readout else 0,
+            readout=readout,
+            input_feeding=input_feeding,
+            target_vocabulary_size=target_vocabulary_size,
+        )
 
-    def step(self, embedded: Tensor, state: RecurrentState, memory: Memory) -> tuple[StepOutput, RecurrentState]:
-        assert memory.keys is not None
-        # 1. Step with the last token: s_t = f(s_{t-1}, e(y_{t-1})).
-        state = self.cell(self.dropout(embedded), state)
-        hidden = state.hidden[-1]  # (B, H)
+    def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
+        assert self.attention is not None
+        # 1. Step with the last token and, where it goes there, c_{t-1}: s_t = f(s_{t-1}, [e(y_{t-1}); c_{t-1}]).
+        hidden, token, after = self.body(embedded, state.context, state)
         # 2. Ask with the state after this step: query s_t -> context c_t.
-        context, weights = self.attention(hidden.unsqueeze(1), memory.keys, memory.values, memory.mask)
-        # 3. Hand [c_t; s_t] to the readout, which makes the attentional hidden state.
-        features = torch.cat([context.squeeze(1), hidden], dim=-1)  # (B, F)
-        return StepOutput(features, weights.squeeze(1)), state
+        context, weights = look(self.attention, hidden, state, memory)
+        # 3. Hand state, token and, where it goes there, the context to the readout.
+        output = StepOutput(hidden, context if self.into_readout else None, token, weights)
+        # 4. Keep what the next step reads.
+        if self.carries_context:
+            after = replace(after, context=context)
+        return output, after if state.coverage is None else replace(after, coverage=state.coverage + weights)

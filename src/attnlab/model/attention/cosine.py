@@ -1,0 +1,30 @@
+"""The cosine score."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import PositiveFloat
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from attnlab.model.attention.score import Score, check_equal_widths
+
+
+class CosineScore(Score):
+    """score(s, h) = g s · h / (|s| |h|), with a learned scale g (Graves et al. 2014, section 3.3.1, with key
+    strength g).
+
+    The keys are normalised at every step, for coverage may have changed them since the last.
+
+    Args:
+        initial_scale: g at the start; with 1, no weight over S tokens could exceed e^2 / (e^2 + S - 1).
+    """
+
+    def __init__(self, initial_scale: PositiveFloat, *, query_size: int, key_size: int) -> None:
+        super().__init__()
+        check_equal_widths("cosine", query_size, key_size)
+        self.keys_size = key_size
+        self.g = nn.Parameter(torch.tensor(float(initial_scale)))
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return self.g * (normalize(query, dim=-1) @ normalize(keys, dim=-1).transpose(1, 2))
