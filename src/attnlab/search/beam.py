@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import torch
-from pydantic import Field, NonNegativeFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.batch import BOS, EOS
-from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.search import Search, length_limits, next_log_probs
+from attnlab.search.search import (
+    Search,
+    Stepwise,
+    check_lengths,
+    length_limits,
+    next_log_probs,
+    without_attention,
+)
 
 
 class BeamSearch(Search):
-    """Beam search over a whole batch, until each sentence has `size` finished hypotheses (or more, where
-    several end at once) or meets its limit.
+    """Beam search over a whole batch, until each sentence has `size` finished hypotheses or meets its limit.
 
-    A hypothesis's score is its log-probability over the length penalty ((5 + |Y|) / 6)^alpha of Wu et al. 2016,
-    equation 14, `<eos>` counted; alpha 0 compares the plain sums. Axes: N sentences still going on, K beam.
+    A hypothesis's score is that of Wu et al. 2016, equation 14: its log-probability over the length penalty
+    ((5 + |Y|) / 6)^alpha, `<eos>` counted, and beta times the coverage penalty (`log_coverage`). Alpha 0 and beta 0
+    compare the plain sums. Axes: N sentences still going on, K beam.
 
     Args:
         size: beginnings that are kept, K; 1 is greedy search.
         length_penalty: alpha.
         max_length: tokens to write at most, `<eos>` included.
         max_length_ratio: tokens to write at most for each source token; None for no such limit.
+        coverage_penalty: beta; above 0 it needs a model with attention.
+        min_length: tokens to write before `<eos>` may come.
+        n_best: how many hypotheses of a sentence come back at most, the best of those found; at most `size`.
+        replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
     """
 
     def __init__(
@@ -34,18 +45,33 @@ class BeamSearch(Search):
         length_penalty: NonNegativeFloat,
         max_length: PositiveInt,
         max_length_ratio: Annotated[float, Field(gt=0)] | None = None,
+        coverage_penalty: NonNegativeFloat = 0.0,
+        min_length: NonNegativeInt = 0,
+        n_best: PositiveInt = 1,
+        replace_unknown: bool = False,
     ) -> None:
+        check_lengths(min_length, max_length)
+        if n_best > size:
+            raise ValueError(f"n_best must be at most the beam's size, which is {size}, got {n_best}")
         self.size = size
         self.length_penalty = length_penalty
         self.max_length = max_length
         self.max_length_ratio = max_length_ratio
+        self.coverage_penalty = coverage_penalty
+        self.min_length = min_length
+        self.n_best = n_best
+        self.replace_unknown = replace_unknown
+
+    @property
+    def needs_attention(self) -> str | None:
+        return "coverage_penalty" if self.coverage_penalty > 0 else super().needs_attention
 
     @torch.no_grad()
     def __call__(
-        self, model: Seq2Seq, source: Tensor, source_mask: Tensor, with_attention: bool = False
+        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
     ) -> list[list[Hypothesis]]:
         batch_size, beam, device = source.shape[0], self.size, source.device
-        limits = length_limits(source_mask, self.max_length, self.max_length_ratio)
+        limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
         memory, state = model.encode(source, source_mask)
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
 
@@ -59,32 +85,31 @@ class BeamSearch(Search):
         scores = torch.full((batch_size, beam), -torch.inf, device=device)
         scores[:, 0] = 0.0
 
+        def put_aside(row: int, rank: int, log_prob: Tensor, ended: bool) -> None:
+            sentence = int(alive[row])
+            its_weights = None if weights is None else weights[row, rank].clone()
+            hypothesis = self._hypothesis(tokens[row, rank], log_prob, ended, its_weights, source_mask[sentence])
+            found[sentence].append(hypothesis)
+
         for length in range(1, int(limits.max()) + 1):
             # 1. Score every continuation of every beginning.
             logits, state, step_weights = model.step(last, state, memory)
-            log_probs = next_log_probs(logits).view(len(alive), beam, -1)
+            log_probs = next_log_probs(logits, may_end=length > self.min_length).view(len(alive), beam, -1)
             vocabulary_size = log_probs.shape[-1]
             candidates = (scores.unsqueeze(2) + log_probs).flatten(1)  # (N, K * V)
+            if self.coverage_penalty > 0 and step_weights is None:
+                raise without_attention("search.coverage_penalty")
+            if (with_attention or self.coverage_penalty > 0) and step_weights is not None:
+                step_weights = step_weights.float().view(len(alive), beam, 1, -1)
+                weights = step_weights if weights is None else torch.cat([weights, step_weights], dim=2)
             # 2. Take twice as many as the beam: at most K of them end, so K are left to go on.
             top_scores, top = candidates.topk(min(2 * beam, candidates.shape[1]), dim=1)
             parents, next_tokens = top // vocabulary_size, top % vocabulary_size
-            if with_attention and step_weights is not None:
-                step_weights = step_weights.float().view(len(alive), beam, 1, -1)
-                weights = step_weights if weights is None else torch.cat([weights, step_weights], dim=2)
 
             # 3. What ends among the best K is a finished hypothesis.
             ends = (next_tokens == EOS) & top_scores.isfinite()
             for row, rank in ends[:, :beam].nonzero().tolist():
-                parent = int(parents[row, rank])
-                self._add(
-                    found[int(alive[row])],
-                    tokens[row, parent],
-                    top_scores[row, rank],
-                    weights,
-                    row,
-                    parent,
-                    True,
-                )
+                put_aside(row, int(parents[row, rank]), top_scores[row, rank], True)
 
             # 4. The best K of the others go on, in the order of their scores.
             scores, order = top_scores.masked_fill(next_tokens == EOS, -torch.inf).topk(beam, dim=1)
@@ -99,15 +124,7 @@ class BeamSearch(Search):
             for row in cut_off.nonzero().squeeze(1).tolist():
                 for rank in range(beam - len(found[int(alive[row])])):
                     if scores[row, rank].isfinite():
-                        self._add(
-                            found[int(alive[row])],
-                            tokens[row, rank],
-                            scores[row, rank],
-                            weights,
-                            row,
-                            rank,
-                            False,
-                        )
+                        put_aside(row, rank, scores[row, rank], False)
             going_on = (~is_full & ~cut_off & scores.isfinite().any(1)).nonzero().squeeze(1)
             if len(going_on) == 0:
                 break
@@ -120,19 +137,26 @@ class BeamSearch(Search):
                 alive, scores, tokens = alive[going_on], scores[going_on], tokens[going_on]
                 weights = None if weights is None else weights[going_on]
 
-        return [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in found]
+        # 6. More than K may have ended, several of them at once: the best are kept.
+        best = [sorted(hypotheses, key=lambda h: -h.score)[: self.n_best] for hypotheses in found]
+        return best if with_attention else [[replace(h, attention_weights=None) for h in several] for several in best]
 
-    def _add(
-        self,
-        found: list[Hypothesis],
-        tokens: Tensor,
-        score: Tensor,
-        weights: Tensor | None,
-        row: int,
-        rank: int,
-        ended: bool,
-    ) -> None:
+    def _hypothesis(
+        self, tokens: Tensor, log_prob: Tensor, ended: bool, weights: Tensor | None, real: Tensor
+    ) -> Hypothesis:
         length = len(tokens) + ended
-        penalty = ((5 + length) / 6) ** self.length_penalty
-        kept = None if weights is None else weights[row, rank].clone()
-        found.append(Hypothesis(tokens.tolist(), score.item() / penalty, ended, kept))
+        score = log_prob.item() / ((5 + length) / 6) ** self.length_penalty
+        if self.coverage_penalty > 0:
+            assert weights is not None
+            score += self.coverage_penalty * log_coverage(weights, real).item()
+        return Hypothesis(tokens.tolist(), score, ended, weights)
+
+
+def log_coverage(weights: Tensor, real: Tensor) -> Tensor:
+    """cp(X; Y) / beta of Wu et al. 2016, equation 14: sum_i log(min(sum_j p_ij, 1)), at most 0.
+
+    weights (T, S) of a whole hypothesis, `<eos>` included where it came; real (S,) says which source tokens are no
+    pads, `<eos>` among them. A token that no weight at all fell on counts with the least number above 0.
+    """
+    attended = weights.sum(0)[real].clamp(torch.finfo(torch.float32).tiny, 1.0)
+    return attended.log().sum()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
-from attnlab.batch import BOS, EOS
-from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.search import Search, length_limits, next_log_probs
+from attnlab.search.search import Search, Stepwise, check_lengths, length_limits
+from attnlab.search.token_by_token import write_token_by_token
 
 
 class GreedySearch(Search):
@@ -20,51 +18,36 @@ class GreedySearch(Search):
     Args:
         max_length: tokens to write at most, `<eos>` included.
         max_length_ratio: tokens to write at most for each source token; None for no such limit.
+        min_length: tokens to write before `<eos>` may come.
+        replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
     """
 
-    def __init__(self, max_length: PositiveInt, max_length_ratio: Annotated[float, Field(gt=0)] | None = None) -> None:
+    n_best = 1
+
+    def __init__(
+        self,
+        max_length: PositiveInt,
+        max_length_ratio: Annotated[float, Field(gt=0)] | None = None,
+        min_length: NonNegativeInt = 0,
+        replace_unknown: bool = False,
+    ) -> None:
+        check_lengths(min_length, max_length)
         self.max_length = max_length
         self.max_length_ratio = max_length_ratio
+        self.min_length = min_length
+        self.replace_unknown = replace_unknown
 
-    @torch.no_grad()
     def __call__(
-        self, model: Seq2Seq, source: Tensor, source_mask: Tensor, with_attention: bool = False
+        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
     ) -> list[list[Hypothesis]]:
-        size = source.shape[0]
-        limits = length_limits(source_mask, self.max_length, self.max_length_ratio)
-        memory, state = model.encode(source, source_mask)
-        alive = torch.arange(size, device=source.device)  # sentences still being written; rows of memory and state
-        last = torch.full_like(alive, BOS)
-        scores = torch.zeros(size, device=source.device)
-        tokens: list[list[int]] = [[] for _ in range(size)]
-        weights: list[list[Tensor]] = [[] for _ in range(size)]
-        ended = torch.zeros(size, dtype=torch.bool, device=source.device)
-
-        for length in range(1, int(limits.max()) + 1):
-            logits, state, step_weights = model.step(last, state, memory)
-            best, last = next_log_probs(logits).max(-1)
-            scores[alive] += best
-            ended[alive] = last == EOS
-            for row, (sentence, token) in enumerate(zip(alive.tolist(), last.tolist(), strict=True)):
-                if token != EOS:
-                    tokens[sentence].append(token)
-                if with_attention and step_weights is not None:
-                    weights[sentence].append(step_weights[row])
-            going_on = ((last != EOS) & (limits[alive] > length)).nonzero().squeeze(1)
-            if len(going_on) == 0:
-                break
-            if len(going_on) < len(alive):
-                alive, last = alive[going_on], last[going_on]
-                memory, state = memory.select(going_on), state.select(going_on)
-
-        return [
-            [
-                Hypothesis(
-                    tokens[row],
-                    scores[row].item(),
-                    bool(ended[row]),
-                    torch.stack(weights[row]).float() if weights[row] else None,
-                )
-            ]
-            for row in range(size)
-        ]
+        limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
+        found = write_token_by_token(
+            model,
+            source,
+            source_mask,
+            limits,
+            self.min_length,
+            choose=lambda log_probs, *_: log_probs.argmax(-1),
+            with_attention=with_attention,
+        )
+        return [[hypothesis] for hypothesis in found]

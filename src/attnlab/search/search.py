@@ -1,38 +1,90 @@
-"""What every search is."""
+"""What every search is, and what it needs of a model."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from attnlab.batch import BOS, PAD
-from attnlab.model.seq2seq import Seq2Seq
+from attnlab.batch import BOS, EOS, PAD
+from attnlab.composition.error import ExperimentError
 from attnlab.search.hypothesis import Hypothesis
 
 
+class Stepwise(Protocol):
+    """A model that reads a source once and writes a target token by token, as `Seq2Seq` and `Ensemble` do.
+
+    Memory and state are the model's own; both have `select(rows)`, which gives the rows named, in their order.
+    """
+
+    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Any, Any]:
+        """source (B, S) and its mask -> the memory of it, and the first state."""
+
+    def step(self, tokens: Tensor, state: Any, memory: Any) -> tuple[Tensor, Any, Tensor | None]:
+        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B, S) or None."""
+
+
 class Search(ABC):
-    """Finds likely targets for a batch of sources. The model must be in evaluation mode."""
+    """Finds likely targets for a batch of sources. The model must be in evaluation mode.
+
+    n_best: how many hypotheses of a sentence come back at most.
+    replace_unknown: whether text is made of a hypothesis with the source's own words in place of its `<unk>`; the
+        hypothesis itself keeps them.
+    """
+
+    n_best: int
+    replace_unknown: bool
 
     @abstractmethod
     def __call__(
-        self, model: Seq2Seq, source: Tensor, source_mask: Tensor, with_attention: bool = False
+        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
     ) -> list[list[Hypothesis]]:
-        """source (B, S) and its mask -> for each sentence its hypotheses, the best first."""
+        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, none of them twice."""
+
+    @property
+    def needs_attention(self) -> str | None:
+        """The setting that a model without attention cannot serve; None where every model will do."""
+        return "replace_unknown" if self.replace_unknown else None
 
 
-def next_log_probs(logits: Tensor) -> Tensor:
-    """Logits (N, V) of the next token -> log-probabilities, where `<pad>` and `<bos>` can never be written."""
-    logits = logits.float()
+def without_attention(setting: str) -> ExperimentError:
+    """What to say where a setting of a search needs attention weights and the model has none."""
+    return ExperimentError(
+        f"{setting} goes by the attention weights, but the model has no attention; leave it out (0 or false), or "
+        "choose a model/attention and a model/decoder that attends"
+    )
+
+
+def next_log_probs(logits: Tensor, may_end: bool = True) -> Tensor:
+    """Logits (N, V) of the next token -> log-probabilities, where `<pad>` and `<bos>` can never be written.
+
+    Where the sentence may not end yet, `<eos>` is ruled out too, and the others keep the probability that the model
+    gives them: a minimum length chooses among sentences and changes no sentence's score.
+    """
+    logits = logits.to(torch.float32, copy=True)
     logits[:, [PAD, BOS]] = -torch.inf
-    return logits.log_softmax(-1)
+    log_probs = logits.log_softmax(-1)
+    if not may_end:
+        log_probs[:, EOS] = -torch.inf
+    return log_probs
 
 
-def length_limits(source_mask: Tensor, max_length: int, max_length_ratio: float | None) -> Tensor:
-    """How many tokens, `<eos>` included, may be written for each sentence: (B,) long."""
+def check_lengths(min_length: int, max_length: int) -> None:
+    if min_length >= max_length:
+        raise ValueError(
+            f"min_length must be less than max_length, which counts <eos> and is {max_length}, got {min_length}"
+        )
+
+
+def length_limits(source_mask: Tensor, max_length: int, max_length_ratio: float | None, min_length: int = 0) -> Tensor:
+    """How many tokens, `<eos>` included, may be written for each sentence: (B,) long.
+
+    The ratio leaves room for the minimum length.
+    """
     limits = torch.full((source_mask.shape[0],), max_length, device=source_mask.device)
     if max_length_ratio is None:
         return limits
     by_source = (source_mask.sum(1) * max_length_ratio).ceil().long()
-    return torch.minimum(limits, by_source).clamp(min=1)
+    return torch.minimum(limits, by_source).clamp(min=min_length + 1)

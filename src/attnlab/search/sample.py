@@ -1,0 +1,110 @@
+"""Draw each token by its probability."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import torch
+from pydantic import Field, NonNegativeInt, PositiveInt
+from torch import Tensor
+
+from attnlab.search.hypothesis import Hypothesis
+from attnlab.search.search import Search, Stepwise, check_lengths, length_limits
+from attnlab.search.token_by_token import write_token_by_token
+
+
+class SampleSearch(Search):
+    """Ancestral sampling, from all tokens or from the likeliest ones alone.
+
+    A hypothesis's score is the sum of its log-probabilities under the model itself, whatever it was drawn from. A
+    source's draws follow from the seed and its own tokens: they are the same alone and in any batch, and the same
+    again where a source comes twice. torch's generators have no part in them.
+
+    Args:
+        temperature: the logits are divided by it; towards 0 greedy search, towards infinity a fair die.
+        top_k: how many tokens to draw from, the likeliest (Fan et al. 2018, section 5.1); None for all.
+        top_p: draw from the fewest tokens, the likeliest, that have this much probability between them (the
+            nucleus, Holtzman et al. 2020, section 3.1), counted among the top_k; None for all.
+        seed: of the draws.
+        max_length: tokens to write at most, `<eos>` included.
+        max_length_ratio: tokens to write at most for each source token; None for no such limit.
+        min_length: tokens to write before `<eos>` may come.
+        n_best: draws for each sentence; the same hypothesis counts once, and the likeliest comes first.
+        replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
+    """
+
+    def __init__(
+        self,
+        temperature: Annotated[float, Field(ge=0.001, le=1000)],
+        top_k: PositiveInt | None,
+        top_p: Annotated[float, Field(ge=0.001, le=1)] | None,
+        seed: NonNegativeInt,
+        max_length: PositiveInt,
+        max_length_ratio: Annotated[float, Field(gt=0)] | None = None,
+        min_length: NonNegativeInt = 0,
+        n_best: PositiveInt = 1,
+        replace_unknown: bool = False,
+    ) -> None:
+        check_lengths(min_length, max_length)
+        self.temperature = temperature
+        self.top_k = top_k
+        self.top_p = top_p
+        self.seed = seed
+        self.max_length = max_length
+        self.max_length_ratio = max_length_ratio
+        self.min_length = min_length
+        self.n_best = n_best
+        self.replace_unknown = replace_unknown
+
+    def __call__(
+        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
+    ) -> list[list[Hypothesis]]:
+        limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
+        uniform = self._uniform(source, source_mask, int(limits.max()))
+        drawn = write_token_by_token(
+            model,
+            source,
+            source_mask,
+            limits,
+            self.min_length,
+            choose=lambda log_probs, alive, written: draw(
+                log_probs, uniform[alive, written], self.temperature, self.top_k, self.top_p
+            ),
+            copies=self.n_best,
+            with_attention=with_attention,
+        )
+        found = []
+        for start in range(0, len(drawn), self.n_best):
+            different = {(*h.tokens, h.finished): h for h in drawn[start : start + self.n_best]}
+            found.append(sorted(different.values(), key=lambda h: -h.score))
+        return found
+
+    def _uniform(self, source: Tensor, source_mask: Tensor, length: int) -> Tensor:
+        """Numbers in [0, 1), one for each token of each draw: (B * n_best, length)."""
+        sentences = [ids[real].tolist() for ids, real in zip(source.cpu(), source_mask.cpu(), strict=True)]
+        numbers = [
+            np.random.default_rng([self.seed, copy, *ids]).random(length, dtype=np.float32)
+            for ids in sentences
+            for copy in range(self.n_best)
+        ]
+        return torch.from_numpy(np.stack(numbers)).to(source.device)
+
+
+def draw(log_probs: Tensor, uniform: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """One token of each row: log-probabilities (N, V) and numbers in [0, 1) (N,) -> tokens (N,)."""
+    # 1. Temper: p^(1/temperature), from the likeliest token to the least likely. The shift keeps it finite.
+    tempered = (log_probs - log_probs.amax(-1, keepdim=True)) / temperature
+    probs, tokens = tempered.softmax(-1).sort(dim=-1, descending=True, stable=True)
+    # 2. The k likeliest.
+    if top_k is not None:
+        probs[:, top_k:] = 0
+        probs = probs / probs.sum(-1, keepdim=True)
+    # 3. The nucleus: a token stays where those before it fall short of top_p, so the first one always does.
+    if top_p is not None:
+        probs = probs.masked_fill(probs.cumsum(-1) - probs >= top_p, 0)
+    # 4. The first token whose cumulative probability exceeds the number.
+    cumulative = probs.cumsum(-1)
+    cumulative = cumulative / cumulative[:, -1:]  # ends with 1 exactly
+    places = torch.searchsorted(cumulative, uniform.unsqueeze(1), right=True)
+    return tokens.gather(1, places).squeeze(1)

@@ -1,0 +1,56 @@
+"""A hand-made model that writes `<unk>` for each source token and looks at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.batch import EOS, UNK, Batch
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The source's mask, and how many tokens were written."""
+
+    mask: Tensor  # (B, S)
+    written: Tensor  # (B,)
+
+    def select(self, rows: Tensor) -> Tensors:
+        return Tensors(self.mask[rows], self.written[rows])
+
+
+class Copier(nn.Module):
+    """At step t it looks at `<eos>` (0.5), at source token t (0.3) and at the first position, a pad or not (0.2).
+
+    Where source token t is `<eos>`, it ends; with `attends` False it tells nobody where it looked.
+    """
+
+    def __init__(self, vocabulary_size: int, attends: bool = True) -> None:
+        super().__init__()
+        self.attends = attends
+        self.output = nn.Linear(1, vocabulary_size)
+        for parameter in self.output.parameters():
+            nn.init.zeros_(parameter)
+
+    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Tensors, Tensors]:
+        start = Tensors(source_mask, torch.zeros(len(source), dtype=torch.long))
+        return start, start
+
+    def step(self, tokens: Tensor, state: Tensors, memory: Tensors) -> tuple[Tensor, Tensors, Tensor | None]:
+        lengths = memory.mask.sum(1)
+        first = memory.mask.int().argmax(1)
+        rows = torch.arange(len(tokens))
+        weights = torch.zeros(memory.mask.shape)
+        weights[:, 0] += 0.2
+        weights[rows, first + torch.minimum(state.written, lengths - 1)] += 0.3
+        weights[rows, first + lengths - 1] += 0.5
+        logits = torch.zeros(len(tokens), self.output.out_features)
+        logits[rows, torch.where(state.written < lengths - 1, UNK, EOS)] = 20.0
+        return logits, Tensors(state.mask, state.written + 1), weights if self.attends else None
+
+    def forward(self, batch: Batch) -> SimpleNamespace:
+        """It has no opinion of references: each token of the vocabulary is as likely as another."""
+        return SimpleNamespace(readout=torch.zeros(*batch.target_input.shape, 1), attention_weights=None)

@@ -1,0 +1,124 @@
+"""The evaluation as a whole: unknown words, n-best lists and ensembles in its numbers and files."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+from copier import Copier
+
+from attnlab.batch import Padding
+from attnlab.composition.error import ExperimentError
+from attnlab.data.datamodule import BatchedRows
+from attnlab.evaluation.evaluate import evaluate
+from attnlab.evaluation.translator import Translator
+from attnlab.evaluation.write import write_evaluation
+from attnlab.search.beam import BeamSearch
+from attnlab.search.greedy import GreedySearch
+from attnlab.search.sample import SampleSearch
+
+SEARCHES = {
+    "greedy": lambda **more: GreedySearch(12, **more),
+    "beam": lambda **more: BeamSearch(3, 1.0, 12, **more),
+    "sample": lambda **more: SampleSearch(1.0, 2, None, 1, 12, **more),
+}
+
+
+@pytest.fixture
+def model(tiny_model, copies):
+    def build(seed: int = 1, **choices):
+        sizes = {
+            "source_vocabulary_size": copies.source_tokenizer.size,
+            "target_vocabulary_size": copies.target_tokenizer.size,
+        }
+        return tiny_model(seed=seed, scale=3.0, dtype=torch.float32, **sizes, **choices)
+
+    return build
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+@pytest.mark.parametrize("side", ["pre", "post"])
+def test_copied_words_make_an_exact_match(search, side, copies):
+    copier = Copier(copies.target_tokenizer.size)
+    found = evaluate([copier], search(replace_unknown=True), copies, Padding(encoder=side))
+    assert found.metrics["exact_match"] == 1.0
+    assert found.metrics["token_nll"] == pytest.approx(math.log(copies.target_tokenizer.size))
+    assert "replace_unknown True" in found.signatures["search"]
+    without = evaluate([copier], search(), copies, Padding(encoder=side))
+    assert without.metrics["exact_match"] == 0.0
+    assert {word for sentence in without.sentences for word in sentence.hypothesis.split()} == {"<unk>"}
+
+
+def test_the_translator_copies_too(copies):
+    for side in ("pre", "post"):
+        translator = Translator(
+            Copier(copies.target_tokenizer.size),
+            copies.source_tokenizer,
+            copies.target_tokenizer,
+            Padding(encoder=side),
+            GreedySearch(12, replace_unknown=True),
+        )
+        texts = ["Rom", "Bern Zürich  Basel", "", "Ulm Ulm"]
+        assert translator.translate(texts) == ["Rom", "Bern Zürich Basel", "", "Ulm Ulm"]
+
+
+def test_without_attention_nothing_is_copied(copies):
+    copier = Copier(copies.target_tokenizer.size, attends=False)
+    with pytest.raises(ExperimentError, match=r"search\.replace_unknown goes by"):
+        evaluate([copier], GreedySearch(12, replace_unknown=True), copies, Padding())
+    assert evaluate([copier], GreedySearch(12), copies, Padding()).maps == []
+
+
+@pytest.mark.parametrize(("n_best", "written"), [(1, None), (3, 3)])
+def test_the_best_hypotheses_are_written_down(n_best, written, model, copies, tmp_path):
+    found = evaluate([model()], BeamSearch(4, 1.0, 6, n_best=n_best), copies, Padding())
+    write_evaluation(tmp_path / "out", found.metrics, found.signatures, found.sentences, found.by_length, found.maps)
+    rows = [json.loads(line) for line in (tmp_path / "out" / "hypotheses.jsonl").read_text().splitlines()]
+    assert len(rows) == len(copies.split("test"))
+    for row in rows:
+        if written is None:
+            assert "n_best" not in row
+            continue
+        scores = [each["score"] for each in row["n_best"]]
+        assert len(scores) == written
+        assert scores == sorted(scores, reverse=True)
+        assert row["n_best"][0] == {"hypothesis": row["hypothesis"], "score": row["score"]}
+
+
+def test_a_model_twice_is_the_model(model, copies):
+    search = BeamSearch(3, 1.0, 6)
+    single, twice = (evaluate([model()] * count, search, copies, Padding()) for count in (1, 2))
+    assert twice.metrics == pytest.approx(single.metrics, abs=1e-5)
+    assert [s.hypothesis for s in twice.sentences] == [s.hypothesis for s in single.sentences]
+    assert (single.signatures["models"], twice.signatures["models"]) == ("one", "2, their probabilities averaged")
+    assert len(twice.maps) == len(single.maps) > 0
+
+
+def test_an_ensembles_likelihood_is_the_mean_of_its_members(model, copies):
+    models = [model(1), model(2, decoder="no_attention")]
+    found = evaluate(models, GreedySearch(6), copies, Padding())
+    split = copies.split("test")
+    nll, tokens = 0.0, 0
+    with torch.no_grad():
+        for row in range(len(split)):
+            batch = BatchedRows(split, Padding())[torch.tensor([row]).numpy()]
+            probs = [torch.softmax(m.output(m(batch).readout[0]), -1) for m in models]
+            for t, token in enumerate(batch.target_output[0].tolist()):
+                nll -= math.log((probs[0][t, token] + probs[1][t, token]) / 2)
+                tokens += 1
+    assert found.metrics["token_nll"] == pytest.approx(nll / tokens, abs=1e-5)
+    assert found.metrics["target_tokens"] == tokens
+    attending = evaluate(models[:1], GreedySearch(6), copies, Padding())
+    assert found.metrics["attention_entropy"] == pytest.approx(attending.metrics["attention_entropy"], abs=1e-6)
+
+
+def test_what_was_drawn_does_not_depend_on_the_order(model, copies):
+    """Evaluating again, in whatever batches, gives the same hypotheses."""
+    search = SampleSearch(1.0, None, None, 7, 6)
+    found = evaluate([model()], search, copies, Padding())
+    translator = Translator(model(), copies.source_tokenizer, copies.target_tokenizer, Padding(), search)
+    assert translator.translate([s.source for s in found.sentences][::-1]) == [
+        s.hypothesis for s in found.sentences[::-1]
+    ]

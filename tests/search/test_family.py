@@ -1,0 +1,54 @@
+"""Whatever a model carries from step to step goes with its hypothesis."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from by_hand import forced, log_prob, written
+
+from attnlab.search.beam import BeamSearch
+from attnlab.search.sample import SampleSearch
+
+MODELS = {
+    "attentional hidden fed": {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"},
+    "expected embedding fed": {"input_feeding": "expected_embedding"},
+    "coverage": {"coverage": 1.0},
+    "coverage of heads": {"coverage": 1.0, "heads": 2, "projection": 4},
+    "context of the last step": {"decoder": "step_then_attend", "context": "cell_and_readout"},
+    "window that moves": {"scope": "local_m"},
+    "window that is predicted": {"scope": "local_p"},
+    "weights of 0": {"normaliser": "sparsemax"},
+    "location": {"attention": "location"},
+    "context at every step": {"decoder": "no_attention", "context": "every_step"},
+    "maxout": {"readout": "maxout"},
+    "source reversed": {"reverse_source": True},
+}
+
+
+@pytest.mark.parametrize(
+    "search",
+    [BeamSearch(4, 0.0, 8, min_length=4, n_best=4), SampleSearch(1.0, None, None, 1, 8, min_length=4, n_best=3)],
+    ids=["beam", "sample"],
+)
+@pytest.mark.parametrize("choices", MODELS.values(), ids=MODELS)
+def test_each_hypothesis_has_the_models_score_and_attention(search, choices, searchable):
+    model, source, mask = searchable(18, **choices)
+    for row, hypotheses in enumerate(search(model, source, mask, with_attention=True)):
+        one = source[row : row + 1], mask[row : row + 1]
+        for hypothesis in hypotheses:
+            assert hypothesis.score == pytest.approx(log_prob(model, *one, written(hypothesis)), abs=1e-4)
+            _, weights = forced(model, *one, written(hypothesis))
+            if weights is None:
+                assert hypothesis.attention_weights is None
+            else:
+                torch.testing.assert_close(hypothesis.attention_weights, weights.float(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("choices", [{"scope": "local_m"}, {"normaliser": "sparsemax"}], ids=["local-m", "sparsemax"])
+def test_a_coverage_penalty_where_weights_are_0(choices, searchable):
+    """A source token that no weight fell on costs much, and no score becomes infinite."""
+    model, source, mask = searchable(18, **choices)
+    search = BeamSearch(4, 0.0, 5, coverage_penalty=0.5, n_best=4)
+    scores = [h.score for hypotheses in search(model, source, mask) for h in hypotheses]
+    assert all(-1e4 < score < 0 for score in scores)
+    assert min(scores) < -0.5 * 80
