@@ -63,6 +63,7 @@ def settings() -> Callable[..., Training]:
             "optimizer": Adam(0.01),
             "schedule": ConstantSchedule(),
             "teacher_forcing": ConstantTeacherForcing(1.0),
+            "label_smoothing": 0.0,
             "gradient_clip": 1.0,
             "validate_every": 4,
             "validation_search": GreedySearch(10),
@@ -70,6 +71,7 @@ def settings() -> Callable[..., Training]:
             "patience": None,
             "log_every": 1,
             "keep_best": 1,
+            "average_checkpoints": 1,
         }
         return Training(**(values | changed))
 
@@ -148,6 +150,7 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
             TextMetrics("none", ter=False),
             decode=prepared.target_tokenizer.decode,
             references=lambda rows: [validation.target_text(row) for row in rows],
+            seed=seed,
         )
         batches = SeqDataModule(prepared, chosen.batching, padding, seed=seed)
         steps_per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())

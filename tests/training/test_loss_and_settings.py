@@ -1,4 +1,4 @@
-"""The loss, the coins, the schedules, the optimisers, and what the settings refuse: all without a trainer."""
+"""The loss, the schedules of the learning rate, the optimisers, and what the settings refuse: all without a trainer."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from attnlab.training.loss import summed_nll
 from attnlab.training.optimizer import SGD, Adadelta, Adam, Optimizer
 from attnlab.training.schedule import ConstantSchedule, CosineSchedule, HalvingSchedule, PlateauSchedule
 from attnlab.training.seq2seq_module import Seq2SeqModule
+from attnlab.training.stopping import total_steps
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -50,24 +51,6 @@ def test_a_half_precision_output_layer_is_summed_in_single(pairs):
         assert summed_nll(output, Unrolled(readout, None), batch).dtype == torch.float32
 
 
-def test_coins():
-    mask = torch.ones(200, 50, dtype=torch.bool)
-    assert ConstantTeacherForcing(1.0).toss(7, mask) is None
-    assert not ConstantTeacherForcing(0.0).toss(7, mask).any()
-    torch.manual_seed(3)
-    coins = ConstantTeacherForcing(0.5).toss(7, mask)
-    assert coins.dtype == torch.bool
-    assert coins.shape == mask.shape
-    assert coins.float().mean().item() == pytest.approx(0.5, abs=0.02)
-    # a coin for each token: neither one for a batch, nor one for a sentence, nor one for a position
-    assert 0.05 < coins.float().mean(1).std() < 0.1
-    assert 0.02 < coins.float().mean(0).std() < 0.06
-    torch.manual_seed(3)
-    assert torch.equal(ConstantTeacherForcing(0.5).toss(7, mask), coins)
-    assert not torch.equal(ConstantTeacherForcing(0.5).toss(7, mask), coins)
-    assert ConstantTeacherForcing(0.8).toss(0, mask).float().mean().item() == pytest.approx(0.8, abs=0.02)
-
-
 @pytest.mark.parametrize("ratio", [0.0, 0.5])
 def test_validation_knows_no_ratio(ratio, settings, tiny_model, pairs):
     batch = make_batch(*pairs(), Padding())
@@ -80,6 +63,7 @@ def test_validation_knows_no_ratio(ratio, settings, tiny_model, pairs):
             TextMetrics("none", ter=False),
             decode=lambda ids: " ".join(map(str, ids)),
             references=lambda rows: [" ".join(map(str, pairs()[1][row])) for row in rows],
+            seed=1,
         ).eval()
         with torch.no_grad():
             module.validation_step(batch, 0)
@@ -206,10 +190,10 @@ def test_hardware_sets_the_threads_that_it_names(hardware):
 def test_training_must_end(settings):
     with pytest.raises(ValueError, match="max_steps and max_epochs are both null; give at least one"):
         settings(max_steps=None)
-    assert settings(max_steps=12).total_steps(5) == 12
-    assert settings(max_steps=None, max_epochs=3).total_steps(5) == 15
-    assert settings(max_steps=12, max_epochs=3).total_steps(5) == 12
-    assert settings(max_steps=12, max_epochs=2).total_steps(5) == 10
+    assert total_steps(settings(max_steps=12), 5) == 12
+    assert total_steps(settings(max_steps=None, max_epochs=3), 5) == 15
+    assert total_steps(settings(max_steps=12, max_epochs=3), 5) == 12
+    assert total_steps(settings(max_steps=12, max_epochs=2), 5) == 10
 
 
 def test_what_the_best_is_measured_by(settings):

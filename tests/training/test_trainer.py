@@ -11,10 +11,11 @@ from torch.utils.data import DataLoader
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.training.loss import summed_nll
+from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.optimizer import SGD, Adam
 from attnlab.training.schedule import ConstantSchedule, CosineSchedule, PlateauSchedule
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
+from attnlab.training.teacher_forcing.linear import LinearTeacherForcing
 
 TOKEN_NLL = "validation/teacher_forced/token_nll"
 PERPLEXITY = "validation/teacher_forced/perplexity"
@@ -259,3 +260,99 @@ def test_bfloat16_trains_in_mixed_precision(train):
     assert all(math.isfinite(loss) for loss in losses)
     assert losses[-1] < losses[0]
     assert all(value.dtype == torch.float32 for value in weights_of(run).values())
+
+
+def test_smoothing_shows_in_the_loss_and_not_in_the_nll(train, unequal):
+    choices = {**STANDSTILL, "max_steps": 3, "validate_every": 3, "loaders": (loader(unequal), loader(unequal))}
+    plain, smoothed = train(**choices), train(**choices, label_smoothing=0.3)
+    for name in ("train/token_nll", "train/epoch_token_nll", TOKEN_NLL, PERPLEXITY):
+        assert smoothed.curve(name) == plain.curve(name), name
+    assert plain.values("train/loss") == []  # it is its NLL
+    model = plain.module.model.eval()
+    with torch.no_grad():
+        expected = [summed_loss(model.output, model(b), b, 0.3).loss.item() / b.num_target_tokens for b in unequal]
+    assert smoothed.values("train/loss") == pytest.approx(expected, rel=1e-5)
+    assert smoothed.values("train/coverage_loss") == []  # this model has none
+
+
+def test_the_coverage_loss_is_added_in_training_alone(train, unequal):
+    choices = {**STANDSTILL, "max_steps": 3, "validate_every": 3, "loaders": (loader(unequal), loader(unequal))}
+    without, covered = (train(**choices, model={"coverage": weight}) for weight in (0.0, 0.7))
+    for name in ("train/token_nll", "train/epoch_token_nll", TOKEN_NLL, PERPLEXITY):
+        assert covered.curve(name) == without.curve(name), name
+    assert without.values("train/coverage_loss") == [0.0] * 3
+    model = covered.module.model.eval()
+    with torch.no_grad():
+        expected = [model(batch).coverage_loss.item() / batch.num_target_tokens for batch in unequal]
+    assert min(expected) > 0.01
+    assert covered.values("train/coverage_loss") == pytest.approx(expected, rel=1e-5)
+    nll = covered.values("train/token_nll")
+    sums = [one + more for one, more in zip(nll, expected, strict=True)]
+    assert covered.values("train/loss") == pytest.approx(sums, rel=1e-5)
+
+
+def test_a_step_goes_down_the_smoothed_loss_and_that_of_coverage(train, unequal):
+    batch = unequal[1]
+    start: dict[str, torch.Tensor] = {}
+    run = train(
+        optimizer=SGD(1.0),
+        gradient_clip=0.0,
+        max_steps=1,
+        label_smoothing=0.4,
+        model={"coverage": 0.7},
+        loaders=(loader([batch]), loader([batch])),
+        callbacks=[note_weights(start)],
+    )
+    after = weights_of(run)
+    run.module.model.load_state_dict(start)
+    model = run.module.model.train()
+    model.zero_grad()
+    unrolled = model(batch)
+    loss = summed_loss(model.output, unrolled, batch, 0.4).loss + unrolled.coverage_loss
+    (loss / batch.num_target_tokens).backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(start[name] - after[name], parameter.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_the_ratio_follows_its_schedule_step_by_step(train):
+    schedule = LinearTeacherForcing(start=1.0, end=0.4, slope=0.25)
+    run = train(**STANDSTILL, max_steps=4, teacher_forcing=schedule)
+    assert run.values("train/teacher_forcing_ratio") == pytest.approx([1.0, 0.75, 0.5, 0.4])
+
+
+@pytest.mark.parametrize("guess", ["argmax", "sample"])
+def test_the_model_is_told_what_to_feed_in_training_alone(guess, train):
+    fed: list[tuple[bool, torch.Tensor | None, bool]] = []
+
+    def spy(trainer, module):
+        unroll = module.model.forward
+
+        def forward(batch, feed_reference=None, sample_guesses=False):
+            fed.append((module.training, feed_reference, sample_guesses))
+            return unroll(batch, feed_reference, sample_guesses=sample_guesses)
+
+        module.model.forward = forward
+
+    train(
+        **STANDSTILL,
+        max_steps=3,
+        teacher_forcing=ConstantTeacherForcing(0.0, coin="sequence", guess=guess),
+        callbacks=[LambdaCallback(on_fit_start=spy)],
+    )
+    in_training = [(coins, sampled) for training, coins, sampled in fed if training]
+    assert len(in_training) == 3
+    assert all(not coins.any() and sampled == (guess == "sample") for coins, sampled in in_training)
+    outside = [(coins, sampled) for training, coins, sampled in fed if not training]
+    assert outside
+    assert all(coins is None and not sampled for coins, sampled in outside)
+
+
+def test_sampled_guesses_are_others_than_the_best(train):
+    choices = {**STANDSTILL, "max_steps": 3}
+    nll = {
+        guess: train(**choices, teacher_forcing=ConstantTeacherForcing(0.0, guess=guess)).values("train/token_nll")
+        for guess in ("argmax", "sample")
+    }
+    assert nll["argmax"] != nll["sample"]
+    again = train(**choices, teacher_forcing=ConstantTeacherForcing(0.0, guess="sample"))
+    assert again.values("train/token_nll") == nll["sample"]  # drawn from the seed

@@ -9,6 +9,8 @@ import pytorch_lightning as pl
 import torch
 
 from attnlab.data.sampler import Batching
+from attnlab.training.checkpoint_average import best_checkpoints
+from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
 
 pytestmark = [
     pytest.mark.slow,
@@ -52,7 +54,7 @@ def trained(train, folder, **choices):
 
 def test_two_processes_are_one(train, tmp_path):
     alone, (whole,) = trained(train, tmp_path / "one")
-    both, shares = trained(train, tmp_path / "two", on=TWO)
+    both, shares = trained(train, tmp_path / "two", on=TWO, keep_best=2)
 
     assert [share["world_size"] for share in shares] == [2, 2]
     assert all(len(share["losses"]) == STEPS for share in shares)
@@ -82,10 +84,23 @@ def test_two_processes_are_one(train, tmp_path):
     ):
         assert len(both.curve(name)) == len(alone.curve(name)) > 0, name
         assert both.values(name) == pytest.approx(alone.values(name), abs=1e-4), name
-    # 5. The first process alone writes, and the parent knows where the best checkpoint is.
+    # 5. The first process alone writes, and the parent knows where the best checkpoints are.
     saved = torch.load(both.checkpoint.best_model_path, weights_only=True)
     assert saved["global_step"] > 0
     assert (both.folder / "checkpoints" / "last.ckpt").is_file()
+    curve = both.values("validation/teacher_forced/token_nll")
+    ranked = sorted(range(len(curve)), key=curve.__getitem__)
+    names = [path.name for path in best_checkpoints(both.checkpoint, 2)]
+    assert names == [f"step={4 * (i + 1)}.ckpt" for i in ranked[:2]]
+
+
+@pytest.mark.parametrize("coin", ["token", "batch"])
+def test_two_processes_toss_the_coins_of_one(coin, train, tmp_path):
+    choices = {"max_steps": 4, "teacher_forcing": ConstantTeacherForcing(0.5, coin=coin)}
+    _, (whole,) = trained(train, tmp_path / "one", **choices)
+    _, shares = trained(train, tmp_path / "two", on=TWO, **choices)
+    for t, loss in enumerate(whole["losses"]):
+        assert (shares[0]["losses"][t] + shares[1]["losses"][t]) / 2 == pytest.approx(loss, abs=1e-5), t
 
 
 def test_two_processes_give_the_same_bits_again(train, tmp_path):

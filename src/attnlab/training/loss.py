@@ -1,18 +1,46 @@
-"""The negative log-likelihood of real target tokens."""
+"""The loss of a batch, and the negative log-likelihood of its real target tokens."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import log_softmax, nll_loss
 
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Unrolled
 
 
-def summed_nll(output: nn.Module, unrolled: Unrolled, batch: Batch) -> Tensor:
-    """The negative log-likelihood in nats, summed over the real target tokens, `<eos>` included.
+class SummedLoss(NamedTuple):
+    """Two sums over real target tokens (`<eos>` included) or sentences, in nats; the same where nothing is smoothed."""
 
-    Pads are left out before the output layer, the widest of the model, sees them.
+    loss: Tensor  # (), what training lowers
+    nll: Tensor  # (), the true negative log-likelihood, what is reported
+
+
+def summed_loss(output: nn.Module, unrolled: Unrolled, batch: Batch, label_smoothing: float) -> SummedLoss:
+    """The cross-entropy against smoothed labels (Szegedy et al. 2016, section 7), and that against the labels.
+
+    Of a label's probability, the part ε = `label_smoothing` is spread evenly over all V entries of the vocabulary, the
+    label itself among them: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are left out before the output layer, the
+    widest of the model, sees them.
     """
     logits = output(unrolled.readout[batch.target_mask])  # (N, V), N real tokens
-    return cross_entropy(logits.float(), batch.target_output[batch.target_mask], reduction="sum")
+    return smoothed_nll(log_softmax(logits.float(), dim=-1), batch.target_output[batch.target_mask], label_smoothing)
+
+
+def summed_nll(output: nn.Module, unrolled: Unrolled, batch: Batch) -> Tensor:
+    """The negative log-likelihood in nats, summed over the real target tokens, `<eos>` included."""
+    return summed_loss(output, unrolled, batch, label_smoothing=0.0).nll
+
+
+def smoothed_nll(log_probabilities: Tensor, labels: Tensor, label_smoothing: float) -> SummedLoss:
+    """The sums over N labels: log_probabilities (N, C), labels (N,).
+
+    With two classes, whose probabilities are a sigmoid and its complement, this is the binary cross-entropy.
+    """
+    nll = nll_loss(log_probabilities, labels, reduction="sum")
+    if label_smoothing == 0:
+        return SummedLoss(nll, nll)
+    uniform = -log_probabilities.mean(dim=-1).sum()  # the cross-entropy against 1 / C
+    return SummedLoss((1 - label_smoothing) * nll + label_smoothing * uniform, nll)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
 
-from pydantic import Field
-
-from attnlab.training.teacher_forcing.teacher_forcing import TeacherForcing
+from attnlab.training.teacher_forcing.teacher_forcing import Coin, Guess, Ratio, TeacherForcing
 
 
+@dataclass(frozen=True)
 class ConstantTeacherForcing(TeacherForcing):
-    """ratio: 1 always feeds the reference, 0 never does."""
+    """ε_i = ratio: 1 always feeds the reference, 0 never does."""
 
-    def __init__(self, ratio: Annotated[float, Field(ge=0, le=1)]) -> None:
-        self.constant = ratio
+    ratio: Ratio
+    coin: Coin = "token"
+    guess: Guess = "argmax"
 
-    def ratio(self, step: int) -> float:
-        return self.constant
+    def ratio_at(self, step: int) -> float:
+        return self.ratio

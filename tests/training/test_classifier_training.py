@@ -1,0 +1,224 @@
+"""A classifier in real trainings of a few steps: what it learns, logs and repeats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+import yaml
+
+from attnlab.batch import Padding
+from attnlab.composition.binding import bind
+from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.labelled import LabelledCorpus
+from attnlab.data.labelled_data import LabelledData
+from attnlab.data.prepare_labelled import prepare_labelled
+from attnlab.data.sampler import Batching
+from attnlab.data.sentence_cleaning import SentenceCleaning
+from attnlab.data.trainers import WordTrainer
+from attnlab.model.classifier import Classifier
+from attnlab.training.class_metrics import ClassMetrics
+from attnlab.training.classification import ClassificationTraining
+from attnlab.training.classifier_module import ClassifierModule
+from attnlab.training.hardware import Hardware
+from attnlab.training.loss import smoothed_nll
+from attnlab.training.optimizer import SGD, Adam
+from attnlab.training.schedule import ConstantSchedule, PlateauSchedule
+from attnlab.training.spool import MetricSpool, SpoolLogger
+from attnlab.training.trainer import build_trainer
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
+def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LabelledData:
+    """Sentences of noise with one telling word each, at any place."""
+    random = np.random.default_rng(1)
+    folder = tmp_path_factory.mktemp("labelled")
+    for split, size in (("train", 120), ("validation", 30), ("test", 30)):
+        lines = []
+        for i in range(size):
+            words = [f"w{n}" for n in random.integers(8, size=random.integers(1, 8))]
+            words.insert(int(random.integers(len(words) + 1)), f"tells{i % request.param}")
+            lines.append(json.dumps({"text": " ".join(words), "label": f"class {i % request.param}"}) + "\n")
+        (folder / f"{split}.jsonl").write_text("".join(lines))
+    corpus = LabelledCorpus(
+        None, str(folder), None, None, {name: name for name in ("train", "validation", "test")}, "text", "label",
+        None, 1, SentenceCleaning(), WordTrainer(min_frequency=1),
+    )  # fmt: skip
+    prepare_labelled(corpus, folder / "data")
+    return LabelledData(folder / "data")
+
+
+@dataclass
+class Trained:
+    module: ClassifierModule
+    trainer: pl.Trainer
+    folder: Path
+
+    def values(self, name: str) -> list[float]:
+        records, _ = MetricSpool(self.folder / "metrics.jsonl").read()
+        return [record.metrics[name] for record in records if name in record.metrics]
+
+
+def settings(**changed: Any) -> ClassificationTraining:
+    values: dict[str, Any] = {
+        "max_steps": 12,
+        "max_epochs": None,
+        "batching": Batching("sentences", 20, True, None),
+        "optimizer": Adam(0.02),
+        "schedule": ConstantSchedule(),
+        "label_smoothing": 0.0,
+        "gradient_clip": 1.0,
+        "validate_every": 4,
+        "monitor": "accuracy",
+        "patience": None,
+        "log_every": 1,
+        "keep_best": 1,
+        "average_checkpoints": 1,
+    }
+    return ClassificationTraining(**(values | changed))
+
+
+def node() -> dict[str, Any]:
+    read = {
+        group: yaml.safe_load((CONF / "model" / group / f"{name}.yaml").read_text())
+        for group, name in (("attention", "bahdanau"), ("normaliser", "softmax"), ("scope", "global"))
+    }
+    encoder = {
+        "_target_": "attnlab.model.encoder.Encoder", "cell": "lstm", "embedding_size": 8, "hidden_size": 8,
+        "layers": 1, "bidirectional": True, "merge": "concatenate", "reverse_source": False, "skipping": "packed",
+        "dropout": 0.0, "layer_dropout": 0.0,
+    }  # fmt: skip
+    target = "attnlab.model.classifier.Classifier"
+    return {
+        "_target_": target, "encoder": encoder, **read, "projection": None, "heads": None,
+        "dense_size": 20, "dropout": 0.5,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def train(data: LabelledData, tmp_path: Path) -> Callable[..., Trained]:
+    count = 0
+
+    def run(seed: int = 1, **changed: Any) -> Trained:
+        nonlocal count
+        count += 1
+        folder, chosen = tmp_path / f"run{count}", settings(**changed)
+        pl.seed_everything(seed, workers=True, verbose=False)
+        part = bind(node(), Classifier, "model")
+        sizes = {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
+        module = ClassifierModule(part(**sizes, padding=Padding()), chosen, len(data.labels))
+        batches = SeqDataModule(data, chosen.batching, Padding(), seed=seed)
+        trainer, _ = build_trainer(
+            chosen,
+            Hardware("cpu", 1, 1, "single", 32, "highest", 1, 0),
+            len(batches.train_dataloader()),
+            folder / "checkpoints",
+            SpoolLogger(MetricSpool(folder / "metrics.jsonl")),
+        )
+        trainer.fit(module, batches)
+        return Trained(module, trainer, folder)
+
+    return run
+
+
+def test_it_learns_the_telling_words(train: Callable[..., Trained]) -> None:
+    run = train(max_steps=60, validate_every=20)
+    assert run.values("validation/accuracy")[-1] >= 0.95
+    assert run.values("validation/f1")[-1] >= 0.95
+    assert run.values("validation/nll")[-1] < run.values("validation/nll")[0]
+
+
+def test_a_validation_is_what_the_formulas_say(train: Callable[..., Trained], data: LabelledData) -> None:
+    run = train()
+    module = run.module.eval()
+    split = data.split("validation")
+    batch = split.batch(np.arange(len(split)), Padding())
+    with torch.no_grad():
+        log_probabilities = module.model(batch.source, batch.source_mask).log_probabilities.double()
+    labels, predictions = batch.labels.numpy(), log_probabilities.argmax(1).numpy()
+    assert run.values("validation/accuracy")[-1] == pytest.approx((labels == predictions).mean())
+    of_classes = []
+    for each in range(len(data.labels)):
+        hits = ((labels == each) & (predictions == each)).sum()
+        of_classes.append(2 * hits / ((labels == each).sum() + (predictions == each).sum()))
+    assert run.values("validation/f1")[-1] == pytest.approx(np.mean(of_classes))
+    nll = -log_probabilities[torch.arange(len(split)), batch.labels].mean().item()
+    assert run.values("validation/nll")[-1] == pytest.approx(nll, rel=1e-5)
+    counts = np.zeros_like(module.confusions.numpy())
+    np.add.at(counts, (labels, predictions), 1)
+    assert module.confusions.tolist() == counts.tolist()
+
+
+def test_two_classes_are_trained_by_binary_cross_entropy() -> None:
+    logits = torch.randn(9, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    labels = torch.tensor([0, 1, 1, 0, 1, 0, 0, 0, 1])
+    expected = torch.nn.functional.binary_cross_entropy_with_logits(logits[:, 0], labels.double(), reduction="sum")
+    both = torch.cat([torch.nn.functional.logsigmoid(-logits), torch.nn.functional.logsigmoid(logits)], dim=1)
+    loss = smoothed_nll(both, labels, 0.0)
+    torch.testing.assert_close(loss.loss, expected)
+    assert loss.nll is loss.loss
+
+
+def test_smoothing_changes_the_loss_and_never_the_nll(train: Callable[..., Trained]) -> None:
+    still = {"optimizer": SGD(1e-30), "max_steps": 3}
+    plain, smoothed = train(**still), train(**still, label_smoothing=0.2)
+    assert plain.values("train/nll") == smoothed.values("train/nll")
+    assert plain.values("validation/nll") == smoothed.values("validation/nll")
+    assert plain.values("train/loss") == []
+    assert smoothed.values("train/loss") != smoothed.values("train/nll")
+
+
+def test_the_same_seed_gives_the_same_bits(train: Callable[..., Trained]) -> None:
+    first, second, other = train(seed=3), train(seed=3), train(seed=4)
+    for name in ("train/nll", "validation/nll", "train/gradient_norm"):
+        assert first.values(name) == second.values(name)
+    assert first.values("train/nll") != other.values("train/nll")
+
+
+def test_a_plateau_goes_by_what_is_monitored(train: Callable[..., Trained]) -> None:
+    plateau = PlateauSchedule(factor=0.5, patience=0)
+    run = train(optimizer=SGD(1e-6), schedule=plateau, monitor="nll")
+    assert run.values("train/learning_rate")[-1] < run.values("train/learning_rate")[0]
+
+
+def test_epochs_are_measured_over_all_their_sentences() -> None:
+    metrics = ClassMetrics(2)
+    log_probabilities = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]).log()
+    labels = torch.tensor([0, 1, 1])
+    metrics.update(log_probabilities[:1], labels[:1])
+    metrics.update(log_probabilities[1:], labels[1:])
+    found = {name: value.item() for name, value in metrics.compute().items()}
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["nll"] == pytest.approx(-np.log([0.9, 0.8, 0.4]).mean(), rel=1e-6)
+    assert metrics.confusions().tolist() == [[1, 0], [1, 1]]
+    metrics.reset()
+    metrics.update(log_probabilities[:1], labels[:1])
+    assert metrics.compute()["accuracy"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"max_steps": None}, "max_steps and max_epochs are both null"),
+        ({"average_checkpoints": 2}, "average_checkpoints must be at most keep_best"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        settings(**changed)
+
+
+@pytest.mark.parametrize(("monitor", "mode"), [("accuracy", "max"), ("f1", "max"), ("nll", "min")])
+def test_what_is_monitored(monitor: str, mode: str) -> None:
+    assert (settings(monitor=monitor).monitored_metric, settings(monitor=monitor).monitor_mode) == (
+        f"validation/{monitor}", mode,
+    )  # fmt: skip
