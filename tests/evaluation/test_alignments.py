@@ -1,16 +1,12 @@
-"""Alignment error rate, attention statistics, and quality by length, against counts done by hand."""
+"""Alignment error rate and quality by length, against counts done by hand."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-import torch
 from sacrebleu.metrics import BLEU
 
 from attnlab.evaluation.alignment_error_rate import AlignmentErrorRate
-from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.by_length import by_length, length_buckets
 
 
@@ -50,29 +46,6 @@ def test_no_links_no_rate_and_links_outside_are_refused() -> None:
         rate.update(np.eye(2), [[0, 2]], [[0, 2]])
 
 
-def test_statistics_are_means_over_real_target_tokens() -> None:
-    statistics = AttentionStatistics()
-    weights = torch.tensor([[[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]], [[0.25, 0.25, 0.5], [math.nan] * 3]])
-    source_mask = torch.tensor([[True, True, True], [False, True, True]])
-    target_mask = torch.tensor([[True, True], [True, False]])
-    statistics.update(weights, source_mask, target_mask)
-    entropies = [math.log(2), 0.0, 0.5 * math.log(4) + 0.5 * math.log(2)]
-    assert statistics.compute() == pytest.approx(
-        {"attention_entropy": sum(entropies) / 3, "attention_pad_mass": 0.25 / 3}
-    )
-    # Per token, not per batch: a batch of one token moves the mean by a quarter.
-    statistics.update(weights[:1, :1], source_mask[:1], target_mask[:1, :1])
-    assert statistics.compute()["attention_entropy"] == pytest.approx((sum(entropies) + math.log(2)) / 4)
-
-
-def test_no_attention_has_no_statistics() -> None:
-    statistics = AttentionStatistics()
-    statistics.update(None, torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool))
-    assert statistics.compute() == {"attention_entropy": None, "attention_pad_mass": None}
-    with pytest.raises(ValueError, match=r"\(2, 4, 3\), got \(2, 3, 4\)"):
-        statistics.update(torch.ones(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool))
-
-
 @pytest.mark.parametrize(
     "lengths",
     [
@@ -108,3 +81,12 @@ def test_bleu_by_length_is_the_buckets_corpus_bleu() -> None:
         )
         assert row["bleu"] == pytest.approx(expected.score, abs=1e-4)
     assert [row["exact_match"] for row in table] == [0.5, 0.0, 1.0]
+
+
+def test_ranges_can_be_given() -> None:
+    texts = ["a b c d", "a b c d e", "a b c d f"]
+    table = by_length([4, 5, 5], ["a b c d", "a b c d e", "x"], texts, "none", [(4, 4), (5, 5)])
+    assert [(row["from"], row["to"], row["sentences"], row["exact_match"]) for row in table] == [
+        (4, 4, 1, 1.0),
+        (5, 5, 2, 0.5),
+    ]

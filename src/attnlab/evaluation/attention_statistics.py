@@ -1,4 +1,8 @@
-"""Where the attention mass lies on average: how spread out, and how much of it on pads."""
+"""Where the attention lies on average: how spread out, on how much of the source, how near the diagonal, and on pads.
+
+Axes: B batch, S source, T target. A row is the attention weights of one target token over the source; of several heads,
+their mean.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,41 @@ from torchmetrics import Metric
 
 
 class AttentionStatistics(Metric):
-    """Means over all real target tokens so far, over batches and processes.
+    """Means over all tokens so far, over batches and processes; real tokens only, `<eos>` among them.
 
-    attention_entropy: of a token's weights over the source, in nats: 0 looks at one, log(S) at all alike.
-    attention_pad_mass: the share of a token's weights that lies on pads of the source, 0..1.
+    A row that does not sum to 1 (local-p attention without renormalising) is first divided by its sum, so that all
+    of these say where the attention went, and none how much of it there was. With a_ts such a share of target token
+    t on source token s:
+
+    attention_entropy: -sum_s a_ts log a_ts, in nats, mean over target tokens: 0 looks at one token, log(S) at all
+        alike. Attention on pads counts.
+    attention_coverage: min(1, sum_t a_ts), the term of the coverage penalty of Wu et al. 2016 (equation 14) without
+        its logarithm, mean over source tokens: the share of the source that was attended to as much as one target
+        token attends. It cannot exceed T/S.
+    attention_diagonality: 1 - sum_s a_ts |t' - s'| / max_s |t' - s'| with the relative positions t' = t/(T-1) and
+        s' = s/(S-1), counted from 0 over real tokens; mean over target tokens. This is the centrality of a row in
+        Zhang et al. 2021 ("On the usefulness of self-attention for automatic speech recognition with transformers"),
+        where T = S. What lies on pads is left out before. 1 is the diagonal; in long sentences a uniform attention
+        has 5/4 - log 2 = 0.557 and the anti-diagonal 2 log 2 - 1 = 0.386. Sentences where T or S is 1 have no
+        diagonal and are left out.
+    attention_pad_mass: sum of a_ts over pads of the source, mean over target tokens.
     """
 
     full_state_update = False
     entropy: Tensor
+    covered: Tensor
+    centrality: Tensor
     pad_mass: Tensor
-    tokens: Tensor
+    target_tokens: Tensor
+    source_tokens: Tensor
+    placed_tokens: Tensor
 
     def __init__(self) -> None:
         super().__init__()
-        self.add_state("entropy", torch.tensor(0.0), dist_reduce_fx="sum")
-        self.add_state("pad_mass", torch.tensor(0.0), dist_reduce_fx="sum")
-        self.add_state("tokens", torch.tensor(0.0), dist_reduce_fx="sum")
+        for name in (
+            "entropy", "covered", "centrality", "pad_mass", "target_tokens", "source_tokens", "placed_tokens",
+        ):  # fmt: skip
+            self.add_state(name, torch.tensor(0.0), dist_reduce_fx="sum")
 
     def update(self, weights: Tensor | None, source_mask: Tensor, target_mask: Tensor) -> None:
         """Add a batch: weights (B, T, S), source_mask (B, S), target_mask (B, T); None where nothing attends.
@@ -36,20 +59,48 @@ class AttentionStatistics(Metric):
         expected = (*target_mask.shape, source_mask.shape[1])
         if tuple(weights.shape) != expected or len(source_mask) != len(target_mask):
             raise ValueError(f"weights must be (B, T, S) = {expected}, got {tuple(weights.shape)}")
-        rows = weights.detach().float()  # (B, T, S); bf16 would round the logarithms
-        # Rows of pads may hold anything, NaN too: they are left out before the sum, not multiplied by zero.
-        entropy = torch.special.entr(rows).sum(-1)[target_mask]  # (real tokens,)
-        on_pads = rows.masked_fill(source_mask[:, None, :], 0).sum(-1)[target_mask]
-        self.entropy = self.entropy + entropy.sum()
-        self.pad_mass = self.pad_mass + on_pads.sum()
-        self.tokens = self.tokens + target_mask.sum()
+        # Rows of pads may hold anything, NaN too: they are replaced, for NaN times zero is NaN.
+        rows = weights.detach().float().masked_fill(~target_mask.unsqueeze(2), 0)  # bf16 would round the logarithms
+        shares = _shares(rows)  # (B, T, S)
+        on_real = shares.masked_fill(~source_mask.unsqueeze(1), 0)  # (B, T, S)
+        centrality, placed = _centrality(_shares(on_real), source_mask, target_mask)
+        self.entropy = self.entropy + torch.special.entr(shares).sum()
+        self.covered = self.covered + on_real.sum(1).clamp(max=1).sum()
+        self.centrality = self.centrality + centrality[placed].sum()
+        self.pad_mass = self.pad_mass + shares.masked_fill(source_mask.unsqueeze(1), 0).sum()
+        self.target_tokens = self.target_tokens + target_mask.sum()
+        self.source_tokens = self.source_tokens + source_mask.sum()
+        self.placed_tokens = self.placed_tokens + placed.sum()
 
     def compute(self) -> dict[str, float | None]:
-        """Both means; None where there was no attention."""
-        tokens = float(self.tokens)
-        if tokens == 0:
-            return {"attention_entropy": None, "attention_pad_mass": None}
+        """The means; None where there was no attention."""
         return {
-            "attention_entropy": float(self.entropy) / tokens,
-            "attention_pad_mass": float(self.pad_mass) / tokens,
+            "attention_entropy": _mean(self.entropy, self.target_tokens),
+            "attention_coverage": _mean(self.covered, self.source_tokens),
+            "attention_diagonality": _mean(self.centrality, self.placed_tokens),
+            "attention_pad_mass": _mean(self.pad_mass, self.target_tokens),
         }
+
+
+def _shares(rows: Tensor) -> Tensor:
+    """Rows divided by their sums; a row of zeros stays one."""
+    return rows / rows.sum(-1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)
+
+
+def _centrality(shares: Tensor, source_mask: Tensor, target_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """How near each row (B, T) lies to the diagonal, and which rows (B, T) have a place on it."""
+    source, target = _relative_positions(source_mask), _relative_positions(target_mask)  # (B, S), (B, T)
+    distance = (target.unsqueeze(2) - source.unsqueeze(1)).abs()  # (B, T, S)
+    furthest = torch.maximum(target, 1 - target)  # the source's ends lie at 0 and 1
+    has_diagonal = (source_mask.sum(1) > 1) & (target_mask.sum(1) > 1)  # (B,)
+    placed = target_mask & has_diagonal.unsqueeze(1) & (shares.sum(-1) > 0)
+    return 1 - (shares * distance).sum(-1) / furthest, placed
+
+
+def _relative_positions(mask: Tensor) -> Tensor:
+    """0 at the first real token and 1 at the last."""
+    return (mask.cumsum(1) - 1) / (mask.sum(1, keepdim=True) - 1).clamp_min(1)
+
+
+def _mean(total: Tensor, count: Tensor) -> float | None:
+    return float(total) / float(count) if float(count) > 0 else None

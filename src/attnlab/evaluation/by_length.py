@@ -31,13 +31,18 @@ def length_buckets(lengths: ArrayLike, most: int = 10) -> list[tuple[int, int]]:
 
 
 def by_length(
-    source_lengths: ArrayLike, hypotheses: Sequence[str], references: Sequence[str], tokenize: str
+    source_lengths: ArrayLike,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    tokenize: str,
+    ranges: Sequence[tuple[int, int]] | None = None,
 ) -> list[dict[str, int | float]]:
     """Corpus BLEU (0..100) and exact match (0..1) of each range of source lengths.
 
     A row: {"from", "to", "sentences", "bleu", "exact_match"}, both ends included.
 
     source_lengths: in tokens, `<eos>` not counted.
+    ranges: [from, to], of lengths that occur; None chooses about ten round ones.
 
     Raises:
         ValueError: lists of different lengths.
@@ -48,7 +53,7 @@ def by_length(
             f"{len(lengths)} lengths, {len(hypotheses)} hypotheses and {len(references)} references do not match"
         )
     table: list[dict[str, int | float]] = []
-    for low, high in length_buckets(lengths):
+    for low, high in length_buckets(lengths) if ranges is None else ranges:
         rows = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()
         ours = [hypotheses[row].rstrip() for row in rows]
         theirs = [[references[row].rstrip()] for row in rows]

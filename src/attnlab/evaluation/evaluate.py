@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from attnlab.batch import Batch, Padding
 from attnlab.data.datamodule import BatchedRows
 from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.sampler import Batching, BatchSampler
 from attnlab.evaluation.alignment_error_rate import AlignmentErrorRate
+from attnlab.evaluation.alignment_offsets import AlignmentOffsets
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.by_length import by_length
 from attnlab.evaluation.example_maps import example_maps, example_rows
+from attnlab.evaluation.hypothesis_text import HypothesisText
+from attnlab.evaluation.reference import read_reference
 from attnlab.evaluation.text_metrics import TextMetrics, signatures
 from attnlab.evaluation.write import DecodedSentence
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.search.ensemble import Ensemble
 from attnlab.search.search import Search
-from attnlab.training.loss import summed_nll
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many sentences are done, and how many there are."""
@@ -40,11 +44,12 @@ class Evaluation:
     signatures: dict[str, str] = field(default_factory=dict)
     sentences: list[DecodedSentence] = field(default_factory=list)
     by_length: list[dict[str, int | float]] = field(default_factory=list)
+    alignment_offsets: list[dict[str, int]] = field(default_factory=list)
     maps: list[AttentionMap] = field(default_factory=list)
 
 
 def evaluate(
-    model: Seq2Seq,
+    models: Sequence[Seq2Seq],
     search: Search,
     data: PreparedData,
     padding: Padding,
@@ -52,18 +57,19 @@ def evaluate(
     autocast: Callable[[], Any] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Measure a model, which must be in evaluation mode, on a split.
+    """Measure a model on a split, or several as an ensemble; they must be in evaluation mode.
 
     Args:
         search: how to decode.
-        padding: the model's padding scheme.
+        padding: the models' padding scheme.
         autocast: a context for the model's sums, such as half precision.
         progress: told how far the work is.
     """
     split = data.split(split_name)
     tell = progress or (lambda *_: None)
     with torch.no_grad(), (autocast or _full_precision)():
-        metrics = _read_with_reference(model, data, split, padding, tell)
+        metrics, offsets = _read_with_reference(models, data, split, padding, tell)
+        model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, split, padding, tell)
         rows = example_rows(split, EXAMPLES)
         maps = example_maps(model, search, split, rows, data.source_tokenizer, data.target_tokenizer, padding)
@@ -78,35 +84,39 @@ def evaluate(
         signatures={
             **signatures(data.info.bleu_tokenize),
             "search": _words(search),
+            "models": "one" if len(models) == 1 else f"{len(models)}, their probabilities averaged",
             "exact_match": "share of hypotheses equal to their reference",
             "token_nll": "nats, reference fed, mean over all real target tokens, <eos> included",
             "perplexity": "exp(token_nll)",
             "attention_entropy": "nats, reference fed, mean over all real target tokens",
+            "attention_coverage": "min(1, attention received), reference fed, mean over all real source tokens",
+            "attention_diagonality": "1 on the diagonal, reference fed, mean over all real target tokens",
             "attention_pad_mass": "share of the attention on pads, reference fed, mean over all real target tokens",
             "aer": "Och and Ney 2003, reference fed, strongest source token of each target token that has a link",
         },
         sentences=sentences,
         by_length=by_length(lengths, hypotheses, references, data.info.bleu_tokenize),
+        alignment_offsets=offsets,
         maps=maps,
     )
 
 
 def _read_with_reference(
-    model: Seq2Seq, data: PreparedData, split: PreparedSplit, padding: Padding, tell: Progress
-) -> dict[str, float | int | None]:
-    """Token negative log-likelihood, where the attention lies, and how well it aligns."""
-    statistics, aer = AttentionStatistics(), AlignmentErrorRate()
+    models: Sequence[Seq2Seq], data: PreparedData, split: PreparedSplit, padding: Padding, tell: Progress
+) -> tuple[dict[str, float | int | None], list[dict[str, int]]]:
+    """Token negative log-likelihood, where the attention lies and how well it aligns; and its offsets."""
+    statistics, aer, offsets = AttentionStatistics(), AlignmentErrorRate(), AlignmentOffsets()
     nll, tokens, done = 0.0, 0, 0
-    for batch in _batches(model, split, padding):
-        unrolled = model(batch)
-        nll += summed_nll(model.output, unrolled, batch).item()
+    for batch in _batches(models[0], split, padding):
+        summed_nll, weights = read_reference(models, batch)
+        nll += summed_nll
         tokens += batch.num_target_tokens
-        weights = unrolled.attention_weights
         statistics.update(weights, batch.source_mask, batch.target_mask)
         if weights is not None and data.info.has_alignments:
             for i, row in enumerate(batch.rows.tolist()):
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
                 aer.update(real, split.sure_links(row), split.possible_links(row))
+                offsets.update(real, split.sure_links(row))
         done += len(batch)
         tell("read", done, len(split))
     measured: dict[str, float | int | None] = {
@@ -117,24 +127,33 @@ def _read_with_reference(
     }
     if data.info.has_alignments:
         measured["aer"] = aer.compute()
-    return measured
+    return measured, offsets.compute()
 
 
 def _decode(
-    model: Seq2Seq, search: Search, data: PreparedData, split: PreparedSplit, padding: Padding, tell: Progress
+    model: Seq2Seq | Ensemble,
+    search: Search,
+    data: PreparedData,
+    split: PreparedSplit,
+    padding: Padding,
+    tell: Progress,
 ) -> list[DecodedSentence]:
-    """The best hypothesis of every sentence, in the split's order."""
+    """The best hypotheses of every sentence, in the split's order."""
+    to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, search.replace_unknown)
     sentences: list[DecodedSentence | None] = [None] * len(split)
     done = 0
     for batch in _batches(model, split, padding):
-        found = search(model, batch.source, batch.source_mask)
-        for row, (best, *_) in zip(batch.rows.tolist(), found, strict=True):
+        found = search(model, batch.source, batch.source_mask, with_attention=search.replace_unknown)
+        for row, ids, hypotheses in zip(batch.rows.tolist(), batch.source, found, strict=True):
+            source = split.source_text(row)
+            n_best = [(to_text(hypothesis, ids, source), hypothesis.score) for hypothesis in hypotheses]
             sentences[row] = DecodedSentence(
-                source=split.source_text(row),
+                source=source,
                 reference=split.target_text(row),
-                hypothesis=data.target_tokenizer.decode(best.tokens),
-                score=best.score,
+                hypothesis=n_best[0][0],
+                score=n_best[0][1],
                 source_length=int(split.source_lengths[row]),
+                n_best=n_best if search.n_best > 1 else None,
             )
         done += len(batch)
         tell("decode", done, len(split))
@@ -142,7 +161,7 @@ def _decode(
     return [sentence for sentence in sentences if sentence is not None]
 
 
-def _batches(model: Seq2Seq, split: PreparedSplit, padding: Padding) -> Iterator[Batch]:
+def _batches(model: nn.Module, split: PreparedSplit, padding: Padding) -> Iterator[Batch]:
     rows = BatchedRows(split, padding)
     device = next(model.parameters()).device
     sampler = BatchSampler(split.source_lengths, split.target_lengths, BATCH, shuffle=False)

@@ -12,6 +12,7 @@ from attnlab.data.prepared import PreparedSplit
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.search.ensemble import Ensemble
 from attnlab.search.search import Search
 
 LONGEST = 60  # tokens; a longer sentence makes no readable picture
@@ -27,7 +28,7 @@ def example_rows(split: PreparedSplit, count: int) -> list[int]:
 
 
 def example_maps(
-    model: Seq2Seq,
+    model: Seq2Seq | Ensemble,
     search: Search,
     split: PreparedSplit,
     rows: Sequence[int],
@@ -39,7 +40,7 @@ def example_maps(
 
     Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off has no `<eos>`.
     """
-    if not rows or model.decoder.attention is None:
+    if not rows:
         return []
     batch = make_batch([split.source_ids(row) for row in rows], [[] for _ in rows], padding)
     device = next(model.parameters()).device

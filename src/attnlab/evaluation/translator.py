@@ -12,6 +12,7 @@ from attnlab.batch import Padding
 from attnlab.composition.binding import bind
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
+from attnlab.evaluation.hypothesis_text import HypothesisText
 from attnlab.model.model_folder import load_model, read_config
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import Search
@@ -51,6 +52,7 @@ class Translator:
     def translate(self, texts: Sequence[str]) -> list[str]:
         """The best hypothesis of each text, in their order; sentences of like lengths share a batch."""
         ids = self.source_tokenizer.encode_ids(texts)
+        to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, self.search.replace_unknown)
         order = np.argsort([len(row) for row in ids], kind="stable").tolist()
         device = next(self.model.parameters()).device
         translations = [""] * len(texts)
@@ -58,7 +60,7 @@ class Translator:
             rows = order[start : start + BATCH_SIZE]
             batch = make_batch([ids[row] for row in rows], [[] for _ in rows], self.padding).to(device)
             with torch.no_grad():
-                found = self.search(self.model, batch.source, batch.source_mask)
-            for row, hypotheses in zip(rows, found, strict=True):
-                translations[row] = self.target_tokenizer.decode(hypotheses[0].tokens)
+                found = self.search(self.model, batch.source, batch.source_mask, self.search.replace_unknown)
+            for row, source, (best, *_) in zip(rows, batch.source, found, strict=True):
+                translations[row] = to_text(best, source, texts[row])
         return translations

@@ -2,8 +2,9 @@
 
 metrics.json       {name: number or null}
 signatures.json    {name: how the number came about}
-hypotheses.jsonl   a line a sentence, in the split's order
+hypotheses.jsonl   a line a sentence, in the split's order; with `n_best` where more than one hypothesis was asked for
 by_length.json     quality by source length
+alignment_offsets.json  how far beside the right token the attention looked (nothing known: an empty list)
 attention.npz      a few sentences' attention maps (none: an empty list of maps)
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ class DecodedSentence:
 
     score: the search's score of the hypothesis.
     source_length: in tokens, `<eos>` not counted.
+    n_best: texts and scores of the best hypotheses, that one first; None where no more than one was asked for.
     """
 
     source: str
@@ -33,6 +35,7 @@ class DecodedSentence:
     hypothesis: str
     score: float
     source_length: int
+    n_best: list[tuple[str, float]] | None = None
 
     @property
     def exact(self) -> bool:
@@ -46,22 +49,36 @@ def write_evaluation(
     sentences: Sequence[DecodedSentence],
     by_length: Sequence[Mapping[str, float | int]],
     maps: Sequence[AttentionMap] = (),
+    alignment_offsets: Sequence[Mapping[str, int]] = (),
 ) -> None:
     """Write the evaluation folder, all of it or nothing. Numbers that are not finite become null."""
     with atomic_folder(Path(folder)) as temporary:
-        _write_json(temporary / "metrics.json", dict(metrics))
-        _write_json(temporary / "signatures.json", dict(signatures))
-        _write_json(temporary / "by_length.json", [dict(bucket) for bucket in by_length])
-        with (temporary / "hypotheses.jsonl").open("w", encoding="utf-8", newline="\n") as lines:
-            for sentence in sentences:
-                row = {**vars(sentence), "exact": sentence.exact}
-                lines.write(json.dumps(_finite(row), ensure_ascii=False, sort_keys=True) + "\n")
+        write_json(temporary / "metrics.json", dict(metrics))
+        write_json(temporary / "signatures.json", dict(signatures))
+        write_json(temporary / "by_length.json", [dict(bucket) for bucket in by_length])
+        write_json(temporary / "alignment_offsets.json", [dict(row) for row in alignment_offsets])
+        write_lines(temporary / "hypotheses.jsonl", [_row(sentence) for sentence in sentences])
         save_maps(maps, temporary / "attention.npz")
 
 
-def _write_json(path: Path, content: Any) -> None:
+def _row(sentence: DecodedSentence) -> dict[str, Any]:
+    row = {**vars(sentence), "exact": sentence.exact}
+    n_best = row.pop("n_best")
+    if n_best is not None:
+        row["n_best"] = [{"hypothesis": text, "score": score} for text, score in n_best]
+    return row
+
+
+def write_json(path: Path, content: Any) -> None:
     text = json.dumps(_finite(content), ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """A line of JSON for each row."""
+    with path.open("w", encoding="utf-8", newline="\n") as lines:
+        for row in rows:
+            lines.write(json.dumps(_finite(dict(row)), ensure_ascii=False, sort_keys=True) + "\n")
 
 
 def _finite(content: Any) -> Any:

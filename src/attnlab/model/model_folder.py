@@ -3,7 +3,7 @@
 weights.safetensors   the parameters
 config.json           the sections that the model is built from
 model.json            vocabulary sizes, the experiment's identity, the step of the weights
-source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them
+source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them; a classifier has one tokenizer.json
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -24,19 +24,38 @@ from attnlab.composition.atomic import atomic_folder
 from attnlab.composition.binding import bind
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.part import Part
+from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
 
 FROM_PREPARED_DATA = ("source_tokenizer.json", "target_tokenizer.json", "data.json")
+FROM_LABELLED_DATA = ("tokenizer.json", "data.json")
+
+M = TypeVar("M", Seq2Seq, Classifier)
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a saved model beside its config."""
+    """What is known of a saved model beside its config.
+
+    target_vocabulary_size: None for a classifier.
+    num_classes: None for a model that translates.
+    """
 
     source_vocabulary_size: int
-    target_vocabulary_size: int
     identity: str
     step: int
+    target_vocabulary_size: int | None = None
+    num_classes: int | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What the model's constructor wants to know."""
+        sizes = {
+            "source_vocabulary_size": self.source_vocabulary_size,
+            "target_vocabulary_size": self.target_vocabulary_size,
+            "num_classes": self.num_classes,
+        }
+        return {name: size for name, size in sizes.items() if size is not None}
 
 
 def save_model(
@@ -60,7 +79,7 @@ def save_model(
         (temporary / "weights.safetensors").chmod(0o644)  # as readable as the others
         _write_json(temporary / "config.json", config)
         _write_json(temporary / "model.json", asdict(facts))
-        for name in FROM_PREPARED_DATA:
+        for name in FROM_PREPARED_DATA if facts.num_classes is None else FROM_LABELLED_DATA:
             shutil.copyfile(prepared_data / name, temporary / name)
 
 
@@ -87,21 +106,27 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def load_model(folder: Path, device: str = "cpu") -> Seq2Seq:
-    """The model of a folder, in evaluation mode; raises ExperimentError where the folder is broken.
+    """The translating model of a folder, in evaluation mode; raises ExperimentError where the folder is broken."""
+    return _load(Seq2Seq, folder, device)
 
-    The config is bound to the classes that are allowed in any config, so a foreign folder runs no code of its own.
-    """
+
+def load_classifier(folder: Path, device: str = "cpu") -> Classifier:
+    """The classifier of a folder, in evaluation mode; raises ExperimentError where the folder is broken."""
+    return _load(Classifier, folder, device)
+
+
+def _load(kind: type[M], folder: Path, device: str) -> M:
+    # The config is bound to the classes that are allowed in any config: a foreign folder runs no code of its own.
     facts, config = read_facts(folder), read_config(folder)
     try:
         weights = load_file(folder / "weights.safetensors", device=device)
     except (OSError, SafetensorError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
-    part: Part[Seq2Seq] = bind(config.get("model"), Seq2Seq, "model")
-    model = part(
-        source_vocabulary_size=facts.source_vocabulary_size,
-        target_vocabulary_size=facts.target_vocabulary_size,
-        padding=bind(config.get("padding"), Padding, "padding"),
-    )
+    if (facts.num_classes is None) != (kind is Seq2Seq):
+        task = "translation" if facts.num_classes is None else "classification"
+        raise ExperimentError(f"the model in {folder} goes with task={task}; choose that task, or another model folder")
+    part: Part[M] = bind(config.get("model"), kind, "model")
+    model = part(**facts.sizes, padding=bind(config.get("padding"), Padding, "padding"))
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:

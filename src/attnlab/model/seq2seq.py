@@ -12,9 +12,10 @@ from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.composition.part import Part
 from attnlab.model.attention.coverage import Coverage, coverage_loss
 from attnlab.model.attention.mechanism import mechanism_of
-from attnlab.model.attention.memory import Memory, count_positions, remember
+from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.multi_head import MultiHeadAttention
 from attnlab.model.attention.projection import LinearProjection
+from attnlab.model.attention.remember import remember
 from attnlab.model.attention.score import Score
 from attnlab.model.bridge.bridge import Bridge
 from attnlab.model.decoder.decoder import Decoder, StepOutput

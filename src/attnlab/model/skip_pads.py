@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 Run = Callable[[nn.RNNBase, Tensor, Tensor], tuple[Tensor, tuple[Tensor, ...]]]
@@ -29,20 +30,20 @@ def flipped(recurrence: nn.RNNBase, x: Tensor, lengths: Tensor) -> tuple[Tensor,
     Between two neighbouring lengths all rows that are not yet at their end go on together, each with its own state;
     a batch of one length is one run.
     """
-    outputs = x.new_zeros(*x.shape[:2], recurrence.hidden_size)
     alive = torch.arange(len(x), device=x.device)  # the rows that are still being read
+    segments: list[Tensor] = []
     ended: list[Tensor] = []
     finals: list[tuple[Tensor, ...]] = []
     state, start = None, 0
     for end in lengths.unique().tolist():  # ascending
         found, state = recurrence(x[alive, start:end], state)
-        places = torch.arange(start, end, device=x.device)
-        outputs = outputs.to(found.dtype).index_put((alive.unsqueeze(1), places), found)
+        segments.append(found.new_zeros(len(x), end - start, found.shape[2]).index_copy(0, alive, found))
         goes_on = lengths[alive] > end
         ended.append(alive[~goes_on])
         finals.append(tuple(part[~goes_on] for part in states_of(state)))
         going_on = [part[goes_on].unsqueeze(0) for part in states_of(state)]
         alive, state, start = alive[goes_on], going_on[0] if len(going_on) == 1 else tuple(going_on), end
+    outputs = pad(torch.cat(segments, dim=1), (0, 0, 0, x.shape[1] - start))
     order = torch.cat(ended).argsort()
     return outputs, tuple(torch.cat(parts)[order] for parts in zip(*finals, strict=True))
 

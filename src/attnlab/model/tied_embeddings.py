@@ -18,15 +18,16 @@ def tie_embeddings(
         return
     if output.in_features != target.embedding_dim:
         raise ValueError(
-            f"tied_embeddings={which} needs a readout as wide as the target embedding, but they have "
+            f"tied_embeddings is {which}, which needs a readout as wide as the target embedding, but they have "
             f"{output.in_features} and {target.embedding_dim}; make model.readout.size and "
             f"model.decoder.embedding_size equal, or choose tied_embeddings=none"
         )
     if which == "all" and source.weight.shape != target.weight.shape:
         raise ValueError(
-            f"tied_embeddings=all needs one vocabulary and one embedding width on both sides, but the source has "
-            f"{source.num_embeddings} tokens of width {source.embedding_dim} and the target {target.num_embeddings} of "
-            f"{target.embedding_dim}; choose data.tokenizer.joint=true and equal widths, or tied_embeddings=target"
+            f"tied_embeddings is all, which needs one vocabulary and one embedding width on both sides, but the source "
+            f"has {source.num_embeddings} tokens of width {source.embedding_dim} and the target "
+            f"{target.num_embeddings} of {target.embedding_dim}; choose data.tokenizer.joint=true and equal widths, or "
+            f"tied_embeddings=target"
         )
     # As an output layer, vectors of length sqrt(E) would make logits far too large.
     nn.init.normal_(target.weight, std=target.embedding_dim**-0.5)

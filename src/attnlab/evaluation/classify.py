@@ -1,0 +1,165 @@
+"""A trained classifier on a split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnlab.batch import Padding
+from attnlab.data.labelled_data import LabelledData, LabelledSplit
+from attnlab.data.sampler import Batching, BatchSampler
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.attention_statistics import AttentionStatistics
+from attnlab.model.classifier import Classifier
+from attnlab.training.class_metrics import SIGNATURES, ClassMetrics
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many sentences are done, and how many there are."""
+
+BATCH = Batching(by="sentences", size=64)
+EXAMPLES = 12
+LONGEST = 80  # tokens; a longer sentence makes no readable picture
+
+
+@dataclass(frozen=True)
+class ClassifiedSentence:
+    """One sentence of the split and what the model took it for.
+
+    probability: of the prediction, 0..1.
+    length: in tokens, `<eos>` not counted.
+    """
+
+    text: str
+    label: str
+    prediction: str
+    probability: float
+    length: int
+
+    @property
+    def correct(self) -> bool:
+        return self.prediction == self.label
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What `write_classification` writes. confusions: row i, column j counts class i taken for class j."""
+
+    metrics: dict[str, float | int | None]
+    signatures: dict[str, str]
+    labels: list[str]
+    confusions: NDArray[np.int64]
+    sentences: list[ClassifiedSentence]
+    maps: list[AttentionMap]
+
+
+def classify_split(
+    model: Classifier,
+    data: LabelledData,
+    padding: Padding,
+    split_name: str = "test",
+    autocast: Callable[[], Any] | None = None,
+    progress: Progress | None = None,
+) -> Classification:
+    """Measure a classifier, which must be in evaluation mode, on a split.
+
+    Args:
+        padding: the model's padding scheme.
+        autocast: a context for the model's sums, such as half precision.
+        progress: told how far the work is.
+    """
+    split, labels = data.split(split_name), data.labels
+    device = next(model.parameters()).device
+    metrics, statistics = ClassMetrics(len(labels)).to(device), AttentionStatistics().to(device)
+    sentences: dict[int, ClassifiedSentence] = {}
+    with torch.no_grad(), (autocast or nullcontext)():
+        for rows in BatchSampler(split.source_lengths, split.target_lengths, BATCH, shuffle=False).batches():
+            batch = split.batch(rows, padding).to(device)
+            found = model(batch.source, batch.source_mask)
+            metrics.update(found.log_probabilities, batch.labels)
+            one_query = torch.ones_like(batch.labels, dtype=torch.bool).unsqueeze(1)  # (B, T = 1)
+            statistics.update(found.attention_weights.unsqueeze(1), batch.source_mask, one_query)
+            likeliest, numbers = found.log_probabilities.max(-1)
+            for row, probability, number in zip(rows.tolist(), likeliest.exp().tolist(), numbers.tolist(), strict=True):
+                sentences[row] = ClassifiedSentence(
+                    text=split.text(row),
+                    label=labels[split.labels[row]],
+                    prediction=labels[number],
+                    probability=probability,
+                    length=int(split.source_lengths[row]),
+                )
+            if progress is not None:
+                progress("classify", len(sentences), len(split))
+        maps = sentence_maps(model, split, example_rows(split, EXAMPLES), data.tokenizer, labels, padding)
+    measured = {name: value.item() for name, value in metrics.compute().items()}
+    looked = statistics.compute()
+    return Classification(
+        metrics={
+            **measured,
+            "attention_entropy": looked["attention_entropy"],
+            "attention_pad_mass": looked["attention_pad_mass"],
+            "sentences": len(sentences),
+        },
+        signatures={
+            **SIGNATURES,
+            "attention_entropy": "nats, mean over sentences",
+            "attention_pad_mass": "share of the attention on pads, mean over sentences",
+        },
+        labels=labels,
+        confusions=metrics.confusions().cpu().numpy(),
+        sentences=[sentences[row] for row in range(len(split))],
+        maps=maps,
+    )
+
+
+def example_rows(split: LabelledSplit, count: int) -> list[int]:
+    """Up to `count` rows of readable length, as many of each class as of any other, spread evenly over the split: the
+    same ones every time."""
+    readable = split.source_lengths <= LONGEST
+    classes = np.unique(split.labels[readable])[:count]
+    chosen: list[int] = []
+    for label in classes:
+        rows = np.flatnonzero(readable & (split.labels == label))
+        places = np.linspace(0, len(rows) - 1, num=min(count // len(classes), len(rows))).round().astype(int)
+        chosen += rows[places].tolist()
+    return sorted(chosen)
+
+
+def sentence_maps(
+    model: Classifier,
+    split: LabelledSplit,
+    rows: Sequence[int],
+    tokenizer: Tokenizer,
+    labels: Sequence[str],
+    padding: Padding,
+) -> list[AttentionMap]:
+    """Where the attention looked in some sentences: maps of one row, whose target token is the prediction.
+
+    Columns carry the tokens, `<eos>` included.
+    """
+    if not rows:
+        return []
+    batch = split.batch(np.asarray(rows, dtype=np.int64), padding).to(next(model.parameters()).device)
+    found = model(batch.source, batch.source_mask)
+    maps = []
+    for i in range(len(rows)):
+        probability, number = found.log_probabilities[i].exp().max(-1)
+        prediction, label = labels[int(number)], labels[int(batch.labels[i])]
+        verdict = "" if prediction == label else f", but it is {label}"
+        maps.append(
+            AttentionMap.from_sentence(
+                source_tokens=tokenizer.tokens(batch.source[i].tolist()),
+                target_tokens=[prediction],
+                weights=found.attention_weights[i : i + 1].float().cpu().numpy(),
+                source_mask=batch.source_mask[i].cpu().numpy(),  # unmasked attention also looks at pads
+                target_mask=np.ones(1, dtype=bool),
+                title=f"{prediction} ({float(probability):.2f}){verdict}",
+            )
+        )
+    return maps

@@ -1,0 +1,115 @@
+"""The gradient of the loss with respect to each encoder state, by distance: does it vanish?
+
+Bengio et al. 1994 ("Learning long-term dependencies with gradient descent is difficult") and Pascanu et al. 2013
+("On the difficulty of training recurrent neural networks", section 2.1) show why what a loss tells a state k steps
+earlier shrinks, or explodes, like a product of k Jacobians. A decoder that is handed the last state alone gets at the
+others through that product; attention (Bahdanau et al. 2015) reads each of them, whatever the distance.
+
+Axes: B batch, S source length, T target length, V vocabulary, H hidden size, N numbers in a state (H; 2 H for an LSTM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from attnlab.batch import Batch
+from attnlab.evaluation.encode_by_token import encode_by_token, state_size
+from attnlab.model.seq2seq import Seq2Seq
+
+LossOf = Literal["all", "first", "last"]
+"""Whose negative log-likelihood: the mean over all target tokens, the first one's, or that of the last, `<eos>`."""
+
+
+@dataclass(frozen=True, eq=False)
+class GradientFlow:
+    """Gradient norms by distance: entry d is of the states d tokens before the one that the recurrence hands over.
+
+    sentences: how many have a state there; each norm is the mean over these.
+    state: norm of the gradient with respect to the whole state that the recurrence carries on (Pascanu's x_k): the
+        hidden state h and, for an LSTM, the cell state c beside it.
+    hidden, cell: the same of h and of c alone, the other one held: an LSTM hands the gradient back by way of c too,
+        which h alone does not show. cell is None for other recurrences.
+    """
+
+    sentences: NDArray[np.int64]
+    state: NDArray[np.float64]
+    hidden: NDArray[np.float64]
+    cell: NDArray[np.float64] | None
+
+
+def gradient_flow(model: Seq2Seq, batches: Iterable[Batch], loss_of: LossOf = "all") -> GradientFlow:
+    """Measure a model, which must be in evaluation mode, with the reference fed.
+
+    The loss of a sentence is its token negative log-likelihood in nats, by default its mean over the target tokens,
+    as training has it. The derivative is total: through the attention, and through all that comes later in the
+    source.
+
+    Raises:
+        ValueError: an encoder with two directions, or no batch.
+    """
+    found = [_norms(model, batch, loss_of) for batch in batches]
+    if not found:
+        raise ValueError("batches must hold at least one batch, got none")
+    distance = np.concatenate([places for places, _ in found])
+    norms = np.concatenate([values for _, values in found], axis=1)  # (3, states)
+    sentences = np.bincount(distance)
+    state, hidden, cell = (np.bincount(distance, weights=values) / sentences for values in norms)
+    return GradientFlow(sentences, state, hidden, cell if model.encoder.state_shape.has_cell else None)
+
+
+def _norms(model: Seq2Seq, batch: Batch, loss_of: LossOf) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Of every real source token: its distance, and the norms (3, tokens) by whole state, hidden and cell state."""
+    gradients = state_gradients(model, batch, loss_of)[batch.source_mask].double()  # (tokens, N)
+    width = model.encoder.hidden_size
+    parts = (gradients, gradients[:, :width], gradients[:, width:])
+    norms = torch.stack([part.norm(dim=1) for part in parts])
+    places = distances(batch.source_mask, model.encoder.reverse_source)[batch.source_mask]
+    return places.cpu().numpy(), norms.cpu().numpy()
+
+
+def state_gradients(model: Seq2Seq, batch: Batch, loss_of: LossOf = "all") -> Tensor:
+    """(B, S, N): of each sentence's loss, with respect to the state after each of its source tokens; 0 at pads."""
+    nudges = torch.zeros(*batch.source.shape, state_size(model.encoder), dtype=model.output.weight.dtype)
+    nudges = nudges.to(batch.source.device).requires_grad_()
+    # Sentences do not see each other, so the gradient of the sum is each one's own. cuDNN would refuse a model in
+    # evaluation mode its gradients.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        loss = sentence_losses(model, batch, nudges, loss_of).sum()
+        (gradients,) = torch.autograd.grad(loss, nudges)
+    return gradients.masked_fill(~batch.source_mask.unsqueeze(2), 0)
+
+
+def sentence_losses(model: Seq2Seq, batch: Batch, nudges: Tensor, loss_of: LossOf = "all") -> Tensor:
+    """(B,) nats: the loss of each sentence, with `nudges` (B, S, N) added to the encoder's states."""
+    encoded = encode_by_token(model.encoder, batch.source, batch.source_mask, nudges)
+    # What a forward hook returns takes the place of the output.
+    hook = model.encoder.register_forward_hook(lambda *_: encoded)
+    try:
+        logits = model.output(model(batch).readout)  # (B, T, V)
+    finally:
+        hook.remove()
+    nll = cross_entropy(logits.transpose(1, 2), batch.target_output, reduction="none")  # (B, T)
+    chosen = _chosen_tokens(batch.target_mask, loss_of)
+    # A pad's readout may hold anything: it is replaced before the sum, not multiplied by zero.
+    return nll.masked_fill(~chosen, 0).sum(1) / chosen.sum(1)
+
+
+def distances(source_mask: Tensor, reverse_source: bool) -> Tensor:
+    """(B, S) long: how many real tokens the recurrence reads after each one; 0 at the last that it reads."""
+    count = source_mask.cumsum(1)
+    return count - 1 if reverse_source else count[:, -1:] - count
+
+
+def _chosen_tokens(target_mask: Tensor, loss_of: LossOf) -> Tensor:
+    count = target_mask.cumsum(1)
+    if loss_of == "all":
+        return target_mask
+    return target_mask & (count == 1) if loss_of == "first" else target_mask & (count == count[:, -1:])

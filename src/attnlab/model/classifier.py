@@ -1,0 +1,102 @@
+"""The attention classifier: encode, attend once, decide.
+
+Axes: B batch, S source length, D encoder output, N heads, C classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+from torch.nn.functional import log_softmax, logsigmoid
+
+from attnlab.batch import Padding
+from attnlab.composition.part import Part
+from attnlab.model.attention.mechanism import Mechanism
+from attnlab.model.attention.multi_head import MultiHeadAttention
+from attnlab.model.attention.projection import LinearProjection
+from attnlab.model.attention.remember import remember
+from attnlab.model.attention.score import Score
+from attnlab.model.encoder import Encoder
+from attnlab.model.normaliser.normaliser import Normaliser
+from attnlab.model.scope.local_m import LocalM
+from attnlab.model.scope.scope import Scope
+
+
+@dataclass(frozen=True)
+class Classified:
+    """log_probabilities of the classes, and where the attention looked, the mean over its heads."""
+
+    log_probabilities: Tensor  # (B, C)
+    attention_weights: Tensor  # (B, S)
+
+
+class Classifier(nn.Module):
+    """One look back at the whole sentence, with its own summary as the query.
+
+    With h_1, ..., h_S the encoder's outputs and q the top layer's final state,
+
+        a = normalise(score(q, h)),  c = sum_s a_s h_s,  d = relu(W_d c + b_d),  z = W_o d + b_o
+
+    and dropout on d. For two classes z is one number and P(class 1) = sigmoid(z); for more of them there are C numbers
+    and P = softmax(z). The score is additive by default, v · tanh(W q + U h) (Bahdanau et al. 2015, appendix A.1.2).
+    Pooling by attention before a dense layer is that of Raffel and Ellis 2015 (equation 1); there the query is learnt,
+    here it is the sentence's own final state.
+
+    Args:
+        dense_size: units of the layer d.
+        dropout: on d.
+    """
+
+    def __init__(
+        self,
+        encoder: Part[Encoder],
+        attention: Part[Score],
+        projection: Part[LinearProjection] | None,
+        normaliser: Normaliser,
+        scope: Part[Scope],
+        heads: Part[MultiHeadAttention] | None,
+        dense_size: PositiveInt,
+        dropout: Annotated[float, Field(ge=0, lt=1)],
+        *,
+        source_vocabulary_size: int,
+        num_classes: int,
+        padding: Padding,
+    ) -> None:
+        super().__init__()
+        if issubclass(scope.target, LocalM):
+            raise ValueError(
+                "scope local_m follows the target word by word, and a classifier has none; choose model/scope=global "
+                "or model/scope=local_p"
+            )
+        self.padding = padding
+        self.encoder: Encoder = encoder(source_vocabulary_size=source_vocabulary_size, padding=padding)
+        size = self.encoder.output_size
+        mechanism = Mechanism(attention, normaliser, scope, projection, coverage=None, heads=heads)
+        self.attention = mechanism.build(query_size=size, value_size=size)
+        self.dense = nn.Linear(size, dense_size)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(dense_size, 1 if num_classes == 2 else num_classes)
+
+    def forward(self, source: Tensor, source_mask: Tensor) -> Classified:
+        """source (B, S) and its mask -> what each sentence is."""
+        # 1. Read the sentence.
+        encoded = self.encoder(source, source_mask)
+        memory = remember(encoded, source_mask, self.padding.attention_masked, self.attention)
+        # 2. Look back at it once.
+        query = memory.summary.unsqueeze(1)  # (B, 1, D)
+        context, weights = self.attention(query, memory, source.new_zeros(len(source), 1))  # (B, 1, D), (B, N, 1, S)
+        # 3. Decide.
+        features = self.dropout(torch.relu(self.dense(context.squeeze(1))))  # (B, dense_size)
+        return Classified(_log_probabilities(self.output(features)), weights.mean(1).squeeze(1))
+
+
+def _log_probabilities(logits: Tensor) -> Tensor:
+    """(B, 1) -> those of two classes, the sigmoid being that of the second; (B, C) -> those of C classes."""
+    logits = logits.float() if logits.dtype is torch.bfloat16 else logits  # too rough for logarithms
+    if logits.shape[1] > 1:
+        return log_softmax(logits, dim=-1)
+    return torch.cat([logsigmoid(-logits), logsigmoid(logits)], dim=-1)

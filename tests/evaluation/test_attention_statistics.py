@@ -1,0 +1,141 @@
+"""Attention statistics against loops written from their formulas; pads move none of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from attnlab.evaluation.attention_statistics import AttentionStatistics
+
+
+def by_hand(sentences: list[NDArray[np.float64]]) -> dict[str, float]:
+    """The statistics of sentences without pads, (T, S) each, a token at a time."""
+    entropy, covered, central = [], [], []
+    for weights in sentences:
+        length_t, length_s = weights.shape
+        shares = weights / weights.sum(1, keepdims=True)
+        for s in range(length_s):
+            covered.append(min(1.0, sum(shares[t][s] for t in range(length_t))))
+        for t in range(length_t):
+            entropy.append(-sum(a * math.log(a) for a in shares[t] if a > 0))
+            if length_s > 1 and length_t > 1:
+                off = [abs(t / (length_t - 1) - s / (length_s - 1)) for s in range(length_s)]
+                central.append(1 - sum(a * d for a, d in zip(shares[t], off, strict=True)) / max(off))
+    return {
+        "attention_entropy": float(np.mean(entropy)),
+        "attention_coverage": float(np.mean(covered)),
+        "attention_diagonality": float(np.mean(central)),
+        "attention_pad_mass": 0.0,
+    }
+
+
+def drawn(lengths: list[tuple[int, int]], sums: float = 1.0) -> list[NDArray[np.float64]]:
+    """Peaked rows over the source for sentences of (T, S) tokens."""
+    random = np.random.default_rng(5)
+    return [sums * random.dirichlet(np.full(length_s, 0.3), size=length_t) for length_t, length_s in lengths]
+
+
+def padded(sentences: list[NDArray[np.float64]], pads_first: tuple[bool, bool]) -> list[torch.Tensor]:
+    """weights (B, T, S), source_mask (B, S) and target_mask (B, T) of a batch, with pads where they are wanted."""
+    most_t, most_s = (max(weights.shape[axis] for weights in sentences) + 2 for axis in (0, 1))
+    weights = torch.zeros(len(sentences), most_t, most_s, dtype=torch.float64)
+    source_mask = torch.zeros(len(sentences), most_s, dtype=torch.bool)
+    target_mask = torch.zeros(len(sentences), most_t, dtype=torch.bool)
+    for i, rows in enumerate(sentences):
+        length_t, length_s = rows.shape
+        t = slice(most_t - length_t, None) if pads_first[1] else slice(0, length_t)
+        s = slice(most_s - length_s, None) if pads_first[0] else slice(0, length_s)
+        weights[i, :, s], weights[i, t, s] = math.nan, torch.from_numpy(rows)
+        source_mask[i, s], target_mask[i, t] = True, True
+    return [weights, source_mask, target_mask]
+
+
+def measured(*batches: list[torch.Tensor]) -> dict[str, float | None]:
+    statistics = AttentionStatistics()
+    for batch in batches:
+        statistics.update(*batch)
+    return statistics.compute()
+
+
+LENGTHS = [(3, 5), (6, 2), (4, 4), (1, 3), (2, 1)]
+
+
+@pytest.mark.parametrize("source_first", [True, False])
+@pytest.mark.parametrize("target_first", [True, False])
+def test_they_are_the_formulas_wherever_pads_stand(source_first: bool, target_first: bool) -> None:
+    sentences = drawn(LENGTHS)
+    batch = padded(sentences, (source_first, target_first))
+    assert measured(batch) == pytest.approx(by_hand(sentences), abs=1e-6)
+
+
+def test_batches_count_by_their_tokens() -> None:
+    sentences = drawn(LENGTHS)
+    split = measured(padded(sentences[:1], (True, False)), padded(sentences[1:], (False, True)))
+    assert split == pytest.approx(by_hand(sentences), abs=1e-6)
+
+
+def test_rows_that_do_not_sum_to_one_are_shares_of_their_sum() -> None:
+    whole, half = drawn(LENGTHS), drawn(LENGTHS, sums=0.5)
+    assert measured(padded(half, (True, False))) == pytest.approx(by_hand(whole), abs=1e-6)
+
+
+def test_rows_without_any_attention_have_no_place_and_cover_nothing() -> None:
+    rows = torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])
+    everything = torch.ones(1, 2, dtype=torch.bool)
+    assert measured([rows, everything, everything]) == pytest.approx(
+        {
+            "attention_entropy": 0.0,
+            "attention_coverage": 0.5,
+            "attention_diagonality": 1.0,
+            "attention_pad_mass": 0.0,
+        }
+    )
+
+
+def test_attention_on_pads_covers_nothing_and_does_not_move_the_diagonal() -> None:
+    # Each of two target tokens looks at its own source token with 3/4, and at the pad with 1/4.
+    weights = torch.tensor([[[0.25, 0.75, 0.0], [0.25, 0.0, 0.75]]])
+    source_mask = torch.tensor([[False, True, True]])
+    target_mask = torch.ones(1, 2, dtype=torch.bool)
+    entropy = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
+    assert measured([weights, source_mask, target_mask]) == pytest.approx(
+        {
+            "attention_entropy": entropy,
+            "attention_coverage": 0.75,
+            "attention_diagonality": 1.0,
+            "attention_pad_mass": 0.25,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "diagonality", "tolerance"),
+    [
+        (np.eye(400), 1.0, 1e-5),
+        (np.full((400, 400), 1 / 400), 5 / 4 - math.log(2), 0.001),
+        (np.eye(400)[::-1].copy(), 2 * math.log(2) - 1, 0.003),
+    ],
+)
+def test_known_diagonalities(rows: NDArray[np.float64], diagonality: float, tolerance: float) -> None:
+    assert measured(padded([rows], (True, False)))["attention_diagonality"] == pytest.approx(diagonality, abs=tolerance)
+
+
+def test_looking_at_one_token_covers_one_token() -> None:
+    rows = np.zeros((5, 5))
+    rows[:, 2] = 1
+    found = measured(padded([rows], (True, False)))
+    assert found["attention_coverage"] == pytest.approx(1 / 5)
+    assert found["attention_entropy"] == 0
+
+
+def test_no_attention_has_no_statistics() -> None:
+    statistics = AttentionStatistics()
+    source_mask, target_mask = torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool)
+    statistics.update(None, source_mask, target_mask)
+    assert set(statistics.compute().values()) == {None}
+    with pytest.raises(ValueError, match=r"\(2, 4, 3\), got \(2, 3, 4\)"):
+        statistics.update(torch.ones(2, 3, 4), source_mask, target_mask)
