@@ -43,6 +43,10 @@ def compose(params: dict[str, Any], more: list[str] | None = None) -> dict[str, 
     places = [f"paths.{stage}={folder}" for stage, folder in BUILD.items()]
     with ConfigSource(CONF, "config") as source:
         experiment = source.check([*chosen, *overrides, *(more or []), *places, "chain=false"])
+    if experiment.paths.ensemble:
+        raise ExperimentError(
+            "paths.ensemble names models that no stage makes; leave it out here, and give it to pipelines/evaluate.py"
+        )
     # Hydra writes its log of each stage here, out of DVC's sight.
     log = {
         "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},

@@ -1,6 +1,8 @@
-"""Evaluate: a trained model on the test split -> metrics, hypotheses, quality by length, attention.
+"""Evaluate: a trained model on the test split -> metrics, what it made of each sentence, attention.
 
-python pipelines/evaluate.py paths.model=build/model paths.data=build/data search.size=10
+    python pipelines/evaluate.py paths.model=build/model paths.data=build/data search.size=10
+
+`paths.ensemble=[another/model]` evaluates that model and the others as one.
 """
 
 from __future__ import annotations
@@ -11,40 +13,30 @@ from omegaconf import DictConfig
 
 from experiment import Experiment, check, here, output_folder
 from launch import launch
+from task import Metrics
 
 
-def evaluate(
-    experiment: Experiment, model_folder: Path, data_folder: Path, into: Path
-) -> dict[str, float | int | None]:
+def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
     """Write the evaluation folder, whole or not at all, and return its metrics."""
     import functools
 
     import torch
 
-    from attnlab.data.prepared import PreparedData
-    from attnlab.evaluation.evaluate import evaluate as evaluate_model
-    from attnlab.evaluation.write import write_evaluation
-    from attnlab.model.model_folder import load_model
     from progress import progress_bars
 
-    device = experiment.hardware.device
-    model = load_model(model_folder, device)
-    data = PreparedData(data_folder)
-    check_vocabulary(model_folder, data_folder)
-    half = (
-        functools.partial(torch.autocast, device, torch.bfloat16) if experiment.hardware.precision == "bf16" else None
-    )
+    data = experiment.task.open_data(data_folder)
+    check_shared_files(experiment.task.shared_files, model_folder, data_folder)
+    hardware = experiment.hardware
+    half = functools.partial(torch.autocast, hardware.device, torch.bfloat16) if hardware.precision == "bf16" else None
     with progress_bars() as tell:
-        found = evaluate_model(model, experiment.search, data, model.padding, autocast=half, progress=tell)
-    write_evaluation(into, found.metrics, found.signatures, found.sentences, found.by_length, found.maps)
-    return found.metrics
+        return experiment.task.evaluate(experiment, model_folder, data, into, half, tell)
 
 
-def check_vocabulary(model_folder: Path, data_folder: Path) -> None:
-    """Raise ExperimentError where the data were not encoded with the model's own tokenizers."""
+def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: Path) -> None:
+    """Raise ExperimentError where the data do not have the tokenizers (and classes) that the model knows."""
     from attnlab.composition.error import ExperimentError
 
-    for name in ("source_tokenizer.json", "target_tokenizer.json"):
+    for name in names:
         ours, theirs = model_folder / name, data_folder / name
         if not ours.is_file() or not theirs.is_file() or ours.read_bytes() != theirs.read_bytes():
             raise ExperimentError(
@@ -53,29 +45,30 @@ def check_vocabulary(model_folder: Path, data_folder: Path) -> None:
             )
 
 
-def evaluate_and_track(
-    experiment: Experiment, model_folder: Path, data_folder: Path, into: Path
-) -> dict[str, float | int | None]:
+def evaluate_and_track(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
     """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
-    another), and print it."""
+    another or the model is one of several), and print it."""
     from attnlab.composition.identity import config_digest
-    from attnlab.data.prepared import PreparedData
     from attnlab.model.model_folder import read_config, read_facts
     from attnlab.tracking.settings import RunRecord
 
     facts = read_facts(model_folder)
     metrics = evaluate(experiment, model_folder, data_folder, into)
     point = experiment.paths.runs_folder / "points" / facts.identity
-    search = experiment.config["search"]
-    if read_config(model_folder).get("search") != search:
+    measured_with = {"search": experiment.config["search"]}
+    others = experiment.ensemble_folders
+    if others:
+        measured_with["ensemble"] = [read_facts(folder).identity for folder in others]
+    if measured_with != {"search": read_config(model_folder).get("search")}:
         # Another search is another run: a run's params say what its metrics were measured with.
-        point = point / "evaluations" / config_digest(search)[:16]
+        point = point / "evaluations" / config_digest(measured_with)[:16]
     point.mkdir(parents=True, exist_ok=True)
     record = RunRecord(
         config=experiment.config,
         identity=facts.identity,
-        data_digest=PreparedData(data_folder).digest,
+        data_digest=experiment.task.open_data(data_folder).digest,
         data_source=str(data_folder),
+        data_columns=experiment.task.columns,
     )
     with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
         measured = {f"test/{name}": value for name, value in metrics.items() if value is not None}
@@ -85,7 +78,7 @@ def evaluate_and_track(
     return metrics
 
 
-def print_metrics(metrics: dict[str, float | int | None]) -> None:
+def print_metrics(metrics: Metrics) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -14,16 +14,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
+from task import Task, mixed_up, task_named
+
 if TYPE_CHECKING:
     from attnlab.batch import Padding
     from attnlab.composition.part import Part
     from attnlab.composition.paths import Paths
-    from attnlab.data.corpus import Corpus
-    from attnlab.model.seq2seq import Seq2Seq
-    from attnlab.search.search import Search
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
-    from attnlab.training.settings import Training
 
 # Which sections decide a stage's output, and the code that makes it. dvc.yaml says the same to DVC, and a test
 # holds the two together.
@@ -48,21 +46,28 @@ class Experiment:
 
     config: plain and resolved, but for environment variables, which stay as written: it may be written and logged.
     values: resolved throughout. It may hold secrets, and is only ever hashed.
+    data, model, search, training: of the kinds that the task's `sections` name.
     """
 
     config: dict[str, Any]
     values: dict[str, Any] = field(repr=False)
     seed: int
-    data: Corpus
+    task: Task
+    data: Any
     padding: Padding
-    model: Part[Seq2Seq]
-    search: Search
-    training: Training
+    model: Part[Any]
+    search: Any
+    training: Any
     tracking: Tracking
     hardware: Hardware
     paths: Paths
     chain: bool
     rerun: bool
+
+    @property
+    def ensemble_folders(self) -> list[Path]:
+        """The models that are evaluated beside the first."""
+        return [here(folder) for folder in self.paths.ensemble or []]
 
     def sections(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Sections to write down."""
@@ -95,47 +100,60 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
     from pydantic import Field
 
     from attnlab.batch import Padding
-    from attnlab.composition.binding import bind_sections
     from attnlab.composition.error import ExperimentError
-    from attnlab.composition.part import Part
     from attnlab.composition.paths import Paths
-    from attnlab.data.corpus import Corpus
-    from attnlab.model.seq2seq import Seq2Seq
-    from attnlab.search.search import Search
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
-    from attnlab.training.settings import Training
 
+    values, written = plain(config), plain(config, keep_environment=True)
+    task = task_named(values.get("task"))
     sections = {
+        "task": str,
+        **task.sections(),
         "seed": Annotated[int, Field(ge=0, lt=2**32)],
-        "data": Corpus,
         "padding": Padding,
-        "model": Part[Seq2Seq],
-        "search": Search,
-        "training": Training,
         "tracking": Tracking,
         "hardware": Hardware,
         "paths": Paths,
         "chain": bool,
         "rerun": bool,
     }
-    values, written = plain(config), plain(config, keep_environment=True)
-    bound = bind_sections(values, sections)
+    bound = _bound(task, values, sections)
     for name in ("model", "padding"):
         if "${oc." in json.dumps(written[name]):
             raise ExperimentError(
                 f"{name} takes a value from an environment variable; a model folder must be readable without it, so "
                 f"give the value itself"
             )
+    problems = task.check(bound)
+    if problems:
+        raise ExperimentError(problems)
     if build:
         # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
         try:
             with torch.device("meta"):
-                bound["model"](source_vocabulary_size=8, target_vocabulary_size=8, padding=bound["padding"])
+                bound["model"](**task.trial_sizes, padding=bound["padding"])
         except (RuntimeError, OverflowError) as error:
             reason = str(error).splitlines()[0]
             raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
-    return Experiment(config=written, values=values, **bound)
+    return Experiment(**{**bound, "task": task}, config=written, values=values)
+
+
+def _bound(task: Task, values: dict[str, Any], sections: dict[str, Any]) -> dict[str, Any]:
+    """The sections as objects; one that goes with another task is told so, and not compared with what it is not."""
+    from attnlab.composition.binding import bind_sections
+    from attnlab.composition.error import ExperimentError
+
+    wrong = mixed_up(task, values)
+    if not wrong:
+        return bind_sections(values, sections)
+    others = [{key: value for key, value in part.items() if key not in wrong} for part in (values, sections)]
+    problems = list(wrong.values())
+    try:
+        bind_sections(*others)
+    except ExperimentError as error:
+        problems += error.problems
+    raise ExperimentError(problems)
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:

@@ -39,22 +39,22 @@ MACHINE_FAULTS = {
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS,
 }  # fmt: skip
 
-Task = Callable[[DictConfig], Any]
+Stage = Callable[[DictConfig], Any]
 
 
 class JobFailedError(ExperimentError):
     """A job of a sweep failed, and has said so."""
 
 
-def launch(task: Task) -> None:
-    """Run a stage's task as Hydra's application; a user's mistake is told in sentences, with exit code 1."""
+def launch(stage: Stage) -> None:
+    """Run a stage as Hydra's application; a user's mistake is told in sentences, with exit code 1."""
     with mistakes_as_sentences():
         arguments = _arguments()
         if not arguments.shell_completion:
             _check_before_start(arguments)
         if arguments.help:
-            print(task.__globals__["__doc__"].strip(), end="\n\n")
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(_as_job(task))()
+            print(stage.__globals__["__doc__"].strip(), end="\n\n")
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(_as_job(stage))()
 
 
 @contextmanager
@@ -123,16 +123,16 @@ def _check_before_start(arguments: Namespace) -> None:
             source.check(arguments.overrides)
 
 
-def _as_job(task: Task) -> Task:
+def _as_job(stage: Stage) -> Stage:
     """A sweep's job tells at once what went wrong, for Hydra keeps only the first failure of a sweep, to its end."""
 
-    @functools.wraps(task)
+    @functools.wraps(stage)
     def job(config: DictConfig) -> Any:
         node = HydraConfig.get()
         if node.mode != RunMode.MULTIRUN:
-            return task(config)
+            return stage(config)
         try:
-            return task(config)
+            return stage(config)
         except Exception as error:
             where = f"job {node.job.num} ({node.job.override_dirname})"
             if isinstance(error, ExperimentError):

@@ -73,6 +73,8 @@ def already_set(error: Exception) -> str | None:
 
 def unknown_setting(key: str, config: DictConfig) -> str:
     """`training.max_step` -> what `training` has, and what was probably meant."""
+    if "/" in key:  # a group that there is, or `Groups.problem` would have told
+        return f"{key} has no place in this composition: it belongs to another model or another task"
     node: Any = OmegaConf.to_container(config, resolve=False)
     place = ""
     for name in key.split("."):
@@ -116,6 +118,10 @@ def config_sentence(error: Exception) -> str:
         (
             r"Error trying to access (\S+?):",
             "${{{0}}} leads nowhere, there is no such setting",
+        ),
+        (
+            r"In '([^']+)': Could not override '([^']+)'",
+            "{0} chooses a {1} too, and the model or task of this composition has no {1}",
         ),
         (
             r"Cannot find primary config '([^']+)'",

@@ -1,4 +1,4 @@
-"""Prepare: raw text -> tokenizers, encoded pairs, statistics.
+"""Prepare: raw text -> tokenizers, encoded rows, statistics.
 
 python pipelines/prepare.py data=multi30k data.path=../shared/data/multi30k
 """
@@ -16,18 +16,13 @@ from launch import launch
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
     from attnlab.composition.atomic import atomic_folder
-    from attnlab.data.prepare import prepare as prepare_corpus
-    from attnlab.data.prepared import PreparedData
     from attnlab.plots.figure import save_png
-    from attnlab.plots.length_histogram import length_histogram
     from progress import progress_bars
 
     with atomic_folder(folder) as temporary:
         with progress_bars() as tell:
-            prepare_corpus(experiment.data, temporary, tell)
-        train = PreparedData(temporary).stats["splits"]["train"]
-        source, target = (dict(train[side]["length_histogram"]) for side in ("source", "target"))
-        save_png(length_histogram(source, target), temporary / "lengths.png")
+            lengths = experiment.task.prepare(experiment.data, temporary, tell)
+        save_png(lengths, temporary / "lengths.png")
 
 
 def prepared_folder(experiment: Experiment) -> Path:
@@ -61,13 +56,11 @@ def prepare_where_missing(experiment: Experiment) -> Path:
 
 
 def main(config: DictConfig) -> None:
-    from attnlab.data.prepared import PreparedData
-
     experiment = check(config)
     folder = prepared_folder(experiment)
     prepare(experiment, folder)
-    sizes = {split: facts["pairs"] for split, facts in PreparedData(folder).stats["splits"].items()}
-    print(f"prepared {', '.join(f'{pairs} {split}' for split, pairs in sizes.items())} pairs in {folder}")
+    sizes = experiment.task.open_data(folder).sizes
+    print(f"prepared {', '.join(f'{size} {split}' for split, size in sizes.items())} rows in {folder}")
 
 
 if __name__ == "__main__":

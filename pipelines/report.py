@@ -15,9 +15,9 @@ from launch import launch
 
 def report(experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path) -> Path:
     """Write the page, and return where it lies."""
-    from attnlab.report.page import write_report
+    from attnlab.report.page import Stages
 
-    write_report(experiment.config, data, training, evaluation, into)
+    experiment.task.report(experiment.config, Stages(data, training, evaluation), into)
     return into / "index.html"
 
 

@@ -27,11 +27,10 @@ from prepare import prepare_where_missing
 from report import report
 
 if TYPE_CHECKING:
-    from attnlab.data.prepared import PreparedData
     from attnlab.tracking.run import Run
 
 
-def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> None:
+def train(experiment: Experiment, data: Any, point: Path, run: Run) -> None:
     """Train in the experiment's own folder; `done.json` there says that it is finished."""
     import pytorch_lightning as pl
     import torch
@@ -39,30 +38,17 @@ def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> 
 
     from attnlab.composition.error import ExperimentError
     from attnlab.data.datamodule import SeqDataModule
-    from attnlab.evaluation.example_maps import example_maps, example_rows
-    from attnlab.evaluation.text_metrics import TextMetrics
-    from attnlab.tracking.heat_map_callback import HeatMapCallback
-    from attnlab.training.seq2seq_module import Seq2SeqModule
+    from attnlab.tracking.picture_callback import PictureCallback
+    from attnlab.training.checkpoint_average import best_checkpoints
     from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
     from attnlab.training.trainer import build_trainer
 
     # 1. The model, from the seed on.
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
-    model = experiment.model(
-        source_vocabulary_size=data.source_tokenizer.size,
-        target_vocabulary_size=data.target_tokenizer.size,
-        padding=experiment.padding,
-    )
-    # 2. What it learns from, and what its validations are measured by.
+    model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
+    # 2. What trains and validates it, and what it learns from.
     settings = experiment.training
-    validation = data.split("validation")
-    module = Seq2SeqModule(
-        model,
-        settings,
-        TextMetrics(data.info.bleu_tokenize, ter=False),
-        decode=data.target_tokenizer.decode,
-        references=lambda rows: [validation.target_text(row) for row in rows],
-    )
+    module = experiment.task.module(experiment, model, data)
     batches = SeqDataModule(
         data,
         settings.batching,
@@ -71,22 +57,8 @@ def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> 
         num_workers=experiment.hardware.workers,
     )
     # 3. The same few sentences' attention at every validation.
-    rows = example_rows(validation, experiment.tracking.heat_map_sentences)
-
-    def maps(module: Any) -> list[Any]:
-        with module.trainer.precision_plugin.forward_context():
-            return example_maps(
-                module.model,
-                settings.validation_search,
-                validation,
-                rows,
-                data.source_tokenizer,
-                data.target_tokenizer,
-                experiment.padding,
-            )
-
-    heat_maps = HeatMapCallback(
-        maps,
+    pictures = PictureCallback(
+        experiment.task.pictures(experiment, data),
         point,
         experiment.tracking.keep_heat_maps,
         settings.monitored_metric,
@@ -100,7 +72,7 @@ def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> 
         len(batches.train_dataloader()),
         point / "checkpoints",
         SpoolLogger(MetricSpool(point / SPOOL_NAME)),
-        [heat_maps],
+        [pictures],
     )
     try:
         trainer.fit(module, batches)
@@ -116,28 +88,24 @@ def train(experiment: Experiment, data: PreparedData, point: Path, run: Run) -> 
         raise ExperimentError(f"training was interrupted after {trainer.global_step} steps")
     # 5. Keep the best model and the curves.
     if trainer.is_global_zero:
-        keep(experiment, data, point, Path(checkpoint.best_model_path))
+        best = best_checkpoints(checkpoint, settings.average_checkpoints)
+        if len(best) < settings.average_checkpoints:
+            print(f"training ended early: the model is the mean of {len(best)} checkpoint(s)", file=sys.stderr)
+        keep(experiment, data, point, best)
 
 
-def keep(experiment: Experiment, data: PreparedData, point: Path, best: Path) -> None:
-    """Write the model folder, the learning curves and at last `done.json`."""
-    import torch
+def keep(experiment: Experiment, data: Any, point: Path, best: list[Path]) -> None:
+    """Write the model folder, the learning curves and at last `done.json`.
 
+    best: the checkpoints whose mean the model is.
+    """
     from attnlab.composition.atomic import atomic_file
     from attnlab.model.model_folder import ModelFacts, save_model
+    from attnlab.training.checkpoint_average import averaged_weights
     from attnlab.training.history import write_history
 
-    saved = torch.load(best, map_location="cpu", weights_only=True)
-    prefix = "model."
-    weights = {
-        name.removeprefix(prefix): value for name, value in saved["state_dict"].items() if name.startswith(prefix)
-    }
-    facts = ModelFacts(
-        source_vocabulary_size=data.source_tokenizer.size,
-        target_vocabulary_size=data.target_tokenizer.size,
-        identity=point.name,
-        step=int(saved["global_step"]),
-    )
+    weights, step = averaged_weights(best)
+    facts = ModelFacts(identity=point.name, step=step, **experiment.task.sizes(data))
     sections = experiment.sections(("data", *TRAIN_SECTIONS, "search"))
     save_model(point / "model", weights, sections, facts, data.folder)
     write_history(point, point / "training" / "history.csv")
@@ -180,13 +148,12 @@ def clear(point: Path) -> None:
 
 
 def main(config: DictConfig) -> float | None:
-    from attnlab.data.prepared import PreparedData
     from attnlab.tracking.run import RUN_FILE
     from attnlab.tracking.settings import RunRecord
 
     experiment = check(config)
     experiment.use_hardware()
-    data = PreparedData(prepare_where_missing(experiment))
+    data = experiment.task.open_data(prepare_where_missing(experiment))
     identity = experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
     point = experiment.paths.runs_folder / "points" / identity
     point.mkdir(parents=True, exist_ok=True)
@@ -195,7 +162,8 @@ def main(config: DictConfig) -> float | None:
         identity=identity,
         data_digest=data.digest,
         data_source=str(data.folder),
-        data_facts={split: facts["pairs"] for split, facts in data.stats["splits"].items()},
+        data_facts=data.sizes,
+        data_columns=experiment.task.columns,
     )
     if not is_first_process():
         from attnlab.tracking.run import UntrackedRun

@@ -53,6 +53,7 @@ def tiny_model() -> Callable[..., Any]:
     from attnlab.model.readout.attentional import AttentionalReadout
     from attnlab.model.readout.maxout import MaxoutReadout
     from attnlab.model.readout.plain import PlainReadout
+    from attnlab.model.readout.state import StateReadout
     from attnlab.model.readout.tanh import TanhReadout
     from attnlab.model.scope.global_scope import GlobalScope
     from attnlab.model.scope.local_m import LocalM
@@ -89,7 +90,13 @@ def tiny_model() -> Callable[..., Any]:
         "step_then_attend": (StepThenAttend, "readout", "attentional"),
         "no_attention": (NoAttention, "initial_state", "tanh"),
     }
-    readouts = {"tanh": TanhReadout, "attentional": AttentionalReadout, "maxout": MaxoutReadout, "plain": PlainReadout}
+    readouts = {
+        "tanh": TanhReadout,
+        "attentional": AttentionalReadout,
+        "maxout": MaxoutReadout,
+        "plain": PlainReadout,
+        "state": StateReadout,
+    }
     feedings: dict[str, Any] = {
         "none": None,
         "attentional_hidden": Part(AttentionalHiddenFeeding, "model.input_feeding"),
@@ -135,7 +142,9 @@ def tiny_model() -> Callable[..., Any]:
         width = hidden_size * (2 if bidirectional and merge == "concatenate" else 1)
         decoder_class, usual_context, usual_readout = decoders[decoder]
         readout = readout or usual_readout
-        readout_values = {"dropout": dropout} if readout == "plain" else {"dropout": dropout, "size": readout_size}
+        readout_values = (
+            {"dropout": dropout} if readout in ("plain", "state") else {"dropout": dropout, "size": readout_size}
+        )
         if attention == "default":
             attention = None if decoder == "no_attention" else "bahdanau"
         torch.manual_seed(seed)

@@ -56,3 +56,19 @@ class Batch:
 
     def __len__(self) -> int:
         return self.source.shape[0]
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """Labelled sentences of one padded batch; as a source, each ends with `<eos>`."""
+
+    source: Tensor  # (B, S) long
+    source_mask: Tensor  # (B, S) bool
+    labels: Tensor  # (B,) long, the number of the class
+    rows: Tensor  # (B,) long
+
+    def to(self, device: torch.device | str) -> LabelledBatch:
+        return replace(self, **{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+
+    def __len__(self) -> int:
+        return self.source.shape[0]

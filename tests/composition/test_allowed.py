@@ -63,6 +63,10 @@ def test_a_foreign_module_is_not_even_imported(tmp_path, monkeypatch):
 
 
 def test_allowed_targets_are_the_concrete_classes_of_the_kind():
-    assert allowed_targets(Search) == ["attnlab.search.beam.BeamSearch", "attnlab.search.greedy.GreedySearch"]
+    assert allowed_targets(Search) == [
+        "attnlab.search.beam.BeamSearch",
+        "attnlab.search.greedy.GreedySearch",
+        "attnlab.search.sample.SampleSearch",
+    ]
     assert allowed_targets(Encoder) == ["attnlab.model.encoder.Encoder"]
     assert all(allowed_class(target, Score) for target in allowed_targets(Score))

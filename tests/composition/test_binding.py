@@ -45,9 +45,14 @@ def training() -> dict[str, Any]:
 
 @pytest.fixture
 def model() -> dict[str, Any]:
-    sizes = {"cell": "gru", "embedding_size": 4, "layers": 1, "dropout": 0.0}
+    sizes = {"cell": "gru", "embedding_size": 4, "layers": 1, "dropout": 0.0, "layer_dropout": 0.0}
     return {
         "_target_": "attnlab.model.seq2seq.Seq2Seq",
+        **dict.fromkeys(("projection", "coverage", "heads", "input_feeding")),
+        "normaliser": node_of("model", "normaliser", "softmax"),
+        "scope": node_of("model", "scope", "global"),
+        "readout": node_of("model", "readout", "tanh") | {"dropout": 0.0},
+        "tied_embeddings": "none",
         "encoder": node_of("model", "encoder", "gru") | sizes | {"hidden_size": 4},
         "bridge": node_of("model", "bridge", "linear"),
         "attention": node_of("model", "attention", "bahdanau"),
@@ -67,7 +72,7 @@ def test_a_good_node_becomes_its_object(training):
     assert isinstance(bound.validation_search, GreedySearch)
     chosen = (training["max_steps"], training["optimizer"]["learning_rate"], training["batching"]["size"])
     assert (bound.max_steps, bound.optimizer.learning_rate, bound.batching.size) == chosen
-    assert bound.teacher_forcing.ratio(0) == 1.0
+    assert bound.teacher_forcing.ratio_at(0) == 1.0
 
 
 def test_binding_leaves_the_config_as_it_was(training, model):
@@ -108,7 +113,8 @@ def test_an_unknown_key_is_named_with_the_nearest_and_all(model):
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem == (
         "model.encoder.hiden_size is not a setting; did you mean hidden_size? model.encoder has: "
-        "bidirectional, cell, dropout, embedding_size, hidden_size, layers"
+        "bidirectional, cell, dropout, embedding_size, hidden_size, layer_dropout, layers, merge, reverse_source, "
+        "skipping"
     )
     (problem,) = problems({"_target_": "attnlab.model.attention.dot.DotScore", "zz": 1}, Score)
     assert problem == "here.zz is not a setting; here has: no settings"
@@ -144,7 +150,7 @@ def test_a_ratio_that_is_none(value, shown):
 
 @pytest.mark.parametrize("value", [0, 1, 0.0, 1.0, 0.25])
 def test_a_ratio_that_is_one(value):
-    assert bind({"_target_": RATIO, "ratio": value}, TeacherForcing, "x").ratio(0) == value
+    assert bind({"_target_": RATIO, "ratio": value}, TeacherForcing, "x").ratio_at(0) == value
 
 
 @pytest.mark.parametrize("value", [0, -1, True, "3", 3.0, 2.5, None, math.inf, math.nan, [3], {}])

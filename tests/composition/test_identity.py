@@ -103,7 +103,7 @@ def test_the_error_crosses_process_borders_whole():
 
 
 def test_runs_are_resolved_against_the_project_even_in_a_copy_of_it(tmp_path, monkeypatch):
-    paths = Paths(runs="runs", data=None, model=None, training=None, evaluation=None, report=None)
+    paths = Paths(runs="runs", data=None, model=None, ensemble=None, training=None, evaluation=None, report=None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     assert paths.runs_folder == (tmp_path / "runs").resolve()

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from attnlab.composition.binding import bind
 from attnlab.data.corpus import Corpus
+from attnlab.data.labelled import LabelledCorpus
 from attnlab.data.tokenizer import TokenizerTrainer
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -22,14 +23,21 @@ def composed(*overrides: str) -> dict[str, Any]:
     return OmegaConf.to_container(config.data, resolve=True)
 
 
+def kind_of(node: dict[str, Any]) -> type:
+    return LabelledCorpus if node["_target_"].endswith("LabelledCorpus") else Corpus
+
+
 def test_all_presets_are_found():
     assert set(CORPORA) >= {
         "copy",
         "dates",
         "hub",
+        "korean_chatbot",
+        "labelled",
         "multi30k",
         "multi30k_tok",
         "reverse",
+        "rt_polarity",
         "tatoeba_ko_en",
         "wmt14",
     }
@@ -41,7 +49,7 @@ def test_a_preset_spells_out_every_parameter(name):
     import inspect
 
     node = composed(f"data={name}")
-    corpus = bind(node, Corpus, "data")
+    corpus = bind(node, kind_of(node), "data")
     for part, built in (
         (node, corpus),
         (node["tokenizer"], corpus.tokenizer),
@@ -59,11 +67,12 @@ def test_any_tokenizer_goes_with_any_corpus(tokenizer):
         "copy",
         "dates",
         "multi30k",
+        "rt_polarity",
         "wmt14",
     ):  # each chooses another tokeniser, or sets values of it
         node = composed(f"data={name}", f"data/tokenizer={tokenizer}")
         assert node["tokenizer"]["_target_"] == expected
-        bind(node, Corpus, "data")
+        bind(node, kind_of(node), "data")
 
 
 def test_values_can_be_overridden():

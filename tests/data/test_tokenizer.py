@@ -163,6 +163,25 @@ for trainer in (BpeTrainer(vocabulary_size=200), UnigramTrainer(vocabulary_size=
         assert len({path.read_bytes() for path in files}) == 1
 
 
+@pytest.mark.parametrize("trainer", [*ALL_TRAINERS, WordTrainer(normalization="nfc", lowercase=True)], ids=name)
+@given(text=st.text(st.sampled_from("aé\u0301Zß ▁,.1漢한\u1112\u1161"), max_size=12))
+def test_surfaces_are_pieces_of_the_text_one_for_each_token(trainer, text):
+    tokenizer = _trained(trainer)
+    surfaces = tokenizer.surfaces(text)
+    assert len(surfaces) == len(tokenizer.encode_ids([text])[0])
+    assert all(surface in text for surface in surfaces)
+    assert set("".join(text.split())) <= set("".join(surfaces))  # and nothing of it is lost
+
+
+@pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
+def test_what_unknown_tokens_read(trainer):
+    tokenizer = trainer.train(TEXT)
+    known = tokenizer.encode_ids(["cat"])[0]
+    between = "" if isinstance(trainer, CharacterTrainer) else " "
+    assert tokenizer.decode([UNK, *known, UNK, EOS], ["Zürich", "x▁y"]).startswith(f"Zürich{between}cat{between}x")
+    assert tokenizer.decode([UNK, *known]) == f"<unk>{between}cat"
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"model": {"type": "Pickle"}}'])
 def test_a_file_that_is_no_tokenizer_is_one_sentence(tmp_path, content):
     path = tmp_path / "tokenizer.json"
@@ -175,6 +194,6 @@ _CACHE: dict[str, Tokenizer] = {}
 
 
 def _trained(trainer):
-    if name(trainer) not in _CACHE:
-        _CACHE[name(trainer)] = trainer.train(TEXT)
-    return _CACHE[name(trainer)]
+    if repr(trainer) not in _CACHE:
+        _CACHE[repr(trainer)] = trainer.train(TEXT)
+    return _CACHE[repr(trainer)]

@@ -115,6 +115,38 @@ def test_a_model_may_not_depend_on_the_environment(command: Command, monkeypatch
     refused(ended, "model takes a value from an environment variable")
 
 
+def test_two_models_are_evaluated_as_one(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    assert command("prepare.py", *tiny, "paths.data=data").code == 0
+    for seed in (1, 2):
+        ended = command("train.py", *tiny, f"seed={seed}", f"paths.model=model{seed}", "paths.data=data", "chain=false")
+        assert ended.code == 0, ended.err
+    search = ("search.n_best=2", "search.replace_unknown=true", "search.coverage_penalty=0.2", "search.min_length=1")
+    common = (*tiny, "paths.data=data", "paths.evaluation=evaluation", *search, "paths.model=model1")
+    ended = command("evaluate.py", *common, "paths.ensemble=[model2]")
+    assert ended.code == 0, ended.err
+    signatures = json.loads((folder / "evaluation" / "signatures.json").read_text())
+    assert signatures["models"] == "2, their probabilities averaged"
+    rows = [json.loads(line) for line in (folder / "evaluation" / "hypotheses.jsonl").read_text().splitlines()]
+    assert all(len(row["n_best"]) == 2 and row["hypothesis"] for row in rows)
+
+    alone = command("evaluate.py", *common)
+    assert alone.code == 0, alone.err
+    runs = [path for path in (folder / "runs" / "points").glob("*/evaluations/*") if path.is_dir()]
+    assert len(runs) == 2  # the ensemble's metrics are not taken for the model's
+
+    config = json.loads((folder / "model2" / "config.json").read_text())
+    config["padding"]["encoder"] = "post"
+    (folder / "model2" / "config.json").write_text(json.dumps(config))
+    refused(command("evaluate.py", *common, "paths.ensemble=[model2]"), "give models that pad on the same sides")
+    (folder / "model2" / "source_tokenizer.json").write_text("{}")
+    refused(command("evaluate.py", *common, "paths.ensemble=[model2]"), "has another source_tokenizer.json")
+
+
+def test_the_stages_know_one_model(command: Command, folder: Path) -> None:
+    (folder / "params.yaml").write_text("overrides: ['paths.ensemble=[other]']\n")
+    refused(command("compose.py"), "paths.ensemble names models that no stage makes")
+
+
 def test_data_of_another_vocabulary_are_refused(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     assert command("train.py", *tiny, "paths.model=model").code == 0
     assert command("prepare.py", *tiny, "data.num_symbols=5", "paths.data=other").code == 0

@@ -19,8 +19,8 @@ CHOICES = {
     "null choice": ("data=null", "data must be one of copy, dates"),
     "top key": ("foo=1", "foo is not a setting; the config has: chain, data"),
     "added top key": ("+foo=1", "foo is not a setting; the config has: chain, data"),
-    "key": ("training.foo=1", "training.foo is not a setting; training has: batching"),
-    "added key": ("+training.foo=1", "training.foo is not a setting; training has: batching"),
+    "key": ("training.foo=1", "training.foo is not a setting; training has: average_checkpoints"),
+    "added key": ("+training.foo=1", "training.foo is not a setting; training has: average_checkpoints"),
     "near key": ("training.max_step=4", "did you mean training.max_steps?"),
     "place of a key": ("hidden_size=4", "did you mean model.encoder.hidden_size or model.decoder.hidden_size?"),
     "key below a value": ("seed.x=1", "seed.x is not a setting; seed is a single value"),
@@ -34,6 +34,13 @@ CHOICES = {
     "negative": ("model.encoder.hidden_size=-3", "model.encoder.hidden_size must be a whole number above 0, got -3"),
     "devices": ("hardware.devices=2", "hardware.strategy single has one process"),
     "no end": ("training.max_steps=null", "training.max_steps and max_epochs are both null; give at least one"),
+    "average": ("training.average_checkpoints=3", "training.average_checkpoints must be at most keep_best,"),
+    "n-best": ("search.n_best=9", "search.n_best must be at most the beam's size, which is 5, got 9"),
+    "too long": ("search.min_length=100", "search.min_length must be less than max_length, which counts <eos>"),
+    "validation": (
+        "+training.validation_search.replace_unknown=true", "training.validation_search.replace_unknown must be false",
+    ),
+    "ensemble": ("paths.ensemble=one", "paths.ensemble must be a list of text"),
     "no attention asked": ("model/decoder=no_attention", "choose model/attention=none"),
     "no data": ("data=hub", "data.path is not set"),
     "target": ("data._target_=os.system", "data._target_ must be one of attnlab.data.dates.DatesCorpus"),
@@ -91,16 +98,32 @@ def test_bad_override_is_refused_in_a_sentence(command: Command, folder: Path, o
 
 
 COMBINATIONS = {
-    "dot": (("model/attention=dot", "model.decoder.hidden_size=100"), "choose model/attention=general"),
+    "dot": (("model/attention=dot", "model.decoder.hidden_size=100"), "choose model/projection=linear or"),
     "bridge": (("model/bridge=copy", "model.decoder.hidden_size=100"), "choose model/bridge=linear"),
     "none": (("model/attention=none", "model/decoder=attend_then_step"), "or model/decoder=no_attention"),
+    "coverage penalty": (
+        ("model/attention=none", "model/decoder=no_attention", "search.coverage_penalty=0.2"),
+        "search.coverage_penalty goes by the attention weights, but the model has no attention",
+    ),
+    "validation's coverage penalty": (
+        (
+            "model/attention=none", "model/decoder=no_attention",
+            "training.validation_search._target_=attnlab.search.beam.BeamSearch", "+training.validation_search.size=2",
+            "+training.validation_search.length_penalty=1.0", "+training.validation_search.coverage_penalty=0.1",
+        ),
+        "training.validation_search.coverage_penalty goes by the attention weights",
+    ),
+    "unknown words": (
+        ("model/attention=none", "model/decoder=no_attention", "search.replace_unknown=true"),
+        "search.replace_unknown goes by the attention weights",
+    ),
     "config folder": (("-cp", "nowhere"), "nowhere does not exist"),
     "extra folder": (("-cd", "nowhere"), "nowhere does not exist"),
     "config name": (("-cn", "unknown"), "there is no unknown.yaml"),
     "sweep": (("-m", "model/attention=foo"), "model/attention must be one of"),
     "later point": (("-m", "seed=1,x"), "seed must be a whole number of at least 0 and below 4294967296, got 'x'"),
     "pair in a sweep": (
-        ("-m", "model/attention=bahdanau,dot", "model.decoder.hidden_size=100"), "choose model/attention=general",
+        ("-m", "model/attention=bahdanau,dot", "model.decoder.hidden_size=100"), "choose model/projection=linear or",
     ),
     "help": (("--help", "+hydra.hydra_logging.handlers.x={class:logging.os.system}"), "must be one of"),
     "cfg": (("--cfg", "job", "model/attention=foo"), "model/attention must be one of"),

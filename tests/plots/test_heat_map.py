@@ -166,7 +166,7 @@ def _figures() -> dict[str, Figure | None]:
     return {
         "heat map": heat_map(KNOWN),
         "curves": learning_curves(history),
-        "histogram": length_histogram({3: 1, 5: 2}, {}),
+        "histogram": length_histogram({"source": {3: 1, 5: 2}, "target": {}}),
         "length curve": length_curve(rows),
     }
 
@@ -194,7 +194,7 @@ def test_curves_show_the_points() -> None:
 
 
 def test_a_histogram_counts_every_length() -> None:
-    axes = length_histogram({3: 1, 5: 2}, {4: 7}).axes[0]
+    axes = length_histogram({"source": {3: 1, 5: 2}, "target": {4: 7}}).axes[0]
     heights, edges = axes.patches[0].get_data()[:2]
     assert heights.tolist() == [1, 0, 2]
     assert edges.tolist() == [2.5, 3.5, 4.5, 5.5]

@@ -1,4 +1,4 @@
-"""The page of attention maps in a real browser, inside the kind of frame that MLflow's artifact viewer puts it in."""
+"""The pages of attention in a real browser, inside the kind of frame that MLflow's artifact viewer puts it in."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.plots.heat_map_html import heat_map_html
+from attnlab.plots.sentences_html import sentences_html
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
@@ -77,3 +78,24 @@ def test_hangul_and_kana_are_no_empty_boxes(page: playwright.Page, tmp_path: Pat
         page.evaluate("document.fonts.ready")
         pictures.append(page.locator("tbody th").screenshot())
     assert len(set(pictures)) == 4
+
+
+def test_coloured_sentences_show_their_weights(page: playwright.Page, tmp_path: Path) -> None:
+    inner = sentences_html([AttentionMap(SOURCE, ["안녕"], WEIGHTS[:1], "안녕 <b>")])
+    outer = tmp_path / "viewer.html"
+    frame = f'<iframe sandbox="allow-scripts" width="880" height="660" srcdoc="{html.escape(inner)}"></iframe>'
+    outer.write_text(f"<!doctype html><meta charset='utf-8'><title>viewer</title>{frame}", encoding="utf-8")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(outer.as_uri())
+    tokens = page.frame_locator("iframe").locator(".token")
+    assert [text.strip() for text in tokens.all_inner_texts()] == SOURCE
+    tokens.nth(1).hover()
+    assert "Grüße</b>: 0.100" in tokens.nth(1).evaluate("token => getComputedStyle(token, '::after').content")
+    shades = tokens.evaluate_all(
+        "tokens => tokens.map(token => parseFloat(getComputedStyle(token).backgroundColor.split(',')[3] ?? 1))"
+    )
+    assert int(np.argmax(shades)) == 0
+    assert shades[1] == pytest.approx(shades[0] / 7, abs=0.01)
+    assert page.title() == "viewer"
+    assert [url for url in requests if not url.startswith(("file:", "data:", "about:"))] == []

@@ -16,8 +16,9 @@ from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.by_length import by_length
 from attnlab.evaluation.text_metrics import TextMetrics, signatures
 from attnlab.evaluation.write import DecodedSentence, write_evaluation
-from attnlab.report.page import write_report
-from attnlab.report.samples import sample_translations
+from attnlab.report.page import Stages
+from attnlab.report.samples import sample_predictions, sample_translations
+from attnlab.report.translation import write_translation_report
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
 CONFIG: dict[str, Any] = {
@@ -79,12 +80,16 @@ def stages(tmp_path: Path) -> Path:
     buckets = by_length([s.source_length for s in sentences], hypotheses, references, "13a")
     maps = [AttentionMap(["Satz", EVIL, "<eos>"], ["문장", "<eos>"], np.full((2, 3), 1 / 3), EVIL)]
     notes = {**signatures("13a"), "search": "beam 5"}
-    write_evaluation(tmp_path / "evaluation", metrics, notes, sentences, buckets, maps)
+    write_evaluation(tmp_path / "evaluation", metrics, notes, sentences, buckets, maps, [{"offset": 1, "tokens": 20}])
     return tmp_path
 
 
+def folders(stages: Path) -> Stages:
+    return Stages(stages / "data", stages / "training", stages / "evaluation")
+
+
 def write(stages: Path, into: str = "report") -> str:
-    write_report(CONFIG, stages / "data", stages / "training", stages / "evaluation", stages / into)
+    write_translation_report(CONFIG, folders(stages), stages / into)
     return (stages / into / "index.html").read_text(encoding="utf-8")
 
 
@@ -127,7 +132,7 @@ def test_the_page_tells_everything_and_escapes_it(stages: Path) -> None:
         "data.tokenizer.size",
     ):
         assert expected in text, expected
-    assert parser.tags.count("img") == 3
+    assert parser.tags.count("img") == 4
 
 
 def test_the_page_needs_no_network(stages: Path) -> None:
@@ -155,7 +160,7 @@ def test_a_missing_stage_is_named(stages: Path) -> None:
 def test_no_attention_no_history_no_choices(stages: Path) -> None:
     (stages / "evaluation" / "attention.npz").unlink()
     (stages / "training" / "history.csv").write_text("step,epoch,name,value\n")
-    write_report({}, stages / "data", stages / "training", stages / "evaluation", stages / "report")
+    write_translation_report({}, folders(stages), stages / "report")
     page = (stages / "report" / "index.html").read_text(encoding="utf-8")
     assert "There is no attention to show" in page
     assert "There is no history" in page
@@ -174,3 +179,13 @@ def test_samples() -> None:
     assert sample_translations(rows[:2])["worst"] == []
     assert samples["random"] == sample_translations(rows, count=2)["random"]
     assert sample_translations([]) == {"random": [], "best": [], "worst": []}
+
+
+def test_sampled_predictions() -> None:
+    rows = [{"probability": probability, "correct": correct} for probability, correct in
+            [(0.6, True), (0.9, False), (0.99, True), (0.7, False)]]  # fmt: skip
+    samples = sample_predictions(rows, count=2)
+    assert [row["number"] for row in samples["surest mistakes"]] == [2, 4]
+    assert [row["number"] for row in samples["least sure"]] == [1, 4]
+    assert samples["random"] == sample_predictions(rows, count=2)["random"]
+    assert sample_predictions(rows[2:3])["surest mistakes"] == []

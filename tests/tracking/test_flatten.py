@@ -112,6 +112,13 @@ def test_no_attention_unmasked_padding_and_a_corpus_from_outside():
     assert readable_name(short) == "no attention · multi30k_tok · seed 2"
 
 
+def test_runs_that_differ_in_the_coin_or_the_guess_differ_in_name():
+    node = config()["training"]["teacher_forcing"] | {"coin": "token", "guess": "argmax"}
+    changes = [{}, {"coin": "sequence"}, {"guess": "sample"}, {"coin": "batch", "guess": "sample"}]
+    named = [short_params(config(training={"teacher_forcing": node | change}))["teacher_forcing"] for change in changes]
+    assert named == ["0.5", "0.5 coin per sequence", "0.5 sampled", "0.5 coin per batch sampled"]
+
+
 @pytest.mark.parametrize("partial", [{}, {"model": None}, {"model": {}, "data": None, "training": 3}])
 def test_a_config_without_these_sections_has_no_short_names(partial):
     assert short_params(partial) == {}

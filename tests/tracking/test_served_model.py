@@ -1,4 +1,4 @@
-"""The trained model in MLflow: logged once, loaded without a pickle, asked for a translation."""
+"""The trained model in MLflow: logged once, loaded without a pickle, asked for a translation or a label."""
 
 import sys
 import types
@@ -9,8 +9,8 @@ import pytest
 from mlflow import MlflowClient
 
 
-class FakeTranslator:
-    """Stands for the real one, which needs a trained model."""
+class FakeModel:
+    """Stands for the real ones, which need a trained model."""
 
     def __init__(self, folder):
         self.prefix = (folder / "weights.safetensors").read_text()
@@ -23,16 +23,20 @@ class FakeTranslator:
     def translate(self, texts):
         return [self.prefix + text for text in texts]
 
+    classify = translate
+
 
 @pytest.fixture
 def model_folder(tmp_path, monkeypatch):
-    module = types.ModuleType("attnlab.evaluation.translator")
-    module.Translator = FakeTranslator
-    monkeypatch.setitem(sys.modules, "attnlab.evaluation.translator", module)
+    for name, kind in (("translator", "Translator"), ("sentence_classifier", "SentenceClassifier")):
+        module = types.ModuleType(f"attnlab.evaluation.{name}")
+        setattr(module, kind, FakeModel)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(sys, "path", list(sys.path))  # MLflow puts the model's code there
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "weights.safetensors").write_text("→ ")
+    (folder / "model.json").write_text('{"source_vocabulary_size": 9, "identity": "i", "step": 3}')
     return folder
 
 
@@ -57,6 +61,19 @@ def test_a_logged_model_translates(tracking, runs, point, record, model_folder, 
     assert loaded.predict(["Guten Tag", "<b>"]) == ["→ Guten Tag", "→ <b>"]
     said = capfd.readouterr()
     assert said.err == ""
+
+
+def test_a_logged_classifier_names_classes(tracking, runs, point, record, model_folder):
+    facts = '{"source_vocabulary_size": 9, "identity": "i", "step": 3, "num_classes": 2}'
+    (model_folder / "model.json").write_text(facts)
+    with tracking().start(runs, point, record) as run:
+        run.log_model(model_folder)
+    client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
+    (output,) = client.get_run(run.run_id).outputs.model_outputs
+    model = client.get_logged_model(output.model_id)
+    assert (model.name, model.model_type) == ("classifier", "classifier")
+    loaded = mlflow.pyfunc.load_model(model.artifact_location.removeprefix("file://"))
+    assert loaded.predict(["a good film"]) == ["→ a good film"]
 
 
 def test_a_model_that_cannot_be_logged_is_a_warning(tracking, runs, point, record, model_folder, monkeypatch, capsys):

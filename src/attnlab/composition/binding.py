@@ -92,7 +92,7 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
 
 
 def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> Any:
-    kind = _component(annotation)
+    kind = component(annotation)
     if kind is not None:
         if value is None and type(None) in get_args(annotation):
             return None
@@ -110,13 +110,13 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
         return None
 
 
-def _component(annotation: Any) -> type | None:
+def component(annotation: Any) -> type | None:
     """The class that a nested node must be: X of `X`, `Part[X]` and of either `| None`; None for plain values."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _component(get_args(annotation)[0])
+        return component(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
-        kinds = [_component(argument) for argument in get_args(annotation)]
+        kinds = [component(argument) for argument in get_args(annotation)]
         return next((kind for kind in kinds if kind is not None), None)
     if origin is Part:
         return get_args(annotation)[0]
@@ -125,7 +125,7 @@ def _component(annotation: Any) -> type | None:
 
 
 def _kind(annotation: Any) -> str:
-    kind = _component(annotation)
+    kind = component(annotation)
     return f"a {kind.__name__} (a mapping with {TARGET})" if kind else describe(annotation)
 
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_KIND = re.compile(r"_(score|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing)$")
+_KIND = re.compile(
+    r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing)$"
+)
 
 
 def choice_name(node: Any) -> str | None:

@@ -14,11 +14,15 @@ NotEmpty = Annotated[str, Field(min_length=1)]
 
 @dataclass(frozen=True)
 class Paths:
-    """Folders; null leaves a stage's output in its usual place under `runs`."""
+    """Folders; null leaves a stage's output in its usual place under `runs`.
+
+    ensemble: model folders that are evaluated together with the model, as one.
+    """
 
     runs: NotEmpty
     data: NotEmpty | None
     model: NotEmpty | None
+    ensemble: list[NotEmpty] | None
     training: NotEmpty | None
     evaluation: NotEmpty | None
     report: NotEmpty | None

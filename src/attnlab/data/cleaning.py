@@ -1,4 +1,4 @@
-"""What a sentence pair must be to be kept, and how its text is tidied before anything counts it."""
+"""What a sentence or a pair must be to be kept, and how its text is tidied before anything counts it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+UnicodeForm = Literal["none", "nfc", "nfkc"]
+WhiteSpace = Literal["collapse", "keep"]
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
+
+
+def tidy(text: str, unicode: UnicodeForm, whitespace: WhiteSpace) -> str:
+    """`text` in its normal form, each run of white space one space where they collapse."""
+    if unicode != "none" and not text.isascii():
+        text = unicodedata.normalize(_FORMS[unicode], text)
+    return " ".join(text.split()) if whitespace == "collapse" else text
+
+
+def fault_of(text: Any, max_characters: int | None) -> str | None:
+    """Why a raw value cannot be tidied: `not_text`, `too_many_characters`; None where it can."""
+    # A lone surrogate is no character: it cannot be written as UTF-8.
+    if not isinstance(text, str) or (not text.isascii() and _SURROGATE.search(text)):
+        return "not_text"
+    return "too_many_characters" if max_characters is not None and len(text) > max_characters else None
 
 
 @dataclass(frozen=True)
@@ -25,8 +43,8 @@ class Cleaning:
         because a score on a shortened test set can be compared with no other.
     """
 
-    unicode: Literal["none", "nfc", "nfkc"] = "nfc"
-    whitespace: Literal["collapse", "keep"] = "collapse"
+    unicode: UnicodeForm = "nfc"
+    whitespace: WhiteSpace = "collapse"
     min_length: Annotated[int, Field(ge=1)] = 1
     max_source_length: Annotated[int, Field(ge=1)] | None = None
     max_target_length: Annotated[int, Field(ge=1)] | None = None
@@ -40,18 +58,14 @@ class Cleaning:
                 raise ValueError(f"{name} must be at least min_length ({self.min_length}), got {limit}")
 
     def tidy(self, text: str) -> str:
-        if self.unicode != "none" and not text.isascii():
-            text = unicodedata.normalize(_FORMS[self.unicode], text)
-        return " ".join(text.split()) if self.whitespace == "collapse" else text
+        return tidy(text, self.unicode, self.whitespace)
 
     def pair(self, source: Any, target: Any) -> tuple[str, str] | str:
         """The tidied pair, or the reason why there is none: `not_text`, `too_many_characters`, `empty`."""
         for text in (source, target):
-            # A lone surrogate is no character: it cannot be written as UTF-8.
-            if not isinstance(text, str) or (not text.isascii() and _SURROGATE.search(text)):
-                return "not_text"
-            if self.max_characters is not None and len(text) > self.max_characters:
-                return "too_many_characters"
+            fault = fault_of(text, self.max_characters)
+            if fault is not None:
+                return fault
         source, target = self.tidy(source), self.tidy(target)
         if not source.strip() or not target.strip():
             return "empty"

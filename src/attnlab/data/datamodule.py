@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pytorch_lightning as pl
@@ -10,27 +10,44 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset
 
-from attnlab.batch import Batch, Padding
-from attnlab.data.padding import pad_pairs
-from attnlab.data.prepared import PreparedData, PreparedSplit
+from attnlab.batch import Batch, LabelledBatch, Padding
 from attnlab.data.sampler import Batching, BatchSampler
 
+BatchT_co = TypeVar("BatchT_co", bound=Batch | LabelledBatch, covariant=True)
 
-class BatchedRows(Dataset[Batch]):
+
+class Split(Protocol[BatchT_co]):
+    """A split of prepared data: sentence pairs, or labelled sentences."""
+
+    @property
+    def source_lengths(self) -> NDArray[np.int64]: ...
+    @property
+    def target_lengths(self) -> NDArray[np.int64]: ...
+    def __len__(self) -> int: ...
+    def batch(self, rows: NDArray[np.int64], padding: Padding) -> BatchT_co: ...
+
+
+class Splits(Protocol):
+    """Prepared data of either kind."""
+
+    def split(self, name: str) -> Split[Any]: ...
+
+
+class BatchedRows(Dataset[BatchT_co]):
     """Indexed by the row numbers of a whole batch."""
 
-    def __init__(self, split: PreparedSplit, padding: Padding) -> None:
-        self.source, self.target, self.padding = split.source, split.target, padding
+    def __init__(self, split: Split[BatchT_co], padding: Padding) -> None:
+        self.split, self.padding = split, padding
 
     def __len__(self) -> int:
-        return len(self.source)
+        return len(self.split)
 
-    def __getitem__(self, rows: NDArray[np.int64]) -> Batch:
-        return pad_pairs(self.source.take(rows), self.target.take(rows), rows, self.padding)
+    def __getitem__(self, rows: NDArray[np.int64]) -> BatchT_co:
+        return self.split.batch(rows, self.padding)
 
 
 class SeqDataModule(pl.LightningDataModule):
-    """Loaders over `PreparedData`.
+    """Loaders over `PreparedData` or `LabelledData`.
 
     The trainer must have `use_distributed_sampler=False`: the batches are shared out among processes here.
     Lightning calls `set_epoch` of the training loader's sampler, so every epoch has an order of its own.
@@ -40,7 +57,7 @@ class SeqDataModule(pl.LightningDataModule):
 
     def __init__(
         self,
-        data: PreparedData,
+        data: Splits,
         batching: Batching,
         padding: Padding,
         *,
@@ -53,16 +70,16 @@ class SeqDataModule(pl.LightningDataModule):
         self.evaluation_batching = evaluation_batching or batching
         self.seed, self.num_workers = seed, num_workers
 
-    def train_dataloader(self) -> DataLoader[Batch]:
+    def train_dataloader(self) -> DataLoader[Any]:
         return self._loader("train", self.batching, shuffle=True)
 
-    def val_dataloader(self) -> DataLoader[Batch]:
+    def val_dataloader(self) -> DataLoader[Any]:
         return self._loader("validation", self.evaluation_batching, shuffle=False)
 
-    def test_dataloader(self) -> DataLoader[Batch]:
+    def test_dataloader(self) -> DataLoader[Any]:
         return self._loader("test", self.evaluation_batching, shuffle=False)
 
-    def _loader(self, name: str, batching: Batching, shuffle: bool) -> DataLoader[Batch]:
+    def _loader(self, name: str, batching: Batching, shuffle: bool) -> DataLoader[Any]:
         split = self.data.split(name)
         sampler = BatchSampler(
             split.source_lengths,

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlab.batch import BOS, EOS, PAD, Batch, Padding
+from attnlab.batch import BOS, EOS, PAD, Batch, LabelledBatch, Padding
 from attnlab.data.ragged import Ragged
 
 
@@ -41,6 +41,19 @@ def pad_pairs(source: Ragged, target: Ragged, rows: NDArray[np.int64], padding: 
         target_input=target_input,
         target_output=target_output,
         target_mask=target_mask,
+        rows=torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)),
+    )
+
+
+def pad_labelled(
+    sentences: Ragged, labels: NDArray[np.int64], rows: NDArray[np.int64], padding: Padding
+) -> LabelledBatch:
+    """A batch of already chosen sentences, padded as sources are; `rows` only names them."""
+    source, source_mask = _pad(sentences, padding.encoder, EOS, before=False)
+    return LabelledBatch(
+        source=source,
+        source_mask=source_mask,
+        labels=torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64)),
         rows=torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)),
     )
 

@@ -5,20 +5,19 @@ The folder is a function of the corpus alone, byte for byte.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from attnlab.composition.atomic import atomic_folder
 from attnlab.composition.error import ExperimentError
 from attnlab.data.corpus import SPLITS, Corpus
 from attnlab.data.links import links_between
 from attnlab.data.prepared import FORMAT, DataInfo
+from attnlab.data.rows import RowGroups, batches_of_rows, none_left, write_json
 from attnlab.data.stats import SplitCounter
 from attnlab.data.tokenizer import Encoded, Tokenizer
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many rows are done, and how many there are."""
 
-_ROWS = 1_000  # read, encoded and written at a time
+PLACES = "data.source and data.target"  # where the columns are chosen
 _LINKS = pa.list_(pa.list_(pa.int32()))
 
 
@@ -43,7 +42,7 @@ def prepare(corpus: Corpus, folder: Path, progress: Progress | None = None) -> N
     aligned = "source_spans" in splits["train"].column_names
     for split in SPLITS:
         if not any(True for _ in _kept(corpus, splits[split])):
-            raise ExperimentError(_none_left(split, _dropped(corpus, splits[split])))
+            raise ExperimentError(none_left(split, _dropped(corpus, splits[split]), PLACES))
     tell("tokenizer", 0, 1)
     source_tokenizer, target_tokenizer = corpus.tokenizer.train_pair(
         (source for source, _ in _kept(corpus, splits["train"])),
@@ -58,7 +57,7 @@ def prepare(corpus: Corpus, folder: Path, progress: Progress | None = None) -> N
             encoder = _Encoder(corpus, source_tokenizer, target_tokenizer, split, aligned)
             counters[split] = encoder.write(splits[split], path, tell)
             if counters[split].pairs == 0:
-                raise ExperimentError(_none_left(split, counters[split].dropped))
+                raise ExperimentError(none_left(split, counters[split].dropped, PLACES))
         _write_stats(temporary / "stats.json", counters, source_tokenizer, target_tokenizer)
         DataInfo(
             format=FORMAT,
@@ -93,23 +92,12 @@ class _Encoder:
 
     def write(self, dataset: datasets.Dataset, path: Path, tell: Progress) -> SplitCounter:
         counter = SplitCounter()
-        with pq.ParquetWriter(path, self.schema, compression="zstd") as writer:
-            pending: list[dict[str, list[Any]]] = []
-            for start, rows in _batches(dataset):
+        with RowGroups(path, self.schema) as file:
+            for start, rows in batches_of_rows(dataset):
                 tell(self.split, start, len(dataset))
-                pending.append(self._encode(rows, counter))
-                if sum(len(columns["source"]) for columns in pending) >= 50 * _ROWS:
-                    self._flush(writer, pending)
-            self._flush(writer, pending)
+                file.add(self._encode(rows, counter))
         tell(self.split, len(dataset), len(dataset))
         return counter
-
-    def _flush(self, writer: pq.ParquetWriter, pending: list[dict[str, list[Any]]]) -> None:
-        """Row groups of many batches: small ones would cost reading time."""
-        tables = [pa.table(columns, schema=self.schema) for columns in pending]
-        if tables:
-            writer.write_table(pa.concat_tables(tables).combine_chunks())
-        pending.clear()
 
     def _encode(self, rows: dict[str, list[Any]], counter: SplitCounter) -> dict[str, list[Any]]:
         kept: list[tuple[int, str, str]] = []
@@ -148,15 +136,8 @@ class _Encoder:
         return [Encoded(ids, []) for ids in tokenizer.encode_ids(texts)]
 
 
-def _batches(dataset: datasets.Dataset) -> Iterator[tuple[int, dict[str, list[Any]]]]:
-    start = 0
-    for rows in dataset.iter(batch_size=_ROWS):
-        yield start, rows
-        start += _ROWS
-
-
 def _kept(corpus: Corpus, dataset: datasets.Dataset) -> Iterator[tuple[str, str]]:
-    for _, rows in _batches(dataset):
+    for _, rows in batches_of_rows(dataset):
         for source, target in zip(rows["source"], rows["target"], strict=True):
             pair = corpus.cleaning.pair(source, target)
             if not isinstance(pair, str):
@@ -166,19 +147,9 @@ def _kept(corpus: Corpus, dataset: datasets.Dataset) -> Iterator[tuple[str, str]
 def _dropped(corpus: Corpus, dataset: datasets.Dataset) -> Counter[str]:
     return Counter(
         pair
-        for _, rows in _batches(dataset)
+        for _, rows in batches_of_rows(dataset)
         for source, target in zip(rows["source"], rows["target"], strict=True)
         if isinstance(pair := corpus.cleaning.pair(source, target), str)
-    )
-
-
-def _none_left(split: str, dropped: Counter[str]) -> str:
-    if not dropped:
-        return f"data: the {split} split has no rows at all"
-    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items()))
-    return (
-        f"data: nothing is left of the {split} split; {sum(dropped.values())} rows were dropped ({reasons}); "
-        "see data.cleaning for the limits and data.source and data.target for the columns"
     )
 
 
@@ -187,4 +158,4 @@ def _write_stats(path: Path, counters: dict[str, SplitCounter], source: Tokenize
         "vocabulary": {"source": source.size, "target": target.size},
         "splits": {split: counter.summary() for split, counter in counters.items()},
     }
-    path.write_text(json.dumps(stats, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(path, stats)

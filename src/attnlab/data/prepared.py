@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from attnlab.batch import Batch, Padding
 from attnlab.composition.error import ExperimentError
 from attnlab.data.corpus import SPLITS
-from attnlab.data.ragged import Ragged
+from attnlab.data.padding import pad_pairs
+from attnlab.data.prepared_folder import PreparedFolder, read_ragged, unreadable
+from attnlab.data.rows import write_json
 from attnlab.data.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -44,7 +44,7 @@ class DataInfo:
     has_alignments: bool
 
     def write(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        write_json(path, asdict(self))
 
 
 class PreparedSplit:
@@ -55,12 +55,16 @@ class PreparedSplit:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.source = self._ragged("source_ids")
-        self.target = self._ragged("target_ids")
+        self.source = read_ragged(path, "source_ids")
+        self.target = read_ragged(path, "target_ids")
         self.has_alignments = "sure_links" in pq.read_schema(path).names
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def batch(self, rows: NDArray[np.int64], padding: Padding) -> Batch:
+        """The padded batch of these rows."""
+        return pad_pairs(self.source.take(rows), self.target.take(rows), rows, padding)
 
     @property
     def source_lengths(self) -> NDArray[np.int64]:
@@ -101,50 +105,32 @@ class PreparedSplit:
         names = [n for n in pq.read_schema(self._path).names if n not in ("source_ids", "target_ids")]
         return pq.read_table(self._path, columns=names, memory_map=True).combine_chunks()
 
-    def _ragged(self, name: str) -> Ragged:
-        column = pq.read_table(self._path, columns=[name], memory_map=True)[name]
-        chunk = column.combine_chunks() if column.num_chunks else pa.array([], pa.list_(pa.int32()))
-        if isinstance(chunk, pa.ChunkedArray):
-            chunk = pa.concat_arrays(chunk.chunks)
-        return Ragged(
-            chunk.flatten().to_numpy(zero_copy_only=True),
-            chunk.offsets.to_numpy(zero_copy_only=True).astype(np.int64),
-        )
-
 
 class PreparedData:
-    """A folder written by `attnlab.data.prepare.prepare`. Splits are read when first asked for."""
+    """A folder written by `attnlab.data.prepare.prepare`. Splits are read when first asked for.
+
+    sizes: pairs of each split.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
-        missing = [name for name in FILES if not (self.folder / name).is_file()]
-        if missing:
-            raise ExperimentError(f"{self.folder} is no prepared data: {', '.join(missing)} missing; prepare it again")
-        facts = self._json("data.json")
-        if facts.get("format") != FORMAT:
-            raise ExperimentError(
-                f"{self.folder} was prepared in format {facts.get('format')}, this version reads {FORMAT}; "
-                "run the prepare stage again"
-            )
-        self.stats = self._json("stats.json")
+        self._read = PreparedFolder(self.folder, FILES, FORMAT)
+        self.stats = self._read.stats
         try:
-            self.info = DataInfo(**facts)
-            self.stats["splits"]["train"]["pairs"]
+            self.info = DataInfo(**self._read.facts)
+            self.sizes = {split: int(self.stats["splits"][split]["pairs"]) for split in SPLITS}
         except (KeyError, TypeError) as error:
             raise ExperimentError(f"{self.folder} is incomplete ({error}); run the prepare stage again") from error
         self._splits: dict[str, PreparedSplit] = {}
 
     def split(self, name: str) -> PreparedSplit:
         """name: `train`, `validation` or `test`."""
-        if name not in SPLITS:
-            raise ValueError(f"the split must be one of {', '.join(SPLITS)}, got {name}")
+        file = self._read.parquet(name)
         if name not in self._splits:
             try:
-                self._splits[name] = PreparedSplit(self.folder / f"{name}.parquet")
+                self._splits[name] = PreparedSplit(file)
             except (pa.ArrowException, OSError, KeyError) as error:
-                raise ExperimentError(
-                    f"{self.folder / name}.parquet cannot be read ({error}); run the prepare stage again"
-                ) from error
+                raise unreadable(file, error) from error
         return self._splits[name]
 
     @cached_property
@@ -157,17 +143,5 @@ class PreparedData:
 
     @property
     def digest(self) -> str:
-        """sha256 over the names and bytes of the folder's files; read anew each time."""
-        digest = hashlib.sha256()
-        for name in sorted(FILES):
-            with (self.folder / name).open("rb") as file:
-                digest.update(f"{name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-        return digest.hexdigest()
-
-    def _json(self, name: str) -> dict[str, Any]:
-        try:
-            return json.loads((self.folder / name).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ExperimentError(
-                f"{self.folder / name} cannot be read ({error}); run the prepare stage again"
-            ) from error
+        """See `PreparedFolder.digest`."""
+        return self._read.digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from abc import ABC, abstractmethod
@@ -48,7 +49,6 @@ class Tokenizer:
         self._backend = backend
         self._decoder = backend.decoder
         self._marked = WORD_START in json.dumps(json.loads(backend.to_str())["decoder"], ensure_ascii=False)
-        self._unknown = (WORD_START if self._marked else "") + SPECIAL_TOKENS[UNK]
 
     @property
     def size(self) -> int:
@@ -64,10 +64,31 @@ class Tokenizer:
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         return [_ours_are_unknown(e.ids) for e in encodings]
 
-    def decode(self, ids: Ids) -> str:
-        """The text; `<pad>`, `<bos>` and `<eos>` are left out, an unknown token reads `<unk>`."""
-        tokens = [self._unknown if i == UNK else self._token(i) for i in map(int, ids) if i not in (PAD, BOS, EOS)]
+    def decode(self, ids: Ids, unknown: Sequence[str] | None = None) -> str:
+        """The text; `<pad>`, `<bos>` and `<eos>` are left out.
+
+        unknown: what each unknown token reads, in their order; None reads `<unk>` each time.
+        """
+        words = itertools.repeat(SPECIAL_TOKENS[UNK]) if unknown is None else iter(unknown)
+        tokens = [
+            self._as_token(next(words)) if i == UNK else self._token(i)
+            for i in map(int, ids)
+            if i not in (PAD, BOS, EOS)
+        ]
         return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)
+
+    def surfaces(self, text: str) -> list[str]:
+        """What each token of the text stands for, in the text's own characters, white space around it left out.
+
+        A token reaches to where the next one starts: its offsets miss what normalisation put together.
+        """
+        offsets = self.encode_batch([text])[0].offsets
+        starts = [start for start, _ in offsets] + [len(text)]
+        spans = [text[start : max(end, after)] for (start, end), after in zip(offsets, starts[1:], strict=True)]
+        return [span.strip() or span for span in spans]
+
+    def _as_token(self, word: str) -> str:
+        return WORD_START + word.replace(WORD_START, "_") if self._marked else word
 
     def tokens(self, ids: Ids) -> list[str]:
         """A readable name for each id: `<eos>`, `␣` for white space, words without their mark."""

@@ -30,6 +30,14 @@ _PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "exact match (validation, free-running)",
         (("validation/free_running/exact_match", "exact match"),),
     ),
+    (
+        "loss (nats a sentence)",
+        (("train/nll", "training batches"), ("validation/nll", "validation")),
+    ),
+    (
+        "accuracy and F1 (validation)",
+        (("validation/accuracy", "accuracy"), ("validation/f1", "F1, mean over the classes")),
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""How long the sentences of a corpus are, on both sides."""
+"""How long the sentences of a corpus are."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from matplotlib.ticker import MaxNLocator
 from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, use_our_fonts
 
 
-def length_histogram(source: Mapping[int, int], target: Mapping[int, int]) -> Figure:
-    """Figure of {length in tokens: sentences} of either side, as steps over the same axis."""
+def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
+    """Figure of {side: {length in tokens: sentences}}, as steps over the same axis."""
     figure = new_figure(7.2, 2.8)
     axes = styled_axes(figure)
-    for number, (label, counts) in enumerate((("source", source), ("target", target))):
+    for number, (label, counts) in enumerate(sides.items()):
         if not counts:
             continue
         lengths = range(min(counts), max(counts) + 1)
@@ -28,7 +28,7 @@ def length_histogram(source: Mapping[int, int], target: Mapping[int, int]) -> Fi
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("tokens, <eos> not counted", fontsize=9, color=INK)
     axes.set_ylabel("sentences", fontsize=9, color=INK)
-    if source or target:
+    if any(sides.values()):
         axes.legend(fontsize=8, frameon=False)
     use_our_fonts(figure)
     return figure

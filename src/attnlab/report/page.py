@@ -1,9 +1,10 @@
-"""One offline page: what was run, the data, the curves, the metrics, translations, attention."""
+"""One offline page: what was run, the data, the curves, the metrics, and what a task has to show beside them."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,11 @@ from matplotlib.figure import Figure
 
 from attnlab.composition.atomic import atomic_file
 from attnlab.composition.choice_name import choice_name
-from attnlab.evaluation.attention_map import load_maps
 from attnlab.plots.curves import learning_curves
 from attnlab.plots.embedded_fonts import font_face_rules
 from attnlab.plots.figure import png_bytes
-from attnlab.plots.heat_map_html import environment, heat_map_tables
-from attnlab.plots.length_curve import length_curve
-from attnlab.plots.length_histogram import length_histogram
-from attnlab.report.read import as_text, flatten, read_history, read_hypotheses, read_json
-from attnlab.report.samples import sample_translations
+from attnlab.plots.heat_map_html import environment
+from attnlab.report.read import as_text, flatten, read_history, read_json
 
 # What was chosen: a word for it, and where it stands in the config.
 _CHOICES = (
@@ -29,7 +26,14 @@ _CHOICES = (
     ("encoder", "model.encoder"),
     ("bridge", "model.bridge"),
     ("attention", "model.attention"),
+    ("projection", "model.projection"),
+    ("normaliser", "model.normaliser"),
+    ("scope", "model.scope"),
+    ("coverage", "model.coverage"),
+    ("heads", "model.heads"),
     ("decoder", "model.decoder"),
+    ("readout", "model.readout"),
+    ("input feeding", "model.input_feeding"),
     ("teacher forcing", "training.teacher_forcing"),
     ("batches", "training.batching"),
     ("optimizer", "training.optimizer"),
@@ -38,81 +42,78 @@ _CHOICES = (
     ("hardware", "hardware"),
     ("seed", "seed"),
 )
-# name: (label, which way is better, digits, what it is and what it averages over)
-_METRICS = {
-    "bleu": ("BLEU", "↑", 2, "0–100, n-gram counts summed over the corpus; free-running"),
-    "chrf": ("chrF2", "↑", 2, "0–100, character n-gram counts summed over the corpus; free-running"),
-    "ter": ("TER", "↓", 2, "edits per 100 reference words, summed over the corpus; free-running"),
-    "exact_match": ("exact match", "↑", 4, "0–1, share of sentences equal to the reference; free-running"),
-    "token_nll": (
-        "token NLL",
-        "↓",
-        4,
-        "nats, mean over all real target tokens, <eos> included; reference fed",
-    ),
-    "perplexity": ("perplexity", "↓", 3, "exp of token NLL; reference fed"),
-    "aer": ("AER", "↓", 4, "0–1, links summed over the corpus (Och and Ney 2003); reference fed"),
-    "attention_entropy": (
-        "attention entropy",
-        "",
-        4,
-        "nats, mean over target tokens; 0 looks at one source token",
-    ),
-    "attention_pad_mass": ("attention on pads", "", 4, "0–1, mean over target tokens"),
-    "sentences": ("sentences", "", 0, "in the test split"),
-    "target_tokens": ("target tokens", "", 0, "real ones, <eos> included"),
-}
-_HEADLINES = ("bleu", "chrf", "exact_match", "perplexity", "aer")
+Metric = tuple[str, str, int, str]
+"""label, which way is better, digits, what it is and what it averages over"""
 
 
-def write_report(config: Mapping[str, Any], data: Path, training: Path, evaluation: Path, into: Path) -> None:
+@dataclass(frozen=True)
+class Stages:
+    """Where the other stages wrote: prepared data, learning curves, evaluation."""
+
+    data: Path
+    training: Path
+    evaluation: Path
+
+
+def write_page(
+    template: str,
+    config: Mapping[str, Any],
+    stages: Stages,
+    into: Path,
+    *,
+    title: Sequence[str],
+    known: Mapping[str, Metric],
+    headlines: Sequence[str],
+    lengths: Figure,
+    more: Mapping[str, Any],
+) -> None:
     """Write `into`/index.html, the same bytes for the same inputs.
 
-    config: the composed experiment, plain values.
-    data: the prepared data (data.json, stats.json).
-    training: the folder with history.csv (step, epoch, name, value).
-    evaluation: the evaluation folder.
+    Args:
+        template: of the task, which extends base.html.
+        config: the composed experiment, plain values.
+        title: words of it, put together with the choices of the model.
+        known: the task's metrics, in the order of the page.
+        headlines: those of them that stand on top.
+        lengths: a histogram.
+        more: what the task's own template asks for.
 
     Raises:
         ExperimentError: a stage's file is missing or not readable.
     """
-    info = read_json(data / "data.json", "prepare")
-    stats = read_json(data / "stats.json", "prepare")
-    metrics = read_json(evaluation / "metrics.json", "evaluate")
-    signatures = read_json(evaluation / "signatures.json", "evaluate")
-    buckets = read_json(evaluation / "by_length.json", "evaluate")
-    maps_file = evaluation / "attention.npz"
-    maps = load_maps(maps_file) if maps_file.is_file() else []
-    curves = learning_curves(read_history(training / "history.csv"))
-
+    metrics = read_json(stages.evaluation / "metrics.json", "evaluate")
+    signatures = read_json(stages.evaluation / "signatures.json", "evaluate")
+    curves = learning_curves(read_history(stages.training / "history.csv"))
+    order = [name for name in known if name in metrics] + sorted(set(metrics) - set(known))
     content = {
-        "title": _title(info, config),
-        "headlines": [_metric(name, metrics[name]) for name in _HEADLINES if metrics.get(name) is not None],
+        "title": " · ".join(title) or "experiment",
+        "headlines": [_metric(known, name, metrics[name]) for name in headlines if metrics.get(name) is not None],
         "choices": _choices(config),
         "config": flatten(config),
-        "info": info,
-        "stats": stats,
-        "histogram": _picture(_training_lengths(stats)),
-        "curves": _picture(curves) if curves is not None else None,
-        "metrics": [{**_metric(name, metrics[name]), "signature": signatures.get(name)} for name in _order(metrics)],
+        "info": read_json(stages.data / "data.json", "prepare"),
+        "stats": read_json(stages.data / "stats.json", "prepare"),
+        "histogram": picture(lengths),
+        "curves": picture(curves) if curves is not None else None,
+        "metrics": [{**_metric(known, name, metrics[name]), "signature": signatures.get(name)} for name in order],
         "notes": {name: text for name, text in sorted(signatures.items()) if name not in metrics},
-        "by_length": buckets,
-        "length_curve": _picture(length_curve(buckets)) if buckets else None,
-        "samples": sample_translations(read_hypotheses(evaluation / "hypotheses.jsonl")),
-        "tables": heat_map_tables(maps),
+        **more,
     }
-    page = environment("attnlab.report", "attnlab.plots").get_template("page.html")
+    page = environment("attnlab.report", "attnlab.plots").get_template(template)
     # The fonts depend on all characters of the page, so it is made once without them.
     font_faces = font_face_rules(page.render(**content, font_faces=""))
     with atomic_file(Path(into) / "index.html") as temporary:
         temporary.write_text(page.render(**content, font_faces=font_faces), encoding="utf-8", newline="\n")
 
 
-def _title(info: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-    languages = [info.get("source_language"), info.get("target_language")]
-    pair = " → ".join(map(str, languages)) if all(languages) else ""
-    names = [choice_name(_at(config, path)) for path in ("model.attention", "model.decoder") if "model" in config]
-    return " · ".join([*filter(None, [pair, *names])]) or "experiment"
+def chosen_names(config: Mapping[str, Any], paths: Sequence[str]) -> list[str]:
+    """The names of the choices at these places of the config, where it has a model at all."""
+    names = [choice_name(_at(config, path)) for path in paths if "model" in config]
+    return [name for name in names if name]
+
+
+def picture(figure: Figure) -> str:
+    """A figure as the address of an image that lies inside the page."""
+    return "data:image/png;base64," + base64.b64encode(png_bytes(figure, dpi=140)).decode("ascii")
 
 
 def _choices(config: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -138,23 +139,7 @@ def _at(config: Mapping[str, Any], path: str) -> Any:
     return node
 
 
-def _order(metrics: Mapping[str, Any]) -> list[str]:
-    """The metrics we know in our order, then any others."""
-    return [name for name in _METRICS if name in metrics] + sorted(set(metrics) - set(_METRICS))
-
-
-def _metric(name: str, value: float | None) -> dict[str, Any]:
-    label, better, digits, meaning = _METRICS.get(name, (name, "", 4, ""))
+def _metric(known: Mapping[str, Metric], name: str, value: float | None) -> dict[str, Any]:
+    label, better, digits, meaning = known.get(name, (name, "", 4, ""))
     shown = "–" if value is None else f"{value:,.{digits}f}"
     return {"label": label, "better": better, "value": shown, "meaning": meaning}
-
-
-def _training_lengths(stats: Mapping[str, Any]) -> Figure:
-    train = stats["splits"]["train"]
-    sides = [dict(map(tuple, train[side]["length_histogram"])) for side in ("source", "target")]
-    return length_histogram(*sides)
-
-
-def _picture(figure: Figure) -> str:
-    """A figure as the address of an image that lies inside the page."""
-    return "data:image/png;base64," + base64.b64encode(png_bytes(figure, dpi=140)).decode("ascii")

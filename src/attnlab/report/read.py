@@ -20,8 +20,8 @@ def read_json(path: Path, stage: str) -> Any:
         raise ExperimentError(f"{path} is not valid JSON ({error}); run the {stage} stage again") from error
 
 
-def read_hypotheses(path: Path) -> list[dict[str, Any]]:
-    """The decoded sentences, in the split's order."""
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """What `evaluate` wrote of each sentence, in the split's order."""
     # Not splitlines(): a sentence may hold other line ends, such as U+2028.
     return [json.loads(line) for line in _text(path, "evaluate").split("\n") if line]
 

@@ -1,4 +1,4 @@
-"""Which translations a page shows: the best, the worst, and some that nobody chose."""
+"""Which sentences a page shows: the best, the worst, and some that nobody chose."""
 
 from __future__ import annotations
 
@@ -32,3 +32,18 @@ def sample_translations(rows: Sequence[dict[str, Any]], count: int = 5) -> dict[
         name: [{**rows[index], "chrf": scores[index], "number": index + 1} for index in indices]
         for name, indices in chosen.items()
     }
+
+
+def sample_predictions(rows: Sequence[dict[str, Any]], count: int = 5) -> dict[str, list[dict[str, Any]]]:
+    """{"random", "surest mistakes", "least sure"}: `count` rows each, by the probability of the predictions.
+
+    Random ones come from a fixed seed.
+    """
+    everywhere = range(len(rows))
+    wrong = [index for index, row in enumerate(rows) if not row["correct"]]
+    chosen = {
+        "random": sorted(random.Random(0).sample(everywhere, min(count, len(rows)))),
+        "surest mistakes": sorted(wrong, key=lambda i: (-rows[i]["probability"], i))[:count],
+        "least sure": sorted(everywhere, key=lambda i: (rows[i]["probability"], i))[:count],
+    }
+    return {name: [{**rows[i], "number": i + 1} for i in indices] for name, indices in chosen.items()}

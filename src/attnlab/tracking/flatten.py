@@ -13,6 +13,19 @@ from attnlab.tracking.address import HIDDEN, is_secret_name, masked
 
 LONGEST_VALUE = 6000  # MLflow's limit
 LONGEST_KEY = 250
+# Choices inside the model that are known by the name of their group.
+OF_THE_MODEL = (
+    "attention",
+    "projection",
+    "normaliser",
+    "scope",
+    "coverage",
+    "heads",
+    "decoder",
+    "readout",
+    "input_feeding",
+    "bridge",
+)
 
 
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
@@ -24,10 +37,8 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
     """The choices by short names: `attention: bahdanau`, `padding: pre-post`, `teacher_forcing: 0.5`, ..."""
     model, data = _mapping(config.get("model")), _mapping(config.get("data"))
     named = {
-        "attention": choice_name(model["attention"]) if "attention" in model else None,
-        "decoder": choice_name(model["decoder"]) if "decoder" in model else None,
+        **{name: choice_name(model[name]) for name in OF_THE_MODEL if name in model},
         "encoder": _encoder(_mapping(model.get("encoder"))),
-        "bridge": choice_name(model["bridge"]) if "bridge" in model else None,
         "padding": _padding(_mapping(config.get("padding"))),
         "teacher_forcing": _teacher_forcing(_mapping(_mapping(config.get("training")).get("teacher_forcing"))),
         "data": _data(data),
@@ -96,8 +107,12 @@ def _padding(node: Mapping[str, Any]) -> str | None:
 
 
 def _teacher_forcing(node: Mapping[str, Any]) -> str | None:
+    """The schedule (a constant by its ratio), and the coin and the guess where they are not the usual ones."""
     name = choice_name(node) if node else None
-    return str(node["ratio"]) if name == "constant" and "ratio" in node else name
+    schedule = str(node["ratio"]) if name == "constant" and "ratio" in node else name
+    coin = "" if node.get("coin", "token") == "token" else f"coin per {node['coin']}"
+    guess = "sampled" if node.get("guess") == "sample" else ""
+    return " ".join(word for word in (schedule, coin, guess) if word) or None
 
 
 def _data(node: Mapping[str, Any]) -> str | None:

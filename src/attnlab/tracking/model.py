@@ -14,11 +14,11 @@ from mlflow.entities import LoggedModelOutput
 from mlflow.models import Model
 
 from attnlab.composition.identity import PACKAGE_ROOT
+from attnlab.model.model_folder import read_facts
 
-MODEL_NAME = "translator"
-_CODE = Path(__file__).with_name("served") / "translator.py"
+_SERVED = Path(__file__).with_name("served")
 
-# What translating needs. Named outright, for inferring it would load the model in a process of its own.
+# What translating and classifying need. Named outright, for inferring it would load the model in a process of its own.
 _REQUIREMENTS = (
     "mlflow", "numpy", "pyarrow", "pydantic", "pytorch-lightning", "sacrebleu", "safetensors", "tokenizers",
     "torch", "torchmetrics",
@@ -26,19 +26,22 @@ _REQUIREMENTS = (
 
 
 def log_model(client: MlflowClient, run_id: str, folder: Path, step: int = 0) -> str:
-    """Log the model folder as the run's model and return MLflow's id of it."""
+    """Log the model folder as the run's model, `translator` or `classifier`, and return MLflow's id of it."""
     run = client.get_run(run_id)
+    kind = "translator" if read_facts(folder).num_classes is None else "classifier"
     model = client.create_logged_model(
         run.info.experiment_id,
-        MODEL_NAME,
+        kind,
         source_run_id=run_id,
         params=dict(run.data.params),
-        model_type="translator",
+        model_type=kind,
     )
     try:
         with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:
             place = Path(temporary) / "model"
-            _save(place, folder, Model(model.artifact_location, run_id, model_id=model.model_id))
+            _save(
+                place, folder, _SERVED / f"{kind}.py", Model(model.artifact_location, run_id, model_id=model.model_id)
+            )
             client.log_model_artifacts(model.model_id, str(place))
         client.log_outputs(run_id, [LoggedModelOutput(model.model_id, step)])
     except BaseException:
@@ -48,13 +51,13 @@ def log_model(client: MlflowClient, run_id: str, folder: Path, step: int = 0) ->
     return model.model_id
 
 
-def _save(place: Path, folder: Path, model: Model) -> None:
+def _save(place: Path, folder: Path, script: Path, model: Model) -> None:
     with tempfile.TemporaryDirectory(prefix="attnlab-code-") as temporary:
         code = Path(temporary) / PACKAGE_ROOT.name
         shutil.copytree(PACKAGE_ROOT, code, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
         mlflow.pyfunc.save_model(
             place,
-            python_model=str(_CODE),
+            python_model=str(script),
             artifacts={"model": str(folder)},
             code_paths=[str(code)],
             pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _REQUIREMENTS],

@@ -23,6 +23,7 @@ class RunRecord:
     data_digest: SHA-256 of the prepared data.
     data_source: where the prepared data lie.
     data_facts: a few figures about them (sizes, lengths), shown beside the dataset.
+    data_columns: what a row of them holds.
     tags: more tags; a sweep puts `mlflow.parentRunId` here.
     """
 
@@ -31,6 +32,7 @@ class RunRecord:
     data_digest: str
     data_source: str = ""
     data_facts: Mapping[str, Any] = field(default_factory=dict)
+    data_columns: tuple[str, ...] = ("source", "target")
     tags: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -189,7 +189,7 @@ def _tags(record: RunRecord) -> dict[str, str]:
 
 
 def _dataset(record: RunRecord) -> DatasetInput:
-    columns = [{"type": "string", "name": name, "required": True} for name in ("source", "target")]
+    columns = [{"type": "string", "name": name, "required": True} for name in record.data_columns]
     dataset = Dataset(
         name=short_params(record.config).get("data", "data")[:500],
         digest=record.data_digest[:16],  # a label of MLflow's tables; all of it stands in the tag data_hash

@@ -17,7 +17,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from attnlab.training.settings import FREE_RUNNING, TOKEN_NLL
+_TRAINING = ("train/token_nll", "train/nll")  # of a translation model, of a classifier
+_UNTOLD = "perplexity"  # it says what the token nll said
 
 
 class TrainingProgress(ProgressBar):
@@ -61,8 +62,8 @@ class TrainingProgress(ProgressBar):
             return
         # Reading a metric waits for the device, so only the steps that are logged anyway show it.
         if trainer.global_step % pl_module.settings.log_every == 0:
-            nll = trainer.callback_metrics.get("train/token_nll")
-            state = f"epoch {trainer.current_epoch}" + ("" if nll is None else f" · nll {float(nll):.3f}")
+            nll = [trainer.callback_metrics[name] for name in _TRAINING if name in trainer.callback_metrics]
+            state = f"epoch {trainer.current_epoch}" + (f" · nll {float(nll[0]):.3f}" if nll else "")
             self._progress.update(self._training, state=state)
         self._progress.update(self._training, completed=trainer.global_step)
 
@@ -80,12 +81,11 @@ class TrainingProgress(ProgressBar):
             return
         self._progress.remove_task(self._validation)
         self._validation = None
-        metrics = trainer.callback_metrics
-        words = [f"token nll {float(metrics[TOKEN_NLL]):.3f}"]
-        words += [
-            f"{name.removeprefix(FREE_RUNNING + '/')} {float(value):.3f}"
-            for name, value in sorted(metrics.items())
-            if name.startswith(FREE_RUNNING)
+        names = sorted(name for name in trainer.callback_metrics if name.startswith("validation/"))
+        words = [
+            f"{short.replace('_nll', ' nll')} {float(trainer.callback_metrics[name]):.3f}"
+            for name in sorted(names, key=lambda name: "nll" not in name)
+            if (short := name.rpartition("/")[2]) != _UNTOLD
         ]
         self._console.print(
             f"step {trainer.global_step:>6}  validation: " + " · ".join(words),

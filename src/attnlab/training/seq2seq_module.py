@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import pytorch_lightning as pl
-import torch
 from torch import Tensor
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torchmetrics import MeanMetric
 
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq
-from attnlab.training.loss import summed_nll
+from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.settings import FREE_RUNNING, PERPLEXITY, TOKEN_NLL, Training
+from attnlab.training.stepping import clip_and_log, optimizer_and_schedule, share_of_a_process, step_plateau
+from attnlab.training.teacher_forcing.coin import toss
 
 
 class TextMetrics(Protocol):
@@ -34,6 +34,7 @@ class Seq2SeqModule(pl.LightningModule):
         text_metrics: what measures the decoded text.
         decode: target ids to text.
         references: row numbers of the validation split to target texts.
+        seed: of the teacher-forcing coins.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Seq2SeqModule(pl.LightningModule):
         text_metrics: TextMetrics,
         decode: Callable[[list[int]], str],
         references: Callable[[Sequence[int]], list[str]],
+        seed: int,
     ) -> None:
         super().__init__()
         self.model = model
@@ -50,20 +52,28 @@ class Seq2SeqModule(pl.LightningModule):
         self.text_metrics = text_metrics
         self.decode = decode
         self.references = references
+        self.seed = seed
         self.training_nll = MeanMetric()
         self.validation_nll = MeanMetric()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
-        coins = self.settings.teacher_forcing.toss(self.global_step, batch.target_mask)
-        nll = summed_nll(self.model.output, self.model(batch, coins), batch)
+        forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
+        feed_reference = toss(forcing, self.global_step, batch, self.seed)
+        unrolled = self.model(batch, feed_reference, sample_guesses=forcing.guess == "sample")
+        loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
         tokens = batch.num_target_tokens
+        if unrolled.coverage_loss is not None:
+            loss = loss + unrolled.coverage_loss
+            self.log("train/coverage_loss", unrolled.coverage_loss.detach() / tokens)
+        if smoothing or unrolled.coverage_loss is not None:
+            self.log("train/loss", loss.detach() / tokens)
         self.log("train/token_nll", nll.detach() / tokens)
         # Weighted by tokens, the epoch's mean is the mean over the epoch's tokens and not a mean of batch means.
         # A metric of its own: over processes, `log(..., sync_dist=True)` rounds the number of tokens down.
         self.training_nll.update(nll.detach() / tokens, weight=tokens)
         self.log("train/epoch_token_nll", self.training_nll, on_step=False, on_epoch=True)
-        self.log("train/teacher_forcing_ratio", self.settings.teacher_forcing.ratio(self.global_step))
-        return nll / self._tokens_of_a_process(tokens)
+        self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
+        return loss / share_of_a_process(self, tokens)
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         tokens = batch.num_target_tokens
@@ -80,31 +90,10 @@ class Seq2SeqModule(pl.LightningModule):
         self.log_dict(measured)
         self.validation_nll.reset()
         self.text_metrics.reset()
-        scheduler = self.lr_schedulers()
-        if isinstance(scheduler, ReduceLROnPlateau):
-            scheduler.step(measured[self.settings.monitored_metric])
+        step_plateau(self, self.settings, measured)
 
     def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
-        """Clip by the norm over all parameters, and log the norm as it was before."""
-        limit = self.settings.gradient_clip or torch.inf
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
-        self.log("train/gradient_norm", norm)
-        self.log("train/learning_rate", optimizer.param_groups[0]["lr"])
+        clip_and_log(self, optimizer, self.settings.gradient_clip)
 
     def configure_optimizers(self) -> Any:
-        optimizer = self.settings.optimizer(self.model.parameters())
-        steps = int(self.trainer.estimated_stepping_batches)
-        entry = self.settings.schedule(optimizer, steps, self.settings.monitored_metric, self.settings.monitor_mode)
-        return {"optimizer": optimizer, "lr_scheduler": entry}
-
-    def _tokens_of_a_process(self, tokens: int) -> float:
-        """The mean number of tokens a process has in this global batch.
-
-        Processes average their gradients; with the same divisor in each, the average is the gradient of the mean
-        over all tokens of the global batch.
-        """
-        if self.trainer.world_size == 1:
-            return tokens
-        total = torch.tensor(float(tokens), device=self.device)
-        torch.distributed.all_reduce(total)
-        return total.item() / self.trainer.world_size
+        return optimizer_and_schedule(self, self.settings)

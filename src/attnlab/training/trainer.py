@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +12,15 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
+from attnlab.composition.error import ExperimentError
 from attnlab.training.hardware import Hardware
 from attnlab.training.progress import TrainingProgress
-from attnlab.training.settings import Training
 from attnlab.training.spool import SpoolLogger
+from attnlab.training.stopping import Stopping, total_steps
 
 
 def build_trainer(
-    settings: Training,
+    settings: Stopping,
     hardware: Hardware,
     steps_per_epoch: int,
     checkpoints: Path,
@@ -30,10 +32,19 @@ def build_trainer(
     Args:
         steps_per_epoch: batches of an epoch, for validations and limits that are counted in epochs.
         checkpoints: the folder for the best and the last checkpoint.
+
+    Raises ExperimentError where training is too short for the checkpoints that are to be averaged.
     """
     _quiet()
-    total_steps = settings.total_steps(steps_per_epoch)
-    validate_every = min(settings.validate_every or steps_per_epoch, total_steps)
+    steps = total_steps(settings, steps_per_epoch)
+    validate_every = min(settings.validate_every or steps_per_epoch, steps)
+    validations = math.ceil(steps / validate_every)
+    if settings.average_checkpoints > validations:
+        raise ExperimentError(
+            f"training.average_checkpoints must be at most the number of validations, each of which makes one "
+            f"checkpoint, got {settings.average_checkpoints}, but {steps} steps are validated {validations} "
+            f"time(s), every {validate_every}; choose a smaller training.validate_every or a longer training"
+        )
     checkpoint = ModelCheckpoint(
         dirpath=checkpoints,
         filename="{step}",
@@ -56,7 +67,7 @@ def build_trainer(
         num_nodes=hardware.nodes,
         strategy="auto" if hardware.strategy == "single" else hardware.strategy,
         precision=precision,
-        max_steps=total_steps,
+        max_steps=steps,
         max_epochs=-1,
         val_check_interval=validate_every,
         check_val_every_n_epoch=None,

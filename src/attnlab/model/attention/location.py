@@ -32,7 +32,8 @@ class LocationScore(Score):
         if longest > self.max_length:
             raise ExperimentError(
                 f"model.attention.max_length is {self.max_length}, but a source of {longest} tokens (`<eos>` included) "
-                f"was met; raise it, or leave such sources out with data.cleaning.max_source_length"
+                f"was met; raise it, or leave such sources out with data.cleaning.max_source_length (max_length for labelled "
+                f"sentences)"
             )
         return keys
 

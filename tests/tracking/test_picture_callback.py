@@ -1,4 +1,4 @@
-"""Heat maps of a real, tiny training: drawn at validations, retained, delivered."""
+"""Pictures of a real, tiny training: drawn at validations, retained, delivered."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ import torch
 from mlflow import MlflowClient
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
-from attnlab.tracking.heat_map_callback import HeatMapCallback
+from attnlab.tracking.picture_callback import PictureCallback
+from attnlab.tracking.pictures import ClassifiedSentences, HeatMaps
 from attnlab.training.spool import MetricSpool, SpoolLogger
 
 
@@ -39,10 +40,12 @@ def maps(module):
     assert not module.training
     assert not torch.is_grad_enabled()
     weights = np.array([[0.9, 0.1], [0.2, 0.8]])
-    return [
-        AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first"),
-        AttentionMap(["a"], ["b"], [[1.0]]),
-    ]
+    return HeatMaps(
+        [
+            AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first"),
+            AttentionMap(["a"], ["b"], [[1.0]]),
+        ]
+    )
 
 
 def fit(callback, point):
@@ -58,7 +61,7 @@ def fit(callback, point):
 @pytest.mark.filterwarnings("ignore")
 def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, runs, point, record):
     with tracking().start(runs, point, record) as run:
-        fit(HeatMapCallback(maps, point, 1, "validation/bleu", "max", run.deliver), point)
+        fit(PictureCallback(maps, point, 1, "validation/bleu", "max", run.deliver), point)
     client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
 
     assert [info.path for info in client.list_artifacts(run.run_id, "attention")] == [
@@ -84,7 +87,7 @@ def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, r
 
 @pytest.mark.filterwarnings("ignore")
 def test_where_nobody_delivers_the_outbox_does_not_grow(point):
-    fit(HeatMapCallback(maps, point, 1, "validation/bleu", "max", lambda: None), point)
+    fit(PictureCallback(maps, point, 1, "validation/bleu", "max", lambda: None), point)
     assert sorted(path.name for path in (point / "outbox" / "attention").iterdir()) == [
         "step_000004",
         "step_000008",
@@ -95,8 +98,19 @@ def test_where_nobody_delivers_the_outbox_does_not_grow(point):
 def test_a_model_without_attention_draws_nothing_and_still_delivers(point):
     delivered = []
     fit(
-        HeatMapCallback(lambda module: [], point, 1, "validation/bleu", "max", lambda: delivered.append(1)),
+        PictureCallback(lambda module: None, point, 1, "validation/bleu", "max", lambda: delivered.append(1)),
         point,
     )
     assert len(delivered) == 4
     assert not (point / "outbox").exists()
+
+
+def test_a_classifiers_pictures_are_files(tmp_path):
+    maps = [AttentionMap(["<b>", "날짜"], ["love"], [[0.9, 0.1]], "love (0.93)")]
+    ClassifiedSentences(maps, ["love", "일상"], np.array([[3, 1], [0, 2]])).write(tmp_path, "Step 4")
+    names = ["attention.npz", "confusion_matrix.png", "sentences.html", "sentences.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert load_maps(tmp_path / "attention.npz")[0].source_tokens == ["<b>", "날짜"]
+    page = (tmp_path / "sentences.html").read_text(encoding="utf-8")
+    assert "Step 4" in page
+    assert "<b>" not in page

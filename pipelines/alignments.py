@@ -1,0 +1,113 @@
+"""What each score aligns, on data whose alignments are known: exact match, alignment error rate, and offsets.
+
+    python pipelines/alignments.py --data reverse
+
+Trains every score of conf/model/attention with several seeds. Writes alignments.png (how far beside the right source
+token the attention looks), .csv (a row for each experiment), .md (means over the seeds) and .json (what the figures
+stand on).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from attnlab.composition.error import ExperimentError
+from composed import CONF
+from launch import mistakes_as_sentences
+from study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
+
+NAME = "alignments"
+WITH_KNOWN_ALIGNMENTS = ("dates", "copy", "reverse")
+DECODERS = {"attend_then_step": "query s_{t-1}", "step_then_attend": "query s_t"}
+MEASURES = ("exact_match", "aer")
+
+
+def measure(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
+    """A row for each experiment, its offsets among it."""
+    for point, _, _, evaluation in evaluated(points):
+        metrics, offsets = (
+            json.loads((evaluation / name).read_text(encoding="utf-8"))
+            for name in ("metrics.json", "alignment_offsets.json")
+        )
+        score, decoder = point.label.split(", ")
+        measured = {name: metrics[name] for name in MEASURES}
+        yield {"score": score, "decoder": decoder, "seed": point.seed, **measured, "offsets": offsets}
+
+
+def summed_offsets(rows: Sequence[dict[str, Any]]) -> list[dict[str, int]]:
+    """The offsets of several experiments, counted together."""
+    counts: dict[int, int] = {}
+    for row in rows:
+        for found in row["offsets"]:
+            counts[found["offset"]] = counts.get(found["offset"], 0) + found["tokens"]
+    return [{"offset": offset, "tokens": counts[offset]} for offset in sorted(counts)]
+
+
+def markdown(groups: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
+    """A table of the means over the seeds, with the least and the greatest where they differ."""
+    lines = ["| score | query | exact match | AER | most frequent offset |", "| --- | --- | --- | --- | --- |"]
+    for (score, decoder), rows in groups.items():
+        offsets = summed_offsets(rows)
+        total = sum(row["tokens"] for row in offsets)
+        usual = max(offsets, key=lambda row: row["tokens"])
+        values = " | ".join(_mean_and_range([row[name] for row in rows]) for name in MEASURES)
+        share = f"{usual['offset']:+d} ({100 * usual['tokens'] / total:.0f} %)"
+        lines.append(f"| {score} | {DECODERS[decoder]} | {values} | {share} |")
+    return "\n".join(lines) + "\n"
+
+
+def _mean_and_range(values: Sequence[float]) -> str:
+    mean = f"{sum(values) / len(values):.3f}"
+    low, high = f"{min(values):.3f}", f"{max(values):.3f}"
+    return mean if low == high else f"{mean} ({low}–{high})"
+
+
+def main() -> None:
+    every = sorted(path.stem for path in (CONF / "model" / "attention").glob("*.yaml") if path.stem != "none")
+    parser = StudyArguments(__doc__, into=f"runs/{NAME}", seeds=(1, 2, 3))
+    parser.add_argument("--data", default="reverse", help="dates, copy or reverse (%(default)s)")
+    parser.add_argument("--scores", default=",".join(every), help="(%(default)s)")
+    parser.add_argument("--decoders", default=",".join(DECODERS), help="(%(default)s)")
+    parser.number("--steps", 600, "training steps")
+    arguments = parser.read()
+    scores, decoders = arguments.scores.split(","), arguments.decoders.split(",")
+    for given, allowed, what in (
+        ([arguments.data], WITH_KNOWN_ALIGNMENTS, "data"),
+        (scores, every, "scores"),
+        (decoders, DECODERS, "decoders"),
+    ):
+        unknown = [name for name in given if name not in allowed]
+        if unknown:
+            raise ExperimentError(f"--{what} must be of {', '.join(allowed)}; got {', '.join(unknown)}")
+    common = (f"data={arguments.data}", f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
+    varied = {
+        f"{score}, {decoder}": (f"model/attention={score}", f"model/decoder={decoder}")
+        for score in scores
+        for decoder in decoders
+    }
+    points = compose_points(common, varied, arguments.seeds, arguments.settings)
+    rows = list(measure(points))
+
+    from attnlab.composition.atomic import atomic_file
+    from attnlab.plots.figure import save_png
+    from attnlab.plots.offset_histogram import offset_histogram
+
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["score"], row["decoder"]), []).append(row)
+    into: Path = arguments.into
+    panels = {f"{score}, {DECODERS[decoder]}": summed_offsets(group) for (score, decoder), group in groups.items()}
+    save_png(offset_histogram(panels), into / f"{NAME}.png")
+    write_table(into / f"{NAME}.csv", [{**row, "offsets": json.dumps(row["offsets"])} for row in rows])
+    with atomic_file(into / f"{NAME}.md") as temporary:
+        temporary.write_text(markdown(groups), encoding="utf-8")
+    write_facts(into / f"{NAME}.json", points, {"data": arguments.data, "steps": arguments.steps})
+    print(markdown(groups) + str(into / f"{NAME}.png"))
+
+
+if __name__ == "__main__":
+    with mistakes_as_sentences():
+        main()

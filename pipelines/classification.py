@@ -1,0 +1,116 @@
+"""The task of classification: sentences to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from task import Metrics, Task, Tell
+
+if TYPE_CHECKING:
+    import pytorch_lightning as pl
+    from matplotlib.figure import Figure
+
+    from attnlab.data.labelled import LabelledCorpus
+    from attnlab.data.labelled_data import LabelledData
+    from attnlab.model.classifier import Classifier
+    from attnlab.report.page import Stages
+    from attnlab.tracking.pictures import Pictures
+    from experiment import Experiment
+
+
+class Classification(Task):
+    name = "classification"
+    columns = ("text", "label")
+    shared_files = ("tokenizer.json", "data.json")
+    trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
+
+    def sections(self) -> dict[str, Any]:
+        from attnlab.composition.part import Part
+        from attnlab.data.labelled import LabelledCorpus
+        from attnlab.model.classifier import Classifier
+        from attnlab.training.classification import ClassificationTraining
+
+        return {
+            "data": LabelledCorpus,
+            "model": Part[Classifier],
+            "search": None,
+            "training": ClassificationTraining,
+        }
+
+    def choices(self) -> dict[str, str]:
+        return {
+            "data": "labelled sentences: data=labelled, data=rt_polarity or data=korean_chatbot",
+            "model": "model=classifier",
+            "search": "search=none, for a classifier decodes nothing",
+            "training": "training=classification",
+        }
+
+    def check(self, bound: Mapping[str, Any]) -> list[str]:
+        return ["paths.ensemble must be null: only models that translate are put together"] * bool(
+            bound["paths"].ensemble
+        )
+
+    def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> Figure:
+        from attnlab.data.prepare_labelled import prepare_labelled
+        from attnlab.plots.length_histogram import length_histogram
+
+        prepare_labelled(corpus, folder, tell)
+        train = self.open_data(folder).stats["splits"]["train"]
+        return length_histogram({"sentences": dict(train["text"]["length_histogram"])})
+
+    def open_data(self, folder: Path) -> LabelledData:
+        from attnlab.data.labelled_data import LabelledData
+
+        return LabelledData(folder)
+
+    def sizes(self, data: LabelledData) -> dict[str, int]:
+        return {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
+
+    def module(self, experiment: Experiment, model: Classifier, data: LabelledData) -> pl.LightningModule:
+        from attnlab.training.classifier_module import ClassifierModule
+
+        return ClassifierModule(model, experiment.training, len(data.labels))
+
+    def pictures(self, experiment: Experiment, data: LabelledData) -> Callable[[Any], Pictures | None]:
+        from attnlab.evaluation.classify import example_rows, sentence_maps
+        from attnlab.tracking.pictures import ClassifiedSentences
+
+        validation = data.split("validation")
+        rows = example_rows(validation, experiment.tracking.heat_map_sentences)
+
+        def draw(module: Any) -> Pictures | None:
+            if not rows:
+                return None
+            maps = sentence_maps(module.model, validation, rows, data.tokenizer, data.labels, experiment.padding)
+            return ClassifiedSentences(maps, data.labels, module.confusions.cpu().numpy())
+
+        return draw
+
+    def evaluate(
+        self,
+        experiment: Experiment,
+        model: Path,
+        data: LabelledData,
+        into: Path,
+        half: Callable[[], Any] | None,
+        tell: Tell,
+    ) -> Metrics:
+        from attnlab.composition.atomic import atomic_folder
+        from attnlab.evaluation.classify import classify_split
+        from attnlab.evaluation.write_classification import write_classification
+        from attnlab.model.model_folder import load_classifier
+        from attnlab.tracking.pictures import ClassifiedSentences
+
+        classifier = load_classifier(model, experiment.hardware.device)
+        found = classify_split(classifier, data, classifier.padding, autocast=half, progress=tell)
+        with atomic_folder(into) as folder:
+            write_classification(folder, found)
+            ClassifiedSentences(found.maps, found.labels, found.confusions).write(folder, "Test split")
+        return found.metrics
+
+    def report(self, config: Mapping[str, Any], stages: Stages, into: Path) -> None:
+        from attnlab.report.classification import write_classification_report
+
+        write_classification_report(config, stages, into)

@@ -1,0 +1,146 @@
+"""The task of translation: sentences to sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from task import Metrics, Task, Tell
+
+if TYPE_CHECKING:
+    import pytorch_lightning as pl
+    from matplotlib.figure import Figure
+
+    from attnlab.data.corpus import Corpus
+    from attnlab.data.prepared import PreparedData
+    from attnlab.model.seq2seq import Seq2Seq
+    from attnlab.report.page import Stages
+    from attnlab.tracking.pictures import Pictures
+    from experiment import Experiment
+
+
+class Translation(Task):
+    name = "translation"
+    columns = ("source", "target")
+    shared_files = ("source_tokenizer.json", "target_tokenizer.json")
+    trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
+
+    def sections(self) -> dict[str, Any]:
+        from attnlab.composition.part import Part
+        from attnlab.data.corpus import Corpus
+        from attnlab.model.seq2seq import Seq2Seq
+        from attnlab.search.search import Search
+        from attnlab.training.settings import Training
+
+        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": Training}
+
+    def choices(self) -> dict[str, str]:
+        return {
+            "data": "a corpus of sentence pairs such as data=dates or data=hub",
+            "model": "model=seq2seq",
+            "search": "search=beam, search=greedy or search=sample",
+            "training": "training=standard",
+        }
+
+    def check(self, bound: Mapping[str, Any]) -> list[str]:
+        return [*self._check_vocabulary(bound), *self._check_searches(bound)]
+
+    def _check_vocabulary(self, bound: Mapping[str, Any]) -> list[str]:
+        if bound["model"].values["tied_embeddings"] != "all" or bound["data"].tokenizer.joint:
+            return []
+        return [
+            "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint is false; "
+            "choose data.tokenizer.joint=true or model.tied_embeddings=target"
+        ]
+
+    def _check_searches(self, bound: Mapping[str, Any]) -> list[str]:
+        from attnlab.search.search import without_attention
+
+        if bound["paths"].ensemble or bound["model"].values.get("attention") is not None:
+            return []  # in an ensemble another model may attend
+        searches = {"search": bound["search"], "training.validation_search": bound["training"].validation_search}
+        return [
+            problem
+            for path, search in searches.items()
+            if search.needs_attention
+            for problem in without_attention(f"{path}.{search.needs_attention}").problems
+        ]
+
+    def prepare(self, corpus: Corpus, folder: Path, tell: Tell) -> Figure:
+        from attnlab.data.prepare import prepare
+        from attnlab.plots.length_histogram import length_histogram
+
+        prepare(corpus, folder, tell)
+        train = self.open_data(folder).stats["splits"]["train"]
+        return length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")})
+
+    def open_data(self, folder: Path) -> PreparedData:
+        from attnlab.data.prepared import PreparedData
+
+        return PreparedData(folder)
+
+    def sizes(self, data: PreparedData) -> dict[str, int]:
+        return {
+            "source_vocabulary_size": data.source_tokenizer.size,
+            "target_vocabulary_size": data.target_tokenizer.size,
+        }
+
+    def module(self, experiment: Experiment, model: Seq2Seq, data: PreparedData) -> pl.LightningModule:
+        from attnlab.evaluation.text_metrics import TextMetrics
+        from attnlab.training.seq2seq_module import Seq2SeqModule
+
+        validation = data.split("validation")
+        return Seq2SeqModule(
+            model,
+            experiment.training,
+            TextMetrics(data.info.bleu_tokenize, ter=False),
+            decode=data.target_tokenizer.decode,
+            references=lambda rows: [validation.target_text(row) for row in rows],
+            seed=experiment.seed,
+        )
+
+    def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
+        from attnlab.evaluation.example_maps import example_maps, example_rows
+        from attnlab.tracking.pictures import HeatMaps
+
+        validation = data.split("validation")
+        rows = example_rows(validation, experiment.tracking.heat_map_sentences)
+
+        def draw(module: Any) -> Pictures | None:
+            search, tokenizers = experiment.training.validation_search, (data.source_tokenizer, data.target_tokenizer)
+            maps = example_maps(module.model, search, validation, rows, *tokenizers, experiment.padding)
+            return HeatMaps(maps) if maps else None
+
+        return draw
+
+    def evaluate(
+        self,
+        experiment: Experiment,
+        model: Path,
+        data: PreparedData,
+        into: Path,
+        half: Callable[[], Any] | None,
+        tell: Tell,
+    ) -> Metrics:
+        from attnlab.evaluation.evaluate import evaluate
+        from attnlab.evaluation.members import load_members
+        from attnlab.evaluation.write import write_evaluation
+
+        models = load_members(model, experiment.ensemble_folders, experiment.hardware.device)
+        found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=tell)
+        write_evaluation(
+            into,
+            found.metrics,
+            found.signatures,
+            found.sentences,
+            found.by_length,
+            found.maps,
+            found.alignment_offsets,
+        )
+        return found.metrics
+
+    def report(self, config: Mapping[str, Any], stages: Stages, into: Path) -> None:
+        from attnlab.report.translation import write_translation_report
+
+        write_translation_report(config, stages, into)

@@ -1,0 +1,113 @@
+"""Prepared labelled sentences, as `prepare_labelled` wrote them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from attnlab.batch import LabelledBatch, Padding
+from attnlab.composition.error import ExperimentError
+from attnlab.data.corpus import SPLITS
+from attnlab.data.padding import pad_labelled
+from attnlab.data.prepared_folder import PreparedFolder, read_ragged, unreadable
+from attnlab.data.rows import write_json
+from attnlab.data.tokenizer import Tokenizer
+
+FORMAT = 1
+FILES = (*(f"{split}.parquet" for split in SPLITS), "data.json", "stats.json", "tokenizer.json")
+
+
+@dataclass(frozen=True)
+class LabelledInfo:
+    """How the folder is to be read; `data.json` holds it. labels: the names of the classes, by their numbers."""
+
+    format: int
+    labels: list[str]
+
+    def write(self, path: Path) -> None:
+        write_json(path, asdict(self))
+
+
+def read_labels(path: Path) -> list[str]:
+    """The names of the classes from a `data.json`; raises ExperimentError where it does not say them."""
+    try:
+        return LabelledInfo(**json.loads(path.read_text(encoding="utf-8"))).labels
+    except (OSError, ValueError, TypeError) as error:
+        raise ExperimentError(f"{path} does not name the classes ({error})") from error
+
+
+class LabelledSplit:
+    """The sentences of one split. Ids come without `<eos>`; labels are the numbers of the classes, (rows,)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.ids = read_ragged(path, "ids")
+        self.labels: NDArray[np.int64] = pq.read_table(path, columns=["label"])["label"].to_numpy().astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def batch(self, rows: NDArray[np.int64], padding: Padding) -> LabelledBatch:
+        """The padded batch of these rows."""
+        return pad_labelled(self.ids.take(rows), self.labels[rows], rows, padding)
+
+    @property
+    def source_lengths(self) -> NDArray[np.int64]:
+        return self.ids.lengths
+
+    @property
+    def target_lengths(self) -> NDArray[np.int64]:
+        """All zero: a label takes no place in a batch that is bounded by tokens."""
+        return np.zeros(len(self), dtype=np.int64)
+
+    def text(self, row: int) -> str:
+        return self._texts[row].as_py()
+
+    @cached_property
+    def _texts(self) -> pa.ChunkedArray:
+        return pq.read_table(self._path, columns=["text"], memory_map=True)["text"].combine_chunks()
+
+
+class LabelledData:
+    """A folder written by `prepare_labelled`. Splits are read when first asked for.
+
+    labels: the names of the classes, by their numbers.
+    sizes: sentences of each split.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        self._read = PreparedFolder(self.folder, FILES, FORMAT)
+        self.stats = self._read.stats
+        try:
+            self.labels = LabelledInfo(**self._read.facts).labels
+            self.sizes = {split: int(self.stats["splits"][split]["sentences"]) for split in SPLITS}
+        except (KeyError, TypeError) as error:
+            raise ExperimentError(f"{self.folder} is incomplete ({error}); run the prepare stage again") from error
+        self._splits: dict[str, LabelledSplit] = {}
+
+    def split(self, name: str) -> LabelledSplit:
+        """name: `train`, `validation` or `test`."""
+        file = self._read.parquet(name)
+        if name not in self._splits:
+            try:
+                self._splits[name] = LabelledSplit(file)
+            except (pa.ArrowException, OSError, KeyError) as error:
+                raise unreadable(file, error) from error
+        return self._splits[name]
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer.load(self.folder / "tokenizer.json")
+
+    @property
+    def digest(self) -> str:
+        """See `PreparedFolder.digest`."""
+        return self._read.digest

@@ -1,0 +1,78 @@
+"""What reading a prepared folder takes, whatever kind of data is in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from attnlab.composition.error import ExperimentError
+from attnlab.data.corpus import SPLITS
+from attnlab.data.ragged import Ragged
+
+
+class PreparedFolder:
+    """A folder with `data.json`, `stats.json`, a parquet file for each split and what else `files` names.
+
+    facts, stats: the contents of the two JSON files.
+
+    Raises ExperimentError where a file is missing or where the folder was prepared in another format.
+    """
+
+    def __init__(self, path: Path, files: Sequence[str], version: int) -> None:
+        self.path, self._files = Path(path), sorted(files)
+        missing = [name for name in self._files if not (self.path / name).is_file()]
+        if missing:
+            raise ExperimentError(f"{self.path} is no prepared data: {', '.join(missing)} missing; prepare it again")
+        self.facts = self.json("data.json")
+        if self.facts.get("format") != version:
+            raise ExperimentError(
+                f"{self.path} was prepared in format {self.facts.get('format')}, this version reads {version}; "
+                "run the prepare stage again"
+            )
+        self.stats = self.json("stats.json")
+
+    def json(self, name: str) -> dict[str, Any]:
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ExperimentError(
+                f"{self.path / name} cannot be read ({error}); run the prepare stage again"
+            ) from error
+
+    def parquet(self, split: str) -> Path:
+        """The file of a split that must be one of `SPLITS`."""
+        if split not in SPLITS:
+            raise ValueError(f"the split must be one of {', '.join(SPLITS)}, got {split}")
+        return self.path / f"{split}.parquet"
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the names and bytes of the folder's files; read anew each time."""
+        digest = hashlib.sha256()
+        for name in self._files:
+            with (self.path / name).open("rb") as file:
+                digest.update(f"{name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        return digest.hexdigest()
+
+
+def unreadable(file: Path, error: Exception) -> ExperimentError:
+    return ExperimentError(f"{file} cannot be read ({error}); run the prepare stage again")
+
+
+def read_ragged(path: Path, name: str) -> Ragged:
+    """A column of lists of int32."""
+    column = pq.read_table(path, columns=[name], memory_map=True)[name]
+    chunk = column.combine_chunks() if column.num_chunks else pa.array([], pa.list_(pa.int32()))
+    if isinstance(chunk, pa.ChunkedArray):
+        chunk = pa.concat_arrays(chunk.chunks)
+    return Ragged(
+        chunk.flatten().to_numpy(zero_copy_only=True),
+        chunk.offsets.to_numpy(zero_copy_only=True).astype(np.int64),
+    )

@@ -1,0 +1,105 @@
+"""Sentences coloured by attention, as a picture: the darker a token's ground, the more the attention looked at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib
+from matplotlib.colors import Colormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.figure import INK, new_figure, title_text, use_our_fonts
+from attnlab.plots.fonts import drawable, font_families
+
+_WIDTH = 9.0  # inches
+_MARGIN, _GAP = 0.15, 0.05  # inches: around all, between tokens
+_LINE, _CAPTION, _BETWEEN = 0.30, 0.26, 0.16  # inches: heights of a line of tokens, of a caption, between sentences
+_FONT, _CAPTION_FONT = 11, 9  # points
+_LONGEST_TOKEN, _LONGEST_TITLE = 40, 90  # characters
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A token with its place in its line, in inches from the left, and the line that it stands in."""
+
+    text: str
+    weight: float
+    left: float
+    width: float
+    line: int
+
+
+def coloured_sentences(maps: Sequence[AttentionMap]) -> Figure:
+    """Figure of sentences under each other, each below its title.
+
+    maps: of one row each. A sentence's strongest token is the darkest and says its weight in the title's line: a
+        long sentence has small weights everywhere, and on a scale from 0 to 1 nothing would be seen of them.
+    """
+    ruler = new_figure(_WIDTH, 1)
+    laid = [_lay_out(each, ruler) for each in maps]
+    heights = [_CAPTION + _LINE * (max((token.line for token in tokens), default=0) + 1) + _BETWEEN for tokens in laid]
+    height = 2 * _MARGIN + (sum(heights) if maps else _LINE)
+    figure = new_figure(_WIDTH, height)
+    figure.set_layout_engine("none")  # places are in inches here
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set_xlim(0, _WIDTH)
+    axes.set_ylim(height, 0)  # downwards, as one reads
+    colours = matplotlib.colormaps["Blues"]
+    top = _MARGIN
+    for each, tokens, space in zip(maps, laid, heights, strict=True):
+        most = float(each.weights.max(initial=0.0))
+        caption = f"{_shortened(title_text(each.title), _LONGEST_TITLE)}   (darkest: {most:.2f})"
+        axes.text(_MARGIN, top + _CAPTION / 2, caption, fontsize=_CAPTION_FONT, color="#57606a", va="center")
+        for token in tokens:
+            share = token.weight / most if most > 0 else 0.0
+            y = top + _CAPTION + token.line * _LINE
+            ground = Rectangle((token.left, y), token.width, 0.9 * _LINE, facecolor=_shade(colours, share), linewidth=0)
+            axes.add_patch(ground)
+            axes.text(
+                token.left + token.width / 2, y + 0.45 * _LINE, token.text,
+                fontsize=_FONT, color="white" if share > 0.75 else INK, ha="center", va="center",
+            )  # fmt: skip
+        top += space
+    if not maps:
+        axes.text(_MARGIN, _MARGIN + _LINE / 2, "no sentences", fontsize=_FONT, color=INK, va="center")
+    use_our_fonts(figure)
+    return figure
+
+
+def _lay_out(sentence: AttentionMap, ruler: Figure) -> list[_Token]:
+    """Tokens from left to right, in as many lines as they need."""
+    tokens: list[_Token] = []
+    left, line = _MARGIN, 0
+    for token, weight in zip(sentence.source_tokens, sentence.weights.sum(axis=0).tolist(), strict=True):
+        text = _label(token)
+        width = _text_width(text, ruler) + 2 * _GAP
+        if left + width > _WIDTH - _MARGIN and left > _MARGIN:
+            left, line = _MARGIN, line + 1
+        tokens.append(_Token(text, weight, left, width, line))
+        left += width + _GAP
+    return tokens
+
+
+def _text_width(text: str, ruler: Figure) -> float:
+    """Inches, as a figure of the ruler's resolution draws it."""
+    drawn = ruler.text(0, 0, text, fontsize=_FONT, fontfamily=list(font_families()), parse_math=False)
+    width = drawn.get_window_extent().width / ruler.dpi
+    drawn.remove()
+    return width
+
+
+def _shade(colours: Colormap, share: float) -> tuple[float, float, float, float]:
+    """White for nothing; the darkest blues are left out, for text stands on them."""
+    return colours(0.8 * share) if share > 0 else (1.0, 1.0, 1.0, 1.0)
+
+
+def _label(token: str) -> str:
+    return _shortened(drawable(token) or "∅", _LONGEST_TOKEN)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

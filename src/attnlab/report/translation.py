@@ -1,0 +1,78 @@
+"""The page of an experiment that translates: beside what all pages have, quality by length, translations, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attnlab.evaluation.attention_map import load_maps
+from attnlab.plots.heat_map_html import heat_map_tables
+from attnlab.plots.length_curve import length_curve
+from attnlab.plots.length_histogram import length_histogram
+from attnlab.plots.offset_histogram import offset_histogram
+from attnlab.report.page import Metric, Stages, chosen_names, picture, write_page
+from attnlab.report.read import read_json, read_lines
+from attnlab.report.samples import sample_translations
+
+_METRICS: dict[str, Metric] = {
+    "bleu": ("BLEU", "↑", 2, "0–100, n-gram counts summed over the corpus; free-running"),
+    "chrf": ("chrF2", "↑", 2, "0–100, character n-gram counts summed over the corpus; free-running"),
+    "ter": ("TER", "↓", 2, "edits per 100 reference words, summed over the corpus; free-running"),
+    "exact_match": ("exact match", "↑", 4, "0–1, share of sentences equal to the reference; free-running"),
+    "token_nll": (
+        "token NLL",
+        "↓",
+        4,
+        "nats, mean over all real target tokens, <eos> included; reference fed",
+    ),
+    "perplexity": ("perplexity", "↓", 3, "exp of token NLL; reference fed"),
+    "aer": ("AER", "↓", 4, "0–1, links summed over the corpus (Och and Ney 2003); reference fed"),
+    "attention_entropy": (
+        "attention entropy",
+        "",
+        4,
+        "nats, mean over target tokens; 0 looks at one source token",
+    ),
+    "attention_coverage": ("attention coverage", "", 4, "0–1, mean over source tokens; 1 attended to all of them"),
+    "attention_diagonality": (
+        "attention diagonality",
+        "",
+        4,
+        "mean over target tokens; 1 on the diagonal, 0.56 if uniform",
+    ),
+    "attention_pad_mass": ("attention on pads", "", 4, "0–1, mean over target tokens"),
+    "sentences": ("sentences", "", 0, "in the test split"),
+    "target_tokens": ("target tokens", "", 0, "real ones, <eos> included"),
+}
+_HEADLINES = ("bleu", "chrf", "exact_match", "perplexity", "aer")
+
+
+def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Path) -> None:
+    """Write `into`/index.html; see `write_page`."""
+    info = read_json(stages.data / "data.json", "prepare")
+    train = read_json(stages.data / "stats.json", "prepare")["splits"]["train"]
+    buckets = read_json(stages.evaluation / "by_length.json", "evaluate")
+    offsets = read_json(stages.evaluation / "alignment_offsets.json", "evaluate")
+    maps_file = stages.evaluation / "attention.npz"
+    languages = [info.get("source_language"), info.get("target_language")]
+    write_page(
+        "translation.html",
+        config,
+        stages,
+        into,
+        title=[
+            *([" → ".join(map(str, languages))] if all(languages) else []),
+            *chosen_names(config, ("model.attention", "model.decoder")),
+        ],
+        known=_METRICS,
+        headlines=_HEADLINES,
+        lengths=length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")}),
+        more={
+            "by_length": buckets,
+            "length_curve": picture(length_curve(buckets)) if buckets else None,
+            "samples": sample_translations(read_lines(stages.evaluation / "hypotheses.jsonl")),
+            "offsets": picture(offset_histogram({"": offsets})) if offsets else None,
+            "tables": heat_map_tables(load_maps(maps_file) if maps_file.is_file() else []),
+        },
+    )

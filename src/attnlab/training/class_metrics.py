@@ -1,0 +1,50 @@
+"""Accuracy, F1, negative log-likelihood and confusions of classified sentences, through torchmetrics."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torchmetrics import MeanMetric
+from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix, MulticlassF1Score
+
+SIGNATURES = {
+    "accuracy": "share of sentences whose likeliest class is their label; torchmetrics MulticlassAccuracy, micro",
+    "f1": "F1 of each class, mean over the classes; torchmetrics MulticlassF1Score, macro",
+    "nll": "nats, mean over sentences of -log P(label)",
+}
+
+
+class ClassMetrics(nn.Module):
+    """Accumulated over batches and processes; two classes are measured as any other number of them is.
+
+    `compute` gives `accuracy`, `f1` (macro) in 0..1 and `nll` in nats a sentence.
+    """
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.accuracy = MulticlassAccuracy(num_classes, average="micro")
+        self.f1 = MulticlassF1Score(num_classes, average="macro")
+        self.confusion = MulticlassConfusionMatrix(num_classes)
+        self.nll = MeanMetric()
+
+    def update(self, log_probabilities: Tensor, labels: Tensor) -> None:
+        """Add sentences: log_probabilities (B, C), labels (B,)."""
+        predictions = log_probabilities.argmax(-1)
+        for metric in (self.accuracy, self.f1, self.confusion):
+            metric.update(predictions, labels)
+        self.nll.update(-log_probabilities.gather(1, labels.unsqueeze(1)))
+
+    def compute(self) -> dict[str, Tensor]:
+        """The numbers of all sentences so far."""
+        return {"accuracy": self.accuracy.compute(), "f1": self.f1.compute(), "nll": self.nll.compute()}
+
+    def confusions(self) -> Tensor:
+        """(C, C) long: row i, column j counts the sentences of class i that were taken for class j."""
+        confusions = self.confusion.compute()
+        assert isinstance(confusions, torch.Tensor)
+        return confusions
+
+    def reset(self) -> None:
+        """Forget all sentences."""
+        for metric in (self.accuracy, self.f1, self.confusion, self.nll):
+            metric.reset()

@@ -1,0 +1,59 @@
+"""The classifier's LightningModule: what happens at a step, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytorch_lightning as pl
+from torch import Tensor
+from torchmetrics import MeanMetric
+
+from attnlab.batch import LabelledBatch
+from attnlab.model.classifier import Classifier
+from attnlab.training.class_metrics import ClassMetrics
+from attnlab.training.classification import VALIDATION, ClassificationTraining
+from attnlab.training.loss import smoothed_nll
+from attnlab.training.stepping import clip_and_log, optimizer_and_schedule, share_of_a_process, step_plateau
+
+
+class ClassifierModule(pl.LightningModule):
+    """Trains a classifier, and validates it.
+
+    confusions: of the last validation, over all processes: (C, C) long, row i, column j counts class i taken for j.
+    """
+
+    confusions: Tensor
+
+    def __init__(self, model: Classifier, settings: ClassificationTraining, num_classes: int) -> None:
+        super().__init__()
+        self.model = model
+        self.settings = settings
+        self.metrics = ClassMetrics(num_classes)
+        self.training_nll = MeanMetric()
+
+    def training_step(self, batch: LabelledBatch, batch_index: int) -> Tensor:
+        found = self.model(batch.source, batch.source_mask)
+        loss, nll = smoothed_nll(found.log_probabilities, batch.labels, self.settings.label_smoothing)
+        sentences = len(batch)
+        if loss is not nll:
+            self.log("train/loss", loss.detach() / sentences)
+        self.log("train/nll", nll.detach() / sentences)
+        self.training_nll.update(nll.detach() / sentences, weight=sentences)
+        self.log("train/epoch_nll", self.training_nll, on_step=False, on_epoch=True)
+        return loss / share_of_a_process(self, sentences)
+
+    def validation_step(self, batch: LabelledBatch, batch_index: int) -> None:
+        self.metrics.update(self.model(batch.source, batch.source_mask).log_probabilities, batch.labels)
+
+    def on_validation_epoch_end(self) -> None:
+        measured = {f"{VALIDATION}/{name}": value for name, value in self.metrics.compute().items()}
+        self.log_dict(measured)
+        self.confusions = self.metrics.confusions()
+        self.metrics.reset()
+        step_plateau(self, self.settings, measured)
+
+    def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        clip_and_log(self, optimizer, self.settings.gradient_clip)
+
+    def configure_optimizers(self) -> Any:
+        return optimizer_and_schedule(self, self.settings)

@@ -1,0 +1,60 @@
+"""What every LightningModule here does around its steps: clip, schedule, and share a loss out among processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pytorch_lightning as pl
+import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from attnlab.training.optimizer import Optimizer
+from attnlab.training.schedule import Schedule
+from attnlab.training.stopping import Stopping
+
+
+class Stepping(Stopping, Protocol):
+    """The part of a training's settings that decides about steps."""
+
+    @property
+    def optimizer(self) -> Optimizer: ...
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def gradient_clip(self) -> float: ...
+
+
+def clip_and_log(module: pl.LightningModule, optimizer: Any, limit: float) -> None:
+    """Clip by the norm over all parameters, and log the norm as it was before; a limit of 0 does not clip."""
+    norm = torch.nn.utils.clip_grad_norm_(module.parameters(), limit or torch.inf)
+    module.log("train/gradient_norm", norm)
+    module.log("train/learning_rate", optimizer.param_groups[0]["lr"])
+
+
+def optimizer_and_schedule(module: pl.LightningModule, settings: Stepping) -> Any:
+    """What Lightning's `configure_optimizers` returns."""
+    optimizer = settings.optimizer(module.parameters())
+    steps = int(module.trainer.estimated_stepping_batches)
+    entry = settings.schedule(optimizer, steps, settings.monitored_metric, settings.monitor_mode)
+    return {"optimizer": optimizer, "lr_scheduler": entry}
+
+
+def step_plateau(module: pl.LightningModule, settings: Stopping, measured: Mapping[str, Any]) -> None:
+    """After a validation: tell a schedule that waits for plateaus what was measured."""
+    scheduler = module.lr_schedulers()
+    if isinstance(scheduler, ReduceLROnPlateau):
+        scheduler.step(measured[settings.monitored_metric])
+
+
+def share_of_a_process(module: pl.LightningModule, count: int) -> float:
+    """The mean number of things (tokens, sentences) that a process has in this global batch, `count` being its own.
+
+    Processes average their gradients; with the same divisor in each, the average is the gradient of the mean over all
+    of the global batch.
+    """
+    if module.trainer.world_size == 1:
+        return count
+    total = torch.tensor(float(count), device=module.device)
+    torch.distributed.all_reduce(total)
+    return total.item() / module.trainer.world_size

@@ -1,0 +1,300 @@
+"""Labelled corpora: what is read, dropped and refused, what lies in the prepared folder, and its batches."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pytest
+
+from attnlab.batch import EOS, PAD, UNK, Padding
+from attnlab.composition.error import ExperimentError
+from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.labelled import LabelledCorpus
+from attnlab.data.labelled_data import FILES, LabelledData, read_labels
+from attnlab.data.prepare_labelled import prepare_labelled
+from attnlab.data.prepared import PreparedData
+from attnlab.data.sampler import Batching
+from attnlab.data.sentence_cleaning import SentenceCleaning
+from attnlab.data.trainers import WordTrainer
+
+Rows = list[dict[str, Any]]
+ROWS: Rows = [
+    {"text": "a good film", "label": 1},
+    {"text": "a bad one !", "label": 0},
+    {"text": "good", "label": 1},
+    {"text": "안녕 bad", "label": 0},
+]
+CORPORA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+def corpus_of(path: Path | str | None, **changed: Any) -> LabelledCorpus:
+    values: dict[str, Any] = {
+        "dataset": None,
+        "path": None if path is None else str(path),
+        "name": None,
+        "revision": None,
+        "splits": {"train": "train", "validation": "validation", "test": "test"},
+        "text": "text",
+        "label": "label",
+        "label_names": None,
+        "seed": 1,
+        "cleaning": SentenceCleaning(),
+        "tokenizer": WordTrainer(min_frequency=1),
+    }
+    return LabelledCorpus(**(values | changed))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a folder of JSON lines in the layout of a dataset repository."""
+
+    def rows(train: Rows = ROWS, validation: Rows = ROWS[:2], test: Rows = ROWS[2:]) -> Path:
+        folder = tmp_path / "corpus"
+        folder.mkdir()
+        for split, content in (("train", train), ("validation", validation), ("test", test)):
+            lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in content]
+            (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
+        return folder
+
+    return rows
+
+
+def prepared(tmp_path: Path, corpus: LabelledCorpus) -> LabelledData:
+    prepare_labelled(corpus, tmp_path / "data")
+    return LabelledData(tmp_path / "data")
+
+
+def refusal(tmp_path: Path, corpus: LabelledCorpus) -> str:
+    with pytest.raises(ExperimentError) as caught:
+        prepare_labelled(corpus, tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    assert len(caught.value.problems) == 1
+    return str(caught.value)
+
+
+def test_the_folder_reads_back_as_the_corpus(write: Callable[..., Path], tmp_path: Path) -> None:
+    data = prepared(tmp_path, corpus_of(write(), label_names=["negative", "positive"]))
+    assert sorted(os.listdir(data.folder)) == sorted(FILES)
+    assert data.labels == read_labels(data.folder / "data.json") == ["negative", "positive"]
+    assert data.sizes == {"train": 4, "validation": 2, "test": 2}
+    train = data.split("train")
+    assert [train.text(row) for row in range(4)] == [row["text"] for row in ROWS]
+    assert train.labels.tolist() == [1, 0, 1, 0]
+    assert data.tokenizer.decode(train.ids[3]) == "안녕 bad"
+    assert train.source_lengths.tolist() == [3, 4, 1, 2]
+    assert not train.target_lengths.any()
+    stats = data.stats["splits"]["train"]
+    assert stats["labels"] == {"negative": 2, "positive": 2}
+    assert stats["text"]["length_histogram"] == [[1, 1], [2, 1], [3, 1], [4, 1]]
+    assert data.stats["vocabulary"]["text"] == data.tokenizer.size
+    with pytest.raises(ValueError, match="train, validation, test, got dev"):
+        data.split("dev")
+
+
+def test_the_tokenizer_is_learnt_from_training_text_alone(write: Callable[..., Path], tmp_path: Path) -> None:
+    data = prepared(tmp_path, corpus_of(write(test=[{"text": "unheard", "label": 1}])))
+    assert data.split("test").ids[0].tolist() == [UNK]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        ([3, 11, 2, 3], ["2", "3", "11"]),
+        (["우울", "spam", "ham ", "ham"], ["ham", "spam", "우울"]),
+        ([True, False, True, True], ["false", "true"]),
+        ([0.0, 1.0, None, 1.0], ["0", "1"]),
+        (["e\u0301", "\u00e9", "x", "x"], ["x", "\u00e9"]),
+    ],
+    ids=["numbers", "text", "truth", "numbers with a gap", "two spellings"],
+)
+def test_classes_are_numbered_by_size_or_in_order(
+    write: Callable[..., Path], tmp_path: Path, labels: list[Any], names: list[str]
+) -> None:
+    rows = [{"text": f"word {i}", "label": label} for i, label in enumerate(labels)]
+    data = prepared(tmp_path, corpus_of(write(rows, rows[:2], rows[:2])))
+    assert data.labels == names
+    kept = [label for label in labels if label is not None]
+    named = [data.labels[number] for number in data.split("train").labels]
+    assert len(named) == len(kept)
+    if isinstance(labels[0], int) and not isinstance(labels[0], bool):
+        assert named == [str(label) for label in kept]
+
+
+def test_the_names_that_a_dataset_brings_are_taken(tmp_path: Path) -> None:
+    features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["no", "yes"]))
+    folder = tmp_path / "corpus"
+    for split in ("train", "validation", "test"):
+        rows = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]}, features=features)
+        rows.to_parquet(folder / f"{split}.parquet")
+    assert prepared(tmp_path, corpus_of(folder)).labels == ["no", "yes"]
+
+
+def test_every_bad_row_is_counted_by_its_reason(write: Callable[..., Path], tmp_path: Path) -> None:
+    rows = [
+        *ROWS,
+        {"text": "no label", "label": None},
+        {"text": None, "label": 1},
+        {"text": " \u3000", "label": 0},
+        {"text": "x" * 101, "label": 0},
+        {"text": "one two three four five", "label": 0},
+    ]
+    cleaning = SentenceCleaning(max_length=4, max_characters=100)
+    long = [{"text": "one two three four five six", "label": 0}]
+    data = prepared(tmp_path, corpus_of(write(rows, test=long), cleaning=cleaning))
+    stats = data.stats["splits"]
+    assert stats["train"]["dropped"] == {
+        "no_label": 1, "not_text": 1, "empty": 1, "too_many_characters": 1, "too_long": 1,
+    }  # fmt: skip
+    assert (stats["train"]["rows"], stats["train"]["sentences"]) == (9, 4)
+    assert stats["test"]["dropped"] == {}  # the limits in tokens are training's alone
+
+
+UNFIT = {
+    "missing label": ({}, {"label": "sentiment"}, "data.label: there is no column 'sentiment' in split 'train'; the"),
+    "missing text": ({}, {"text": "question"}, "data.text: there is no column 'question' in split 'train'; the"),
+    "unseen label": (
+        {"test": [{"text": "new", "label": 2}]}, {},
+        "data.label: the test split has the label 2, which no sentence of the training split has (it has 0, 1)",
+    ),
+    "one class": ({"train": ROWS[:1], "validation": ROWS[:1], "test": ROWS[:1]}, {}, "every label of the training"),
+    "fractions": ({"train": [{"text": "x", "label": 0.5}, {"text": "y", "label": 1.5}]}, {}, "whole number, true or"),
+    "too many names": ({}, {"label_names": ["a", "b", "c"]}, "data.label_names has 3 names for the labels 0 to 2, but"),
+    "no label at all": (
+        {"train": [{"text": "x", "label": None}, {"text": "", "label": 1}]}, {},
+        "nothing is left of the train split; 2 rows were dropped (1 empty, 1 no_label)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("splits", "changed", "said"), UNFIT.values(), ids=UNFIT)
+def test_what_no_classifier_can_learn_is_refused(
+    write: Callable[..., Path], tmp_path: Path, splits: dict[str, Rows], changed: dict[str, Any], said: str
+) -> None:
+    assert said in refusal(tmp_path, corpus_of(write(**splits), **changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"label": "text"}, "text and label must be two columns, got text for both"),
+        ({"label_names": ["a", "a"]}, "label_names must be at least two different names, got a, a"),
+        ({"tokenizer": WordTrainer(joint=True)}, "tokenizer.joint must be false"),
+        ({"splits": {"train": "train"}}, "splits must give train, validation, test, got train"),
+        ({"dataset": "no-owner"}, "dataset must be an id of the hub, owner/name, got no-owner"),
+    ],
+)
+def test_a_config_that_cannot_be_meant_is_refused(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        corpus_of("x", **changed)
+
+
+def test_limits_that_leave_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"max_length must be at least min_length \(3\), got 2"):
+        SentenceCleaning(min_length=3, max_length=2)
+
+
+def test_without_a_path_or_an_id(tmp_path: Path) -> None:
+    assert refusal(tmp_path, corpus_of(None)).startswith("data.path is not set")
+
+
+def test_fractions_of_one_file(tmp_path: Path) -> None:
+    lines = [json.dumps({"text": f"word {i}", "label": "ab"[i % 2]}) + "\n" for i in range(100)]
+    (tmp_path / "all.jsonl").write_text("".join(lines))
+    splits = {"train": "train", "validation": 0.1, "test": 0.2}
+    data = prepared(tmp_path, corpus_of(tmp_path / "all.jsonl", splits=splits))
+    assert data.sizes == {"train": 70, "validation": 10, "test": 20}
+    texts = [data.split(split).text(row) for split in data.sizes for row in range(data.sizes[split])]
+    assert len(set(texts)) == 100
+
+
+def test_the_same_bytes_in_another_process(write: Callable[..., Path], tmp_path: Path) -> None:
+    folder = write()
+    ours = prepared(tmp_path, corpus_of(folder))
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
+        "from test_labelled import corpus_of, prepare_labelled\n"
+        "prepare_labelled(corpus_of(sys.argv[2]), Path(sys.argv[3]))"
+    )
+    arguments = [str(Path(__file__).parent), str(folder), str(tmp_path / "again")]
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    subprocess.run([sys.executable, "-c", program, *arguments], check=True, env=environment)
+    for name in FILES:
+        assert (ours.folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+    assert ours.digest == LabelledData(tmp_path / "again").digest
+
+
+def test_a_label_changes_the_digest(write: Callable[..., Path], tmp_path: Path) -> None:
+    folder = write()
+    first = prepared(tmp_path, corpus_of(folder)).digest
+    assert prepared(tmp_path, corpus_of(folder, label_names=["no", "yes"])).digest != first
+
+
+@pytest.mark.parametrize("side", ["pre", "post"])
+def test_a_batch_has_its_pads_on_the_encoders_side(write: Callable[..., Path], tmp_path: Path, side: Any) -> None:
+    split = prepared(tmp_path, corpus_of(write())).split("train")
+    batch = split.batch(np.array([2, 1]), Padding(encoder=side))
+    assert batch.labels.tolist() == [1, 0]
+    assert batch.rows.tolist() == [2, 1]
+    for i, row in enumerate((2, 1)):
+        assert batch.source[i][batch.source_mask[i]].tolist() == [*split.ids[row], EOS]
+    pads = batch.source[0][:3] if side == "pre" else batch.source[0][-3:]
+    assert pads.tolist() == [PAD] * 3
+    assert len(batch) == len(batch.to("cpu")) == 2
+
+
+def test_an_epoch_is_every_sentence_once(write: Callable[..., Path], tmp_path: Path) -> None:
+    rows = [{"text": "w " * (1 + i % 7), "label": i % 3} for i in range(50)]
+    data = prepared(tmp_path, corpus_of(write(rows, rows[:9], rows[:9])))
+    for batching in (Batching(size=8), Batching(by="tokens", size=24)):
+        module = SeqDataModule(data, batching, Padding(), seed=1)
+        batches = list(module.train_dataloader())
+        assert sorted(row for batch in batches for row in batch.rows.tolist()) == list(range(50))
+        for batch in batches:
+            assert batch.labels.tolist() == data.split("train").labels[batch.rows].tolist()
+            if batching.by == "tokens":
+                assert batch.source.numel() <= 24
+
+
+def test_the_other_tasks_data_are_no_such_data(write: Callable[..., Path], tmp_path: Path) -> None:
+    data = prepared(tmp_path, corpus_of(write()))
+    with pytest.raises(ExperimentError, match=r"is no prepared data: source_tokenizer\.json, target_tokenizer\.json"):
+        PreparedData(data.folder)
+    (data.folder / "tokenizer.json").unlink()
+    with pytest.raises(ExperimentError, match=r"is no prepared data: tokenizer\.json missing"):
+        LabelledData(data.folder)
+
+
+def test_a_broken_folder_is_one_sentence(write: Callable[..., Path], tmp_path: Path) -> None:
+    data = prepared(tmp_path, corpus_of(write()))
+    (data.folder / "train.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ExperimentError, match=r"train\.parquet cannot be read"):
+        data.split("train")
+    (data.folder / "data.json").write_text('{"format": 99}')
+    with pytest.raises(ExperimentError, match="was prepared in format 99, this version reads 1"):
+        LabelledData(data.folder)
+    with pytest.raises(ExperimentError, match="does not name the classes"):
+        read_labels(data.folder / "data.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sizes", "labels"),
+    [
+        ("rt_polarity", "text", (8_678, 1_000, 1_000), 2),
+        ("korean_chatbot", "question", (9_823, 1_000, 1_000), 3),
+    ],
+)
+def test_the_real_corpora(tmp_path: Path, name: str, text: str, sizes: tuple[int, ...], labels: int) -> None:
+    if not (CORPORA / name).is_dir():
+        pytest.skip(f"there is no copy of {name} in {CORPORA}")
+    data = prepared(tmp_path, corpus_of(CORPORA / name, text=text))
+    assert tuple(data.sizes.values()) == sizes
+    assert data.labels == [str(number) for number in range(labels)]
+    assert all(not split["dropped"] for split in data.stats["splits"].values())

@@ -1,0 +1,202 @@
+"""A tiny classifier through the real entry points, what it leaves behind, and mixtures of the two tasks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import mlflow.pyfunc
+import pytest
+from entry_points import ROOT, TINY, Command
+from mlflow import MlflowClient
+from test_chain import folder_of
+from test_dvc import choose, copy_of_project, dvc, hashes, ran
+from test_refusals import left, refused
+
+from compose import CONF
+from composed import ConfigSource
+
+TASK = (
+    "task=classification",
+    "model.encoder.embedding_size=8",
+    "model.encoder.hidden_size=8",
+    "model.attention.size=8",
+    "training.max_steps=30",
+    "training.validate_every=10",
+    "training.batching.size=16",
+    "training.optimizer.learning_rate=0.03",
+)
+CORPORA = ROOT.parent / "shared" / "data"
+
+
+def corpus(folder: Path) -> Path:
+    """Sentences that one word tells apart."""
+    folder.mkdir()
+    for split, size in (("train", 96), ("validation", 24), ("test", 24)):
+        rows = [{"text": f"w{i % 5} {('좋아', 'bad')[i % 2]} <b> w{i % 7}", "label": i % 2} for i in range(size)]
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def tiny(folder: Path) -> tuple[str, ...]:
+    names = "data.label_names=[good,bad]"
+    return (*TASK, f"data.path={corpus(folder / 'corpus')}", "data.tokenizer.min_frequency=1", names)
+
+
+def test_train_then_again_then_evaluate_and_report(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    ended = command("train.py", *tiny, "tracking=none")
+    assert ended.code == 0, ended.err
+    assert "validation: nll " in ended.err
+    output = next(path.parent for path in (folder / "runs" / "plain").glob("*/*/metrics.json"))
+    metrics = json.loads((output / "metrics.json").read_text())
+    assert metrics["accuracy"] == metrics["f1"] == 1.0
+    assert {path.name for path in (output / "evaluation").iterdir()} == {
+        "metrics.json", "signatures.json", "confusions.json", "predictions.jsonl", "attention.npz",
+        "sentences.png", "sentences.html", "confusion_matrix.png",
+    }  # fmt: skip
+    assert json.loads((output / "evaluation" / "confusions.json").read_text()) == {
+        "labels": ["good", "bad"],
+        "counts": [[12, 0], [0, 12]],
+    }
+    assert (output / "report" / "index.html").read_text(encoding="utf-8").count("좋아") > 1
+    model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "stats.json")
+    assert (data / "lengths.png").is_file()
+    assert "test/accuracy" not in (model.parent / "training" / "history.csv").read_text()
+
+    again = command("train.py", *tiny, "tracking=none")
+    assert "already trained: experiment " in again.err
+
+    paths = (f"paths.model={model}", f"paths.data={data}", "paths.evaluation=evaluation", "tracking=none")
+    ended = command("evaluate.py", *tiny, *paths)
+    assert ended.code == 0, ended.err
+    for path in (output / "evaluation").iterdir():
+        assert path.read_bytes() == (folder / "evaluation" / path.name).read_bytes()
+    shutil.rmtree(folder / "evaluation")
+    refused(command("evaluate.py", *TINY, *paths), "is no prepared data: source_tokenizer.json")
+    named = (*tiny[:-1], "data.label_names=[bad,good]", "paths.data=renamed", "tracking=none")
+    assert command("prepare.py", *named).code == 0
+    refused(command("evaluate.py", *named, *paths[:1]), "was not prepared with the data.json of the model")
+    other = json.loads((model / "tokenizer.json").read_text())
+    (model / "tokenizer.json").write_text(json.dumps(other))
+    refused(command("evaluate.py", *tiny, *paths), "was not prepared with the tokenizer.json of the model")
+    assert not (folder / "evaluation").exists()
+
+
+def test_the_tracked_run_has_pictures_and_a_model_that_names_classes(
+    command: Command, folder: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = command("train.py", *tiny, "tracking.system_metrics=false")
+    assert ended.code == 0, ended.err
+    client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
+    (run,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
+    assert run.info.run_name == "bahdanau · corpus · seed 1"
+    assert run.data.params["task"] == "classification"
+    assert {"validation/accuracy", "validation/f1", "validation/nll", "train/nll", "test/accuracy", "test/f1"} <= set(
+        run.data.metrics
+    )
+    places = {info.path for info in client.list_artifacts(run.info.run_id, "attention/step_000030")}
+    names = ("attention.npz", "confusion_matrix.png", "sentences.html", "sentences.png")
+    assert places == {f"attention/step_000030/{name}" for name in names}
+    (output,) = run.outputs.model_outputs
+    location = client.get_logged_model(output.model_id).artifact_location.removeprefix("file://")
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))  # MLflow puts the model's code there
+    assert mlflow.pyfunc.load_model(location).predict(["w1 bad w3", "좋아"]) == ["bad", "good"]
+
+
+def test_prepared_alone_and_trained_on_what_was_prepared(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    prepared = (*tiny, "paths.data=prepared", "tracking=none")
+    ended = command("prepare.py", *prepared)
+    assert ended.code == 0, ended.err
+    assert "prepared 96 train, 24 validation, 24 test rows in" in ended.out
+    ended = command("train.py", *prepared, "chain=false", "paths.model=model", "paths.training=training")
+    assert ended.code == 0, ended.err
+    assert (folder / "model" / "tokenizer.json").read_bytes() == (folder / "prepared" / "tokenizer.json").read_bytes()
+    assert "validation/accuracy" in (folder / "training" / "history.csv").read_text()
+
+
+MIXTURES = {
+    "pairs": (("task=classification", "data=dates"), "data is a DatesCorpus, which goes with task=translation; with"),
+    "labels": (("data=rt_polarity",), "data is a LabelledCorpus, which goes with task=classification; with task="),
+    "model alone": (("model=classifier",), "model is a Classifier, which goes with task=classification; with task=tr"),
+    "other model": (("task=classification", "model=seq2seq"), "model is a Seq2Seq, which goes with task=translation"),
+    "training alone": (("training=classification",), "training is a ClassificationTraining, which goes with task="),
+    "other training": (("task=classification", "training=standard"), "with task=classification choose training=clas"),
+    "search": (("task=classification", "search=greedy"), "choose search=none, for a classifier decodes nothing"),
+    "no search": (("search=none",), "search is null, which goes with task=classification; with task=translation cho"),
+    "unknown": (("task=tagging",), "task must be one of classification, translation; got 'tagging'"),
+    "teacher forcing": (("task=classification", "training.teacher_forcing.ratio=1"), "teacher_forcing.ratio is not a"),
+    "no attention": (("task=classification", "model/attention=none"), "has no model/decoder"),
+    "coverage": (("task=classification", "model/coverage=see2017"), "model/coverage has no place in this composition"),
+    "window": (("task=classification", "model/scope=local_m"), "model.scope local_m follows the target word by word"),
+    "joint": (("task=classification", "data.tokenizer.joint=true"), "data.tokenizer.joint must be false"),
+    "ensemble": (("task=classification", "paths.ensemble=[other]"), "paths.ensemble must be null"),
+    "preset against task": (("experiment=rt_polarity", "task=translation"), "data is a LabelledCorpus, which goes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("overrides", "said"), MIXTURES.values(), ids=MIXTURES)
+def test_a_mixture_is_refused_in_a_sentence(
+    command: Command, folder: Path, overrides: tuple[str, ...], said: str
+) -> None:
+    refused(command("train.py", *overrides), said)
+    assert left(folder) == []
+
+
+def test_a_mixture_is_told_beside_other_problems(command: Command) -> None:
+    ended = command("train.py", "task=classification", "data=dates", "seed=1.5")
+    refused(ended, "data is a DatesCorpus", "seed must be a whole number")
+    assert len(ended.err.strip().splitlines()) == 2
+
+
+CHOICES = [
+    "experiment=rt_polarity", "experiment=korean_chatbot", "model/attention=general", "model/encoder=gru",
+    "model/normaliser=sparsemax", "model/projection=linear", "model/heads=multi", "model/scope=local_p",
+    "padding=unmasked_read", "data/tokenizer=character", "training/schedule=plateau",
+]  # fmt: skip
+
+
+def test_the_task_goes_with_a_choice_of_each_of_its_groups() -> None:
+    with ConfigSource(CONF, "config") as source:
+        for choice in CHOICES:
+            assert source.check(["task=classification", choice]).task.name == "classification"
+
+
+def test_params_yaml_takes_the_task(command: Command, folder: Path) -> None:
+    (folder / "params.yaml").write_text("task: classification\ndata: rt_polarity\ndata.path: nowhere\nsearch: null\n")
+    assert command("compose.py").code == 0
+    refused(command("prepare.py", "-cp", str(folder / "build"), "-cn", "resolved"), "data.path: there is no")
+
+
+@pytest.mark.slow
+def test_dvc_repro_of_a_classifier(tmp_path: Path) -> None:
+    folder = copy_of_project(tmp_path / "project")
+    dvc(folder, "config", "--local", "core.no_scm", "true")
+    path = str(corpus(tmp_path / "corpus"))
+    choose(
+        folder, task="classification", data="labelled", overrides=[*TASK[1:], "tracking=none"], **{"data.path": path}
+    )
+    assert ran(dvc(folder, "repro")) == ["compose", "prepare", "train", "evaluate", "report"]
+    built = hashes(folder / "build")
+    expected = {"evaluation/metrics.json", "evaluation/sentences.html", "model/tokenizer.json", "report/index.html"}
+    assert expected <= set(built)
+    assert ran(dvc(folder, "repro")) == []
+    shutil.rmtree(folder / "build")
+    shutil.rmtree(folder / "runs")
+    dvc(folder, "repro", "--force", "--no-run-cache")
+    assert hashes(folder / "build") == built
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "least"), [("rt_polarity", 0.55), ("korean_chatbot", 0.5)])
+def test_a_presets_first_steps(command: Command, name: str, least: float) -> None:
+    """The whole presets, cut short: better than chance, which is 0.5 and 0.45, after an epoch and a half."""
+    if not (CORPORA / name).is_dir():
+        pytest.skip(f"there is no copy of {name} in {CORPORA}")
+    short = ("training.max_epochs=null", "training.max_steps=200", "training.average_checkpoints=1")
+    ended = command("train.py", f"experiment={name}", f"data.path={CORPORA / name}", *short, "tracking=none")
+    assert ended.code == 0, ended.err
+    metrics = json.loads(next(Path("runs/plain").glob("*/*/metrics.json")).read_text())
+    assert metrics["accuracy"] > least

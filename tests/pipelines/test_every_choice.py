@@ -1,0 +1,99 @@
+"""Every choice of every model group, and every preset named after a paper, trains through the real entry point."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from entry_points import ROOT, Command
+from test_refusals import refused
+
+MODEL = ROOT / "conf" / "model"
+SMALL = (
+    "data=copy",
+    "data.num_pairs=60",
+    "data.max_length=6",
+    "training.max_steps=2",
+    "training.validate_every=2",
+    "training.batching.size=16",
+    "training.validation_search.max_length=8",
+    "search=greedy",
+    "search.max_length=8",
+    "tracking=none",
+)
+SMALL_MODEL = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8")
+# What a choice needs beside itself.
+WITH = {
+    "decoder/no_attention": ("model/attention=none",),
+    "input_feeding/attentional_hidden": ("model/readout=attentional",),
+    "readout/state": ("model.decoder.context=cell",),
+    "bridge/copy": ("model.decoder.hidden_size=16",),
+    "attention/dot": ("model.decoder.hidden_size=16",),
+    "attention/scaled_dot": ("model.decoder.hidden_size=16",),
+    "attention/cosine": ("model.decoder.hidden_size=16",),
+}
+CHOICES = sorted(str(path.relative_to(MODEL).with_suffix("")) for path in MODEL.glob("*/*.yaml"))
+PAPERS = sorted(path.stem for path in (ROOT / "conf" / "experiment").glob("*20[0-9][0-9]*.yaml"))
+
+
+def trains(command: Command, folder: Path, *overrides: str) -> dict[str, float]:
+    ended = command("train.py", *SMALL, *overrides)
+    assert ended.code == 0, ended.err
+    (metrics,) = (folder / "runs" / "plain").glob("*/*/metrics.json")
+    return json.loads(metrics.read_text())
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_choice_of_the_model(choice: str, command: Command, folder: Path) -> None:
+    group, _, name = choice.rpartition("/")
+    metrics = trains(command, folder, *SMALL_MODEL, f"model/{group}={name}", *WITH.get(choice, ()))
+    assert 0 < metrics["token_nll"] < 10
+    attends = choice not in ("attention/none", "decoder/no_attention")
+    assert (metrics["attention_pad_mass"] == 0) if attends else metrics["attention_pad_mass"] is None
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_preset_of_a_paper(paper: str, command: Command, folder: Path) -> None:
+    metrics = trains(command, folder, f"experiment={paper}")
+    assert 0 < metrics["token_nll"] < 10
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (
+            ["model/input_feeding=attentional_hidden"],
+            "model.input_feeding: feeding the attentional hidden state needs a readout that makes one",
+        ),
+        (["model.decoder.context=cell", "model/readout=attentional"], "model.readout: the attentional hidden state is"),
+        (["model/readout=state"], "model.readout: the state readout reads no context"),
+        (["model/attention=location", "model/coverage=see2017"], "model.decoder: coverage is told to the keys"),
+        (["model/attention=location", "model/heads=multi"], "model.heads: the location score has no keys"),
+        (["model/attention=none", "model/coverage=see2017"], "model.coverage is chosen for an attention"),
+        (["model/attention=none", "model/scope=local_p"], "model.scope is chosen for an attention"),
+        (["model/bridge=first_backward", "model.encoder.bidirectional=false"], "model.bridge: the first_backward"),
+        (["model/attention=dot", "model.decoder.hidden_size=24"], "choose model/projection=linear"),
+        (["model.tied_embeddings=target"], "model.tied_embeddings is target, which needs a readout as wide as"),
+        (
+            ["model.tied_embeddings=all", "model.readout.size=64"],
+            "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint is false",
+        ),
+        (["model/scope=local_m", "model.scope.width=0"], "model.scope.width must be"),
+        (["model/heads=multi", "model.heads.heads=0"], "model.heads.heads must be"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_pairs_that_do_not_go_together(overrides: list[str], said: str, command: Command) -> None:
+    refused(command("train.py", *SMALL, *overrides), said)
+
+
+def test_a_source_longer_than_the_location_score_knows(command: Command) -> None:
+    ended = command("train.py", *SMALL, "model/attention=location", "model.attention.max_length=4")
+    refused(ended, "model.attention.max_length is 4, but a source of ")
+
+
+def test_tied_embeddings_over_a_joint_vocabulary(command: Command, folder: Path) -> None:
+    joint = ("data.tokenizer.joint=true", "model.readout.size=8", *SMALL_MODEL)
+    metrics = trains(command, folder, "model.tied_embeddings=all", *joint)
+    assert metrics["token_nll"] > 0

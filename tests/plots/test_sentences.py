@@ -1,0 +1,105 @@
+"""Sentences coloured by attention, and confusion matrices: every token there, dark where it should be, escaped."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.confusion_matrix import confusion_matrix
+from attnlab.plots.figure import png_bytes
+from attnlab.plots.sentences import coloured_sentences
+from attnlab.plots.sentences_html import sentences_html
+
+TOKENS = ["헤어진지", "$10$", "<script>alert('x')</script>", "日本", "<eos>"]
+WEIGHTS = np.array([[0.5, 0.25, 0.0, 0.2, 0.05]], dtype=np.float32)
+SENTENCE = AttentionMap(TOKENS, ["break-up"], WEIGHTS, "break-up (0.97) <b>")
+
+
+def texts(figure) -> list[Text]:
+    return [text for text in figure.axes[0].texts]  # noqa: C416
+
+
+def grounds(figure) -> list[Rectangle]:
+    return [patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle)]
+
+
+def test_the_darker_the_more_was_looked_at() -> None:
+    figure = coloured_sentences([SENTENCE])
+    assert [text.get_text() for text in texts(figure)] == ["break-up (0.97) <b>   (darkest: 0.50)", *TOKENS]
+    brightness = [sum(ground.get_facecolor()[:3]) for ground in grounds(figure)]
+    assert np.argsort(brightness).tolist() == np.argsort(-WEIGHTS[0], kind="stable").tolist()
+    assert grounds(figure)[2].get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_a_token_stands_on_its_own_ground() -> None:
+    long = AttentionMap([f"token{i}" for i in range(60)], ["x"], np.full((1, 60), 1 / 60), "long")
+    figure = coloured_sentences([SENTENCE, long, SENTENCE])
+    figure.canvas.draw()
+    captions = [text for text in texts(figure) if text.get_ha() == "left"]
+    tokens = [text for text in texts(figure) if text.get_ha() == "center"]
+    assert len(captions) == 3
+    assert len(tokens) == len(grounds(figure)) == 70
+    for token, ground in zip(tokens, grounds(figure), strict=True):
+        inner, outer = token.get_window_extent(), ground.get_window_extent()
+        assert outer.x0 <= inner.x0
+        assert inner.x1 <= outer.x1
+    boxes = [ground.get_window_extent() for ground in grounds(figure)]
+    assert all(box.x0 > 0 and box.x1 < figure.bbox.width and box.y0 > 0 for box in boxes)
+    assert len({round(box.y0) for box in boxes}) > 5  # a long sentence has several lines
+    for one in boxes:
+        assert sum(one.overlaps(other) for other in boxes) == 1  # itself
+
+
+def test_the_same_bytes_again() -> None:
+    assert png_bytes(coloured_sentences([SENTENCE])) == png_bytes(coloured_sentences([SENTENCE]))
+
+
+def test_odd_sentences_are_drawn_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    odd = ["\n", " ", "", "x" * 300, "🧑\u200d🚀", "\u0000", "$\\frac$", "\u202e"]
+    png_bytes(coloured_sentences([AttentionMap(odd, ["?"], np.zeros((1, len(odd))), "$x_")]))
+    png_bytes(coloured_sentences([AttentionMap([], ["?"], np.zeros((1, 0)), "")]))
+    png_bytes(coloured_sentences([]))
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_the_page_escapes_and_needs_no_network() -> None:
+    page = sentences_html([SENTENCE], "Step <4>")
+    assert "<script" not in page
+    assert '<meta charset="utf-8">' in page
+    assert re.findall(r'(?:src|href)="', page) == []
+    assert all(url.startswith("data:font/woff") for url in re.findall(r"url\(([^)]*)\)", page))
+    shown = [html.unescape(token) for token in re.findall(r"<bdi>(.*?)</bdi></span>", page)]
+    assert shown == TOKENS
+    assert re.findall(r"--w:([\d.]+)", page) == ["1.00", "0.50", "0.00", "0.40", "0.10"]
+    assert [text.rpartition(": ")[2] for text in re.findall(r'data-v="(.*?)"', page)] == [
+        "0.500", "0.250", "0.000", "0.200", "0.050",
+    ]  # fmt: skip
+    assert "There are no sentences" in sentences_html([])
+
+
+def test_the_confusion_matrix_shows_counts_and_shares() -> None:
+    figure = confusion_matrix(["일상", "break $up$"], [[9, 1], [0, 0]])
+    axes = figure.axes[0]
+    assert [text.get_text() for text in axes.texts] == ["9\n90 %", "1\n10 %", "0\n0 %", "0\n0 %"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["일상", "break $up$"]
+    assert axes.images[0].get_array().tolist() == [[0.9, 0.1], [0.0, 0.0]]
+    assert png_bytes(figure).startswith(b"\x89PNG")
+
+
+def test_many_classes_fit_and_carry_no_numbers(recwarn: pytest.WarningsRecorder) -> None:
+    figure = confusion_matrix([f"a rather long class name {i}" for i in range(40)], np.eye(40, dtype=int))
+    assert max(figure.get_size_inches()) < 20
+    assert len(figure.axes[0].texts) == 0
+    png_bytes(figure)
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_counts_of_another_shape_are_refused() -> None:
+    with pytest.raises(ValueError, match="counts must be 2 by 2 for as many labels, got shape"):
+        confusion_matrix(["a", "b"], [[1, 2, 3]])
