@@ -1,237 +1,171 @@
-"""What every attention in conf/model/attention must keep: found by looking into the folder, so a new one is covered."""
+"""What every choice of an attention's score, projection, normaliser, scope, coverage and heads must keep."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
-import yaml
+from composed_variants import (
+    ATTENDING,
+    OF_THE_ATTENTION,
+    QUERY_SIZE,
+    VALUE_SIZE,
+    build,
+    composed,
+    files_of,
+    sums_to_one,
+)
 
-from attnlab.batch import EOS, Padding
-from attnlab.composition.binding import bind
-from attnlab.composition.part import Part
-from attnlab.data.padding import make_batch
-from attnlab.model.attention.attention import Attention
-from attnlab.model.attention.score import Score
-from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, save_model
-from attnlab.training.loss import summed_nll
+from attnlab.model.attention.memory import Memory
+from attnlab.model.attention.remember import remember
+from attnlab.model.encoder import Encoded
+from attnlab.model.recurrent_state import RecurrentState
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
-FOLDER = CONF / "model" / "attention"
-NODES = {
-    str(path.relative_to(FOLDER).with_suffix("")): yaml.safe_load(path.read_text())
-    for path in sorted(FOLDER.rglob("*.yaml"))
-}
-del NODES["none"]  # the absence of attention; it must be there, or this line fails
+# The decoder makes no difference to the attention itself.
+every_choice = pytest.mark.parametrize("variant", [v for v in ATTENDING if v.decoder == "step_then_attend"], ids=str)
 
-B, T, S, D = 3, 4, 6, 8
+B, T, S = 3, 4, 6
 MASK = torch.tensor([[True] * 6, [False] * 2 + [True] * 4, [False] * 5 + [True]])
-DECODERS = ["attend_then_step", "step_then_attend"]
-
-every_attention = pytest.mark.parametrize("name", NODES)
 
 
-def test_the_folder_is_not_empty():
-    assert {"dot", "general", "bahdanau"} <= set(NODES)
+def test_the_folders_are_looked_into():
+    known = {"attention": 10, "projection": 2, "normaliser": 2, "scope": 3, "coverage": 2, "heads": 2}
+    assert known.keys() == set(OF_THE_ATTENTION)
+    assert all(len(files_of(group)) >= number for group, number in known.items())
 
 
-def part_of(name: str) -> Part[Score]:
-    part = bind(NODES[name], Score, "model.attention")
-    assert isinstance(part, Part)
-    return part
+def drawn(*shape: int, seed: int = 1, scale: float = 1.0) -> torch.Tensor:
+    return scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def attention_of(name: str, dtype: torch.dtype = torch.float32) -> Attention:
-    torch.manual_seed(0)
-    return Attention(part_of(name)(query_size=D, key_size=D)).to(dtype)
+def memory_of(attention, outputs: torch.Tensor, mask: torch.Tensor = MASK, masked: bool = True) -> Memory:
+    final = RecurrentState(outputs[:, -1].unsqueeze(0))
+    return remember(Encoded(outputs, final, None), mask, masked, attention)
 
 
-def attend(attention, query, values, mask):
-    return attention(query, attention.score.project_keys(values), values, mask)
+def looks(attention, outputs: torch.Tensor, query: torch.Tensor, mask: torch.Tensor = MASK, masked: bool = True):
+    """Context (B, T, D) and weights (B, N, T, S): of all steps at once, or with coverage of one after the other."""
+    memory = memory_of(attention, outputs, mask, masked)
+    t = torch.arange(query.shape[1]).expand(len(query), -1)
+    if attention.coverage is None:
+        return attention(query, memory, t)
+    coverage = outputs.new_zeros(len(query), attention.heads, outputs.shape[1])
+    contexts, all_weights = [], []
+    for step in range(query.shape[1]):
+        context, weights = attention(query[:, step : step + 1], memory, t[:, step : step + 1], coverage)
+        coverage = coverage + weights[:, :, 0]
+        contexts.append(context)
+        all_weights.append(weights)
+    return torch.cat(contexts, dim=1), torch.cat(all_weights, dim=2)
 
 
-def drawn(*shape: int, seed: int = 1, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+def attention_of(variant, dtype: torch.dtype = torch.float32, **replaced):
+    attention = build(variant, dtype=dtype, **replaced).decoder.attention
+    assert attention is not None
+    return attention
 
 
-@every_attention
+@every_choice
 @pytest.mark.parametrize("scale", [1.0, 1e4])
 @pytest.mark.parametrize("half", [False, True])
-def test_weights_sum_to_one_and_are_exactly_zero_at_pads(name, scale, half):
-    attention = attention_of(name)
-    query, values = scale * drawn(B, T, D), scale * drawn(B, S, D, seed=2)
+def test_weights_sum_to_one_and_are_exactly_zero_at_pads(variant, scale, half):
+    """Also where scores are as large as 10^9: the usual score cannot be, so the dot takes its place."""
+    large = {} if variant.group == "attention" else {"attention": composed({"attention": "dot"})["attention"]}
+    attention = attention_of(variant, **large)
     # The largest keys stand at pads: a finite mask value would leak there.
-    values = torch.where(MASK.unsqueeze(2), values, 100 * values)
+    outputs = torch.where(MASK.unsqueeze(2), 1.0, 100.0) * drawn(B, S, VALUE_SIZE, seed=2, scale=scale)
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        context, weights = attend(attention, query, values, MASK)
-    assert weights.shape == (B, T, S)
-    assert context.shape == (B, T, D)
-    assert weights.isfinite().all()
+        context, weights = looks(attention, outputs, drawn(B, T, QUERY_SIZE, scale=scale))
+    assert weights.shape == (B, attention.heads, T, S)
+    assert context.shape == (B, T, VALUE_SIZE)
     assert context.isfinite().all()
     assert weights.dtype == torch.float32
-    torch.testing.assert_close(weights.sum(-1), torch.ones(B, T), rtol=0, atol=1e-6)
-    assert (weights.masked_select(~MASK.unsqueeze(1)) == 0).all()
+    sums = weights.sum(-1)
+    if sums_to_one(variant):
+        torch.testing.assert_close(sums, torch.ones_like(sums), rtol=0, atol=1e-6)
+    else:
+        assert ((sums > 0) & (sums <= 1 + 1e-6)).all()
+        assert (sums < 0.99).any()
+    assert (weights.masked_select(~MASK[:, None, None]) == 0).all()
     assert (weights >= 0).all()
-    assert (weights[2, :, 5] == 1).all()  # one real token takes all
+    assert (weights[2, :, :, 5] == 1).all()  # one real token takes all
 
 
-@every_attention
+@every_choice
 @pytest.mark.parametrize("half", [False, True])
-def test_gradients_are_finite_and_reach_every_parameter(name, half):
-    attention = attention_of(name)
-    query, values = drawn(B, T, D).requires_grad_(), drawn(B, S, D, seed=2).requires_grad_()
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_gradients_are_finite_and_reach_every_parameter(variant, scale, half):
+    attention = attention_of(variant)
+    query = drawn(B, T, QUERY_SIZE, scale=scale).requires_grad_()
+    outputs = drawn(B, S, VALUE_SIZE, seed=2, scale=scale).requires_grad_()
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        context, _ = attend(attention, query, values, MASK)
-    (context.float() * drawn(B, T, D, seed=3)).sum().backward()
-    for where, tensor in {**dict(attention.named_parameters()), "query": query, "values": values}.items():
+        context, weights = looks(attention, outputs, query)
+    (
+        (context.float() * drawn(*context.shape, seed=3)).sum() + (weights * drawn(*weights.shape, seed=4)).sum()
+    ).backward()
+    for where, tensor in {**dict(attention.named_parameters()), "query": query, "outputs": outputs}.items():
         assert tensor.grad is not None, where
         assert tensor.grad.isfinite().all(), where
-        assert tensor.grad.any(), where
+        if scale == 1:  # large scores leave one weight of 1, and nothing to learn
+            assert tensor.grad.any(), where
+    assert (outputs.grad[~MASK] == 0).all()
 
 
-@every_attention
-def test_gradients_stay_finite_for_large_logits(name):
-    attention = attention_of(name)
-    query, values = (1e3 * drawn(B, T, D)).requires_grad_(), (1e3 * drawn(B, S, D, seed=2)).requires_grad_()
-    context, _ = attend(attention, query, values, MASK)
-    context.sum().backward()
-    for tensor in (query, values, *attention.parameters()):
-        assert tensor.grad is not None
-        assert tensor.grad.isfinite().all()
+@every_choice
+@pytest.mark.parametrize(("b", "t", "s"), [(1, 1, 1), (1, 3, 1), (1, 2, 5), (3, 1, 5), (1, 5, 2)])
+def test_smallest_and_unequal_sizes(variant, b, t, s):
+    attention = attention_of(variant)
+    mask = torch.ones(b, s, dtype=torch.bool)
+    context, weights = looks(attention, drawn(b, s, VALUE_SIZE, seed=2), drawn(b, t, QUERY_SIZE), mask)
+    assert weights.shape == (b, attention.heads, t, s)
+    assert context.shape == (b, t, VALUE_SIZE)
+    if sums_to_one(variant):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(b, attention.heads, t))
 
 
-@every_attention
-@pytest.mark.parametrize(("b", "t", "s"), [(1, 1, 1), (1, 3, 1), (1, 2, 5), (2, 1, 5), (1, 5, 2)])
-def test_smallest_and_unequal_sizes(name, b, t, s):
-    attention = attention_of(name)
-    context, weights = attend(attention, drawn(b, t, D), drawn(b, s, D, seed=2), torch.ones(b, s, dtype=torch.bool))
-    assert weights.shape == (b, t, s)
-    assert context.shape == (b, t, D)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(b, t))
-
-
-@every_attention
-def test_each_query_is_answered_alone(name):
+@every_choice
+def test_each_query_is_answered_alone(variant):
     """All target steps at once give what step after step gives."""
-    attention = attention_of(name, torch.float64)
-    query, values = drawn(B, T, D, dtype=torch.float64), drawn(B, S, D, seed=2, dtype=torch.float64)
-    context, weights = attend(attention, query, values, MASK)
-    for t in range(T):
-        alone_context, alone_weights = attend(attention, query[:, t : t + 1], values, MASK)
-        torch.testing.assert_close(alone_context[:, 0], context[:, t], rtol=0, atol=1e-12)
-        torch.testing.assert_close(alone_weights[:, 0], weights[:, t], rtol=0, atol=1e-12)
+    attention = attention_of(variant, torch.float64)
+    query, outputs = drawn(B, T, QUERY_SIZE).double(), drawn(B, S, VALUE_SIZE, seed=2).double()
+    memory = memory_of(attention, outputs)
+    t = torch.arange(T).expand(B, -1)
+    context, weights = attention(query, memory, t)
+    for step in range(T):
+        alone, alone_weights = attention(query[:, step : step + 1], memory, t[:, step : step + 1])
+        torch.testing.assert_close(alone[:, 0], context[:, step], rtol=0, atol=1e-12)
+        torch.testing.assert_close(alone_weights[:, :, 0], weights[:, :, step], rtol=0, atol=1e-12)
 
 
-@every_attention
-def test_without_a_mask_pads_are_weighed(name):
-    _, weights = attend(attention_of(name), drawn(B, T, D), drawn(B, S, D, seed=2), None)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(B, T))
-    assert (weights > 0).all()
+@every_choice
+def test_without_a_mask_pads_are_weighed(variant):
+    """They stand behind the last real token, so a local scope sees those that are near enough."""
+    attention = attention_of(variant)
+    query, outputs = drawn(B, T, QUERY_SIZE), drawn(B, S, VALUE_SIZE, seed=2)
+    _, weights = looks(attention, outputs, query, masked=False)
+    on_pads = weights.masked_fill(MASK[:, None, None], 0).sum(-1)
+    assert (on_pads[2] > 0).any()
+    assert (on_pads[0] == 0).all()
+    if sums_to_one(variant):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(B, attention.heads, T))
 
 
-@every_attention
-def test_inputs_stay_as_they_are(name):
-    attention = attention_of(name)
-    query, values, mask = drawn(B, T, D), drawn(B, S, D, seed=2), MASK.clone()
-    keys = attention.score.project_keys(values)
-    before = [x.detach().clone() for x in (query, keys, values, mask)]
-    attention(query, keys, values, mask)
-    for ours, old in zip((query, keys, values, mask), before, strict=True):
-        assert torch.equal(ours, old)
+@every_choice
+def test_inputs_stay_as_they_are(variant):
+    attention = attention_of(variant)
+    query, outputs, mask = drawn(B, T, QUERY_SIZE), drawn(B, S, VALUE_SIZE, seed=2), MASK.clone()
+    before = [x.clone() for x in (query, outputs, mask)]
+    looks(attention, outputs, query, mask)
+    assert all(torch.equal(ours, old) for ours, old in zip((query, outputs, mask), before, strict=True))
 
 
-@every_attention
-def test_nothing_is_kept_from_one_batch_to_the_next(name):
-    attention = attention_of(name)
-    query, values = drawn(B, T, D), drawn(B, S, D, seed=2)
-    first, _ = attend(attention, query, values, MASK)
-    attend(attention, drawn(2, 1, D, seed=7), drawn(2, 9, D, seed=8), None)
-    assert torch.equal(attend(attention, query, values, MASK)[0], first)
-
-
-@every_attention
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_every_parameter_of_a_model_learns(name, decoder, tiny_model, pairs):
-    model = tiny_model(attention=part_of(name), decoder=decoder, cell="lstm").train()
-    batch = make_batch(*pairs(), Padding())
-    summed_nll(model.output, model(batch), batch).backward()
-    for where, parameter in model.named_parameters():
-        assert parameter.grad is not None, where
-        assert parameter.grad.isfinite().all(), where
-        assert parameter.grad.any(), where
-
-
-@every_attention
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_decoding_leaves_the_encoded_source_as_it_is(name, decoder, tiny_model, pairs):
-    model = tiny_model(attention=part_of(name), decoder=decoder)
-    batch = make_batch(*pairs(), Padding())
-    memory, state = model.encode(batch.source, batch.source_mask)
-    before = [x.detach().clone() for x in (memory.values, memory.keys, memory.summary, memory.mask, state.hidden)]
-    first_state = state
-    for t in range(3):
-        _, state, _ = model.step(batch.target_input[:, t], state, memory)
-    now = (memory.values, memory.keys, memory.summary, memory.mask, first_state.hidden)
-    assert all(torch.equal(a, b) for a, b in zip(now, before, strict=True))
-
-
-@every_attention
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("side", ["pre", "post"])
-def test_alone_as_in_a_batch_and_extra_pads_change_nothing(name, decoder, side, tiny_model, pairs):
-    padding = Padding(encoder=side, decoder=side)
-    model = tiny_model(attention=part_of(name), decoder=decoder, cell="lstm", layers=2, padding=padding)
-    sources, targets = pairs()
-    together = make_batch(sources, targets, padding)
-    many = model(together)
-    for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        alone = make_batch([source], [target], padding)
-        one = model(alone)
-        real, words = together.target_mask[row], together.source_mask[row]
-        torch.testing.assert_close(many.readout[row][real], one.readout[0], rtol=0, atol=1e-12)
-        weights = many.attention_weights[row][real]
-        torch.testing.assert_close(weights[:, words], one.attention_weights[0], rtol=0, atol=1e-12)
-        assert (weights[:, ~words] == 0).all()
-
-
-@every_attention
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_a_saved_model_comes_back_the_same(name, decoder, tiny_model, pairs, tmp_path):
-    sizes = {"cell": "gru", "embedding_size": 3, "layers": 1, "dropout": 0.0}
-    recurrent = yaml.safe_load((CONF / "model" / "decoder" / f"{decoder}.yaml").read_text())
-    config = {
-        "model": {
-            "_target_": "attnlab.model.seq2seq.Seq2Seq",
-            "encoder": {
-                "_target_": "attnlab.model.encoder.Encoder",
-                **sizes,
-                "hidden_size": 4,
-                "bidirectional": True,
-            },
-            "bridge": {"_target_": "attnlab.model.bridge.linear.LinearBridge"},
-            "attention": NODES[name],
-            "decoder": recurrent | sizes | {"hidden_size": 8, "readout_size": 7},
-        },
-        "padding": yaml.safe_load((CONF / "padding" / "pre_post.yaml").read_text()),
-    }
-    part = bind(config["model"], torch.nn.Module, "model")
-    torch.manual_seed(5)
-    model = part(source_vocabulary_size=11, target_vocabulary_size=9, padding=Padding()).eval()
-    for file in FROM_PREPARED_DATA:
-        (tmp_path / file).write_text("{}")
-    save_model(tmp_path / "model", model.state_dict(), config, ModelFacts(11, 9, "0" * 16, 3), tmp_path)
-    loaded = load_model(tmp_path / "model")
-    assert not loaded.training
-    batch = make_batch(*pairs(), Padding())
-    with torch.no_grad():
-        assert torch.equal(loaded(batch).readout, model(batch).readout)
-        assert torch.equal(loaded(batch).attention_weights, model(batch).attention_weights)
-
-
-@every_attention
-def test_a_source_of_one_token_is_its_whole_context(name, tiny_model):
-    model = tiny_model(attention=part_of(name))
-    batch = make_batch([[]], [[4, 5]], Padding())
-    assert batch.source.tolist() == [[EOS]]
-    assert (model(batch).attention_weights == 1).all()
+@every_choice
+def test_nothing_is_kept_from_one_batch_to_the_next(variant):
+    attention = attention_of(variant)
+    query, outputs = drawn(B, T, QUERY_SIZE), drawn(B, S, VALUE_SIZE, seed=2)
+    first, first_weights = looks(attention, outputs, query)
+    looks(
+        attention, drawn(2, 9, VALUE_SIZE, seed=8), drawn(2, 2, QUERY_SIZE, seed=7), torch.ones(2, 9, dtype=torch.bool)
+    )
+    again, weights = looks(attention, outputs, query)
+    assert torch.equal(again, first)
+    assert torch.equal(weights, first_weights)

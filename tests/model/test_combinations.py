@@ -1,113 +1,110 @@
-"""Every combination of the parts builds and learns, or is refused with a sentence. None of them crashes."""
+"""The full product of score, scope, context placement, input feeding, coverage and readout: each combination learns,
+or is refused for the reason that `legal_choices` foretells. None of them crashes."""
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
+from legal_choices import ATTENDING, FEEDINGS, SCOPES, SCORES, USUAL, WITHOUT_ATTENTION, arguments, refusal
+from one_training_step import loss_of, train_one_step
+from torch.nn.functional import pad
 
 from attnlab.batch import Padding
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.part import Part
 from attnlab.data.padding import make_batch
-from attnlab.training.loss import summed_nll
+from attnlab.model.attention.location import LocationScore
 
-CELLS = ["rnn", "gru", "lstm"]
-DECODERS = ["attend_then_step", "step_then_attend", "no_attention"]
-SCORES = ["dot", "general", "bahdanau", None]
-
-
-def train_one_step(model, batch) -> None:
-    """A step of plain descent on the loss must lower it, and must reach every parameter."""
-    model.train()
-    before = summed_nll(model.output, model(batch), batch)
-    before.backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, f"{name} gets no gradient"
-        assert parameter.grad.isfinite().all(), name
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter -= 1e-3 * parameter.grad
-        assert summed_nll(model.output, model(batch), batch) < before
+INNER = {
+    "scope": SCOPES,
+    "input_feeding": FEEDINGS,
+    "coverage": [None, 1.0],
+    "readout": ["tanh", "attentional"],
+}
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("bridge", ["linear", "copy", "zero"])
-@pytest.mark.parametrize(("cell", "decoder_cell"), [*((c, c) for c in CELLS), ("lstm", "gru"), ("gru", "lstm")])
-def test_parts_that_fit_learn_and_others_are_refused(decoder, bridge, cell, decoder_cell, tiny_model, pairs):
-    batch = make_batch(*pairs(), Padding())
-    learned = refused = 0
-    for bidirectional, layers, decoder_layers, hidden_size in itertools.product(
-        (True, False), (1, 2), (1, 2), (None, 5)
-    ):
-        choice = {
-            "cell": cell,
-            "decoder_cell": decoder_cell,
-            "bidirectional": bidirectional,
-            "layers": layers,
-            "decoder_layers": decoder_layers,
-            "decoder_hidden_size": hidden_size,
-            "bridge": bridge,
-            "decoder": decoder,
-        }
-        fits = {
-            "linear": layers == decoder_layers,
-            "copy": layers == decoder_layers and hidden_size is None and (cell == "lstm") == (decoder_cell == "lstm"),
-            "zero": decoder != "no_attention",  # such a decoder would never hear of the source
-        }[bridge]
-        if fits:
-            train_one_step(tiny_model(**choice), batch)
-            learned += 1
+def rows(score: str, decoder: tuple[str, str]):
+    for values in itertools.product(*INNER.values()):
+        yield USUAL | {"attention": score, "decoder": decoder} | dict(zip(INNER, values, strict=True))
+
+
+def test_how_many_learn_and_how_many_are_refused():
+    """The numbers of the next test, which holds each row to its own."""
+    outcomes = Counter(refusal(row) for score in SCORES for decoder in ATTENDING for row in rows(score, decoder))
+    assert outcomes == {
+        None: 1632,
+        "this decoder hands its readout no context": 408,
+        "feeding the attentional hidden state needs a readout that makes one": 408,
+        "coverage is told to the keys, but the location score has none": 144,
+    }
+    assert outcomes.total() == 2592
+
+
+@pytest.mark.parametrize("decoder", ATTENDING, ids="-".join)
+@pytest.mark.parametrize("score", SCORES)
+def test_each_learns_or_is_refused_as_foretold(score, decoder, tiny_model, pairs):
+    batch = make_batch(*pairs(source_lengths=(4, 1, 3), target_lengths=(1, 2, 1)), Padding())
+    for row in rows(score, decoder):
+        reason = refusal(row)
+        if reason is None:
+            train_one_step(tiny_model(**arguments(row)), batch, row)
         else:
             with pytest.raises(ExperimentError) as caught:
-                tiny_model(**choice)
+                tiny_model(**arguments(row))
             (problem,) = caught.value.problems
-            assert problem.startswith(("model.bridge", "model.decoder")), problem
-            assert "choose model/" in problem
-            refused += 1
-    assert learned + refused == 16
+            assert reason in problem, row
 
 
-@pytest.mark.parametrize("context", ["initial_state", "every_step"])
-@pytest.mark.parametrize("cell", CELLS)
-def test_one_context_vector(context, cell, tiny_model, pairs):
-    model = tiny_model(decoder="no_attention", context=context, cell=cell, layers=2)
-    train_one_step(model, make_batch(*pairs(), Padding()))
+@pytest.mark.parametrize("decoder", WITHOUT_ATTENTION, ids="-".join)
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_one_context_vector_learns(cell, decoder, tiny_model, pairs):
+    row = USUAL | {"attention": None, "decoder": decoder, "cell": cell, "decoder_cell": cell, "layers": 2}
+    row["decoder_layers"] = 2
+    train_one_step(tiny_model(**arguments(row)), make_batch(*pairs(), Padding()), row)
 
 
-def test_a_context_at_every_step_needs_no_bridge(tiny_model, pairs):
-    model = tiny_model(decoder="no_attention", context="every_step", bridge="zero")
-    train_one_step(model, make_batch(*pairs(), Padding()))
-
-
-@pytest.mark.parametrize(("decoder", "score"), itertools.product(DECODERS, SCORES))
-def test_scores_and_decoders(decoder, score, tiny_model, pairs):
-    wants_score = decoder != "no_attention"
-    if wants_score == (score is not None):
-        train_one_step(tiny_model(decoder=decoder, attention=score), make_batch(*pairs(), Padding()))
-        return
-    with pytest.raises(ExperimentError) as caught:
-        tiny_model(decoder=decoder, attention=score)
-    (problem,) = caught.value.problems
-    assert problem.startswith("model.decoder: this decoder ")
-    assert "model/decoder=no_attention" in problem if wants_score else "model/attention=none" in problem
-    assert "model.attention is " + ("null" if wants_score else f"{score.capitalize()}Score") in problem
-
-
-def test_dot_needs_one_width(tiny_model):
-    with pytest.raises(ExperimentError, match=r"dot score needs a query and keys of one width.*has 5 .*output 8"):
-        tiny_model(attention="dot", decoder_hidden_size=5)
-    tiny_model(attention="dot", decoder_hidden_size=5, hidden_size=5, bidirectional=False)
-
-
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_bfloat16(decoder, tiny_model, pairs):
-    model = tiny_model(decoder=decoder, cell="lstm", dtype=torch.float32).train()
+@pytest.mark.parametrize("row", [{"decoder": d} for d in ATTENDING] + [{"coverage": 1.0}, {"heads": 2}], ids=str)
+def test_bfloat16(row, tiny_model, pairs):
+    """The same loss to two digits, and finite gradients."""
+    choices = USUAL | {"cell": "lstm", "decoder_cell": "lstm"} | row
+    model = tiny_model(**arguments(choices), dtype=torch.float32).train()
     batch = make_batch(*pairs(), Padding())
-    exact = summed_nll(model.output, model(batch), batch)
+    exact = loss_of(model, batch)
     with torch.autocast("cpu", torch.bfloat16):
-        loss = summed_nll(model.output, model(batch), batch)
+        loss = loss_of(model, batch)
     assert loss.dtype == torch.float32
     loss.backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
     torch.testing.assert_close(loss, exact, rtol=0.02, atol=0)
+
+
+def test_a_source_beyond_the_location_scores_rows_is_told(tiny_model, pairs):
+    """Counted in real tokens with `<eos>`; pads, masked, may stand beyond."""
+    model = tiny_model(attention=Part(LocationScore, "model.attention", max_length=6))
+    fits = make_batch(*pairs(source_lengths=(5, 2), target_lengths=(1, 1)), Padding())
+    with_pads = {"source": pad(fits.source, (3, 0)), "source_mask": pad(fits.source_mask, (3, 0))}
+    padded = model(replace(fits, **with_pads)).readout
+    torch.testing.assert_close(padded, model(fits).readout, rtol=0, atol=1e-12)
+    too_long = make_batch(*pairs(source_lengths=(6, 2), target_lengths=(1, 1)), Padding())
+    told = r"model\.attention\.max_length is 6, but a source of 7 tokens \(`<eos>` included\) was met; raise it"
+    with pytest.raises(ExperimentError, match=told):
+        model(too_long)
+
+
+def test_sentences_name_both_widths_and_both_states(tiny_model):
+    with pytest.raises(ExperimentError, match=r"the dot score needs .* query has 5 and the encoder's output 8; make"):
+        tiny_model(attention="dot", decoder_hidden_size=5)
+    with pytest.raises(ExperimentError, match=r"model\.bridge: .*2 layer\(s\) of hidden and cell .*1 layer.* size 5"):
+        tiny_model(bridge="copy", cell="lstm", decoder_cell="gru", layers=2, decoder_layers=1, decoder_hidden_size=5)
+    with pytest.raises(
+        ExperimentError, match=r"model\.tied_embeddings is target, which needs .* they have 7 and 3; make"
+    ):
+        tiny_model(tied_embeddings="target")
+    with pytest.raises(ExperimentError, match=r"tied_embeddings is all, .* source has 11 tokens of width 6 .* 9 of 3"):
+        tiny_model(tied_embeddings="all", readout_size=3)
+    with pytest.raises(ExperimentError, match=r"model\.decoder: .* model\.attention is BahdanauScore; choose"):
+        tiny_model(decoder="no_attention", attention="bahdanau")

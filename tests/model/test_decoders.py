@@ -1,58 +1,13 @@
-"""Each decoder, from the source's tokens to log-probabilities, against the papers' equations."""
+"""When each decoder looks, what its first step knows, and where dropout acts."""
 
 from __future__ import annotations
 
-import numpy as np
-import paper_equations as paper
 import pytest
 import torch
 
-from attnlab.batch import BOS, EOS, Padding
+from attnlab.batch import BOS, Padding
 from attnlab.data.padding import make_batch
-from attnlab.training.loss import summed_nll
-
-CELLS = ["rnn", "gru", "lstm"]
-CHOICES = [
-    *(
-        (decoder, "initial_state", score)
-        for decoder in ("attend_then_step", "step_then_attend")
-        for score in paper.SCORES
-    ),
-    ("no_attention", "initial_state", None),
-    ("no_attention", "every_step", None),
-]
-
-
-@pytest.mark.parametrize(("decoder", "context", "score"), CHOICES)
-@pytest.mark.parametrize("cell", CELLS)
-def test_a_padded_batch_equals_the_equations_on_each_sentence(decoder, context, score, cell, tiny_model, pairs):
-    layers = 2 if cell == "lstm" else 1
-    model = tiny_model(cell=cell, layers=layers, decoder=decoder, context=context, attention=score)
-    sources, targets = pairs()
-    batch = make_batch(sources, targets, Padding())
-    unrolled = model(batch)
-    assert (unrolled.attention_weights is None) == (score is None)
-    found = model.output(unrolled.readout).log_softmax(-1).detach().numpy()
-    w = paper.weights_of(model)
-    step = paper.DECODERS[decoder, context]
-    total = 0.0
-    for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        values, final = paper.encode(paper.part(w, "encoder."), cell, layers, True, [*source, EOS])
-        state = paper.linear_bridge(paper.part(w, "bridge."), final)
-        words = batch.source_mask[row].numpy()
-        for t, token in enumerate([BOS, *target]):
-            score_function = None if score is None else paper.SCORES[score]
-            readout, state, weights = step(
-                paper.part(w, "decoder."), cell, score_function, token, state, values, final.hidden[-1]
-            )
-            log_probs = paper.log_softmax(w["output.weight"] @ readout + w["output.bias"])
-            np.testing.assert_allclose(found[row, t], log_probs, rtol=0, atol=1e-10)
-            if weights is not None:
-                ours = unrolled.attention_weights[row, t].detach().numpy()
-                np.testing.assert_allclose(ours[words], weights, rtol=0, atol=1e-10)
-                assert (ours[~words] == 0).all()
-            total -= log_probs[[*target, EOS][t]]
-    np.testing.assert_allclose(summed_nll(model.output, unrolled, batch).item(), total, rtol=1e-6)
+from attnlab.model.attention.memory import count_positions
 
 
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
@@ -66,9 +21,90 @@ def test_which_state_asks(decoder, tiny_model, pairs):
     assert torch.equal(one, two) == (decoder == "attend_then_step")
 
 
-def test_dropout_acts_in_training_only(tiny_model, pairs):
-    model = tiny_model(dropout=0.5, layers=2)
+@pytest.mark.parametrize("context", ["previous_in_cell", "readout_and_previous_in_cell"])
+def test_the_first_context_in_the_cell_is_zero_and_the_next_is_the_last_steps(context, tiny_model, pairs):
+    model = tiny_model(decoder="step_then_attend", context=context, readout="tanh")
     batch = make_batch(*pairs(), Padding())
-    assert torch.equal(model(batch).readout, model(batch).readout)
-    model.train()
-    assert not torch.equal(model(batch).readout, model(batch).readout)
+    memory, state = model.encode(batch.source, batch.source_mask)
+    assert not state.context.any()
+    _, state, weights = model.step(batch.target_input[:, 0], state, memory)
+    torch.testing.assert_close(state.context, (weights.unsqueeze(1) @ memory.values).squeeze(1), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("heads", [None, 2])
+def test_coverage_begins_with_nothing_seen(heads, tiny_model, pairs):
+    """The first step looks as it would without coverage, and looking costs nothing; the second differs."""
+    model = tiny_model(coverage=1.0, heads=heads)
+    batch = make_batch(*pairs(), Padding())
+    memory, state = model.encode(batch.source, batch.source_mask)
+    assert not state.coverage.any()
+    attention = model.decoder.attention
+    t = state.position.unsqueeze(1)
+    query = state.recurrent.hidden[-1].unsqueeze(1)
+    _, without = attention(query, memory, t)
+    _, state, weights = model.step(batch.target_input[:, 0], state, memory)
+    torch.testing.assert_close(weights, without[:, :, 0].mean(1), rtol=0, atol=1e-12)
+    torch.testing.assert_close(state.coverage, without[:, :, 0], rtol=0, atol=1e-12)
+    query = state.recurrent.hidden[-1].unsqueeze(1)
+    _, without = attention(query, memory, t + 1)
+    _, _, weights = model.step(batch.target_input[:, 1], state, memory)
+    assert not torch.allclose(weights[2], without[2, :, 0].mean(0), rtol=0, atol=1e-6)
+
+
+def test_the_coverage_loss_of_a_first_step_is_zero_and_grows_with_its_weight(tiny_model, pairs):
+    one_step = make_batch(*pairs((4, 2), (0, 0)), Padding())
+    assert tiny_model(coverage=1.0)(one_step).coverage_loss == 0
+    batch = make_batch(*pairs(), Padding())
+    once, twice, never = (tiny_model(coverage=weight)(batch).coverage_loss for weight in (1.0, 2.0, 0.0))
+    assert once > 0
+    torch.testing.assert_close(twice, 2 * once)
+    assert never == 0
+
+
+@pytest.mark.parametrize("side", ["pre", "post"])
+@pytest.mark.parametrize("recurrence", ["skip", "read"])
+@pytest.mark.parametrize("masked", [True, False])
+def test_windows_are_counted_by_the_mask(side, recurrence, masked, tiny_model, pairs):
+    """Token i is seen at step t where |i - t| is at most D = 2, both counted over real tokens, wherever the pads stand
+    and whether or not the recurrence reads them; t stays at the last token of a shorter source."""
+    padding = Padding(side, side, attention_masked=masked, recurrence=recurrence)
+    model = tiny_model(scope="local_m", padding=padding)
+    sources, targets = pairs()
+    batch = make_batch(sources, targets, padding)
+    weights = model(batch).attention_weights
+    for row in range(len(batch)):
+        words, real = batch.source_mask[row], batch.target_mask[row]
+        length = int(words.sum())
+        for t, step in enumerate(weights[row][real]):
+            centre = min(t, length - 1)
+            assert (step[words] > 0).tolist() == [abs(i - centre) <= 2 for i in range(length)]
+            if masked:
+                assert (step[~words] == 0).all()
+            else:  # pads follow the last token
+                pads = int((~words).sum())
+                assert int((step[~words] > 0).sum()) == min(pads, max(0, centre + 2 - (length - 1)))
+
+
+def test_positions_count_real_tokens_and_then_pads():
+    mask = torch.tensor([[False, False, True, True], [True, True, True, False], [False, True, False, True]])
+    assert count_positions(mask).tolist() == [[2, 3, 0, 1], [0, 1, 2, 3], [2, 0, 3, 1]]
+
+
+@pytest.mark.parametrize("where", ["encoder.dropout", "encoder.layer_dropout", "decoder.body.dropout"])
+def test_each_dropout_acts_in_training_alone(where, tiny_model, pairs):
+    """On embeddings and between layers, one at a time; the same for the readout and between the decoder's layers."""
+    batch = make_batch(*pairs(), Padding())
+    for place in (where, "decoder.body.cell.dropout", "decoder.body.readout.dropout"):
+        model = tiny_model(layers=2)
+        plain = model(batch).readout
+        model.get_submodule(place).p = 0.5
+        assert torch.equal(model(batch).readout, plain), place
+        model.train()
+        assert not torch.equal(model(batch).readout, plain), place
+
+
+def test_the_configured_dropout_reaches_every_place(tiny_model):
+    model = tiny_model(dropout=0.25, layers=2)
+    places = {name: module.p for name, module in model.named_modules() if isinstance(module, torch.nn.Dropout)}
+    assert set(places.values()) == {0.25}
+    assert len(places) == 5

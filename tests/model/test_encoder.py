@@ -13,124 +13,181 @@ from attnlab.batch import EOS, PAD, Padding
 from attnlab.data.padding import make_batch
 from attnlab.model.encoder import Encoder
 from attnlab.model.recurrent_state import RecurrentState
-from attnlab.model.shift import inverse, pads_last, reorder
+from attnlab.model.skip_pads import flipped, packed
 
 CELLS = ["rnn", "gru", "lstm"]
+MERGES = ["concatenate", "sum", "mean"]
+EXACT = {"rtol": 0, "atol": 1e-10}
 
 
-def encoder_of(cell, layers=1, bidirectional=False, padding=None) -> Encoder:
+def encoder_of(
+    cell="gru", layers=1, bidirectional=True, merge="concatenate", reverse=False, skipping="packed", **padding
+):
     torch.manual_seed(4)
-    encoder = Encoder(cell, 3, 4, layers, bidirectional, 0.0, source_vocabulary_size=11, padding=padding or Padding())
+    sizes = {"source_vocabulary_size": 11, "padding": Padding(**padding)}
+    encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, skipping, 0.0, 0.0, **sizes)
     return encoder.double().eval()
 
 
+def equals(found: RecurrentState, row: int, expected: paper.State) -> None:
+    np.testing.assert_allclose(found.hidden[:, row].detach().numpy(), expected.hidden, **EXACT)
+    assert (found.cell is None) == (expected.cell is None)
+    if found.cell is not None:
+        np.testing.assert_allclose(found.cell[:, row].detach().numpy(), expected.cell, **EXACT)
+
+
+@pytest.mark.parametrize("side", ["pre", "post"])
+@pytest.mark.parametrize("skipping", ["packed", "flipped"])
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("side", ["pre", "post"])
-def test_a_padded_batch_equals_the_equations_on_each_sentence(cell, layers, bidirectional, side, pairs):
-    padding = Padding(encoder=side)
-    encoder = encoder_of(cell, layers, bidirectional, padding)
+def test_a_padded_batch_equals_the_equations_on_each_sentence(layers, cell, skipping, side, pairs):
+    """Outputs, final states and those of the backward direction; no state ever saw a pad."""
     sources, targets = pairs()
-    batch = make_batch(sources, targets, padding)
-    outputs, final = encoder(batch.source, batch.source_mask)
-    assert outputs.shape == (4, 8, encoder.output_size)
-    assert final.hidden.shape == (layers, 4, encoder.output_size)
-    assert encoder.state_shape.size == encoder.output_size == (8 if bidirectional else 4)
-    assert (final.cell is not None) == (cell == "lstm") == encoder.state_shape.has_cell
+    batch = make_batch(sources, targets, Padding(encoder=side))
+    for (bidirectional, merge), reverse in itertools.product(
+        [(False, "sum"), *((True, m) for m in MERGES)], [False, True]
+    ):
+        encoder = encoder_of(cell, layers, bidirectional, merge, reverse, skipping, encoder=side)
+        width = 8 if bidirectional and merge == "concatenate" else 4
+        assert encoder.state_shape.size == encoder.output_size == width
+        found = encoder(batch.source, batch.source_mask)
+        assert found.outputs.shape == (4, 8, width)
+        assert (found.backward is not None) == bidirectional
+        w = paper.weights_of(encoder)
+        for row, source in enumerate(sources):
+            expected = paper.encode(w, cell, layers, bidirectional, merge, reverse, [*source, EOS])
+            outputs = found.outputs[row][batch.source_mask[row]].detach().numpy()
+            np.testing.assert_allclose(outputs, expected.outputs, **EXACT)
+            equals(found.final, row, expected.final)
+            if found.backward is not None:
+                equals(found.backward, row, expected.backward)
+        assert (found.outputs[~batch.source_mask] == 0).all()
+
+
+@pytest.mark.parametrize("side", ["pre", "post"])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("cell", CELLS)
+def test_read_consumes_pads_like_words(cell, reverse, side, pairs):
+    encoder = encoder_of(cell, 2, reverse=reverse, encoder=side, recurrence="read")
+    batch = make_batch(*pairs(), Padding(encoder=side))
+    found = encoder(batch.source, batch.source_mask)
     w = paper.weights_of(encoder)
-    for row, source in enumerate(sources):
-        expected, end = paper.encode(w, cell, layers, bidirectional, [*source, EOS])
-        found = outputs[row][batch.source_mask[row]].detach().numpy()
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(final.hidden[:, row].detach().numpy(), end.hidden, rtol=0, atol=1e-10)
-        if cell == "lstm":
-            np.testing.assert_allclose(final.cell[:, row].detach().numpy(), end.cell, rtol=0, atol=1e-10)
-    assert (outputs[~batch.source_mask] == 0).all()
+    for row in range(len(batch)):
+        expected = paper.encode(w, cell, 2, True, "concatenate", reverse, batch.source[row].tolist())
+        np.testing.assert_allclose(found.outputs[row].detach().numpy(), expected.outputs, **EXACT)
+        equals(found.final, row, expected.final)
+        equals(found.backward, row, expected.backward)
 
 
 @pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("side", ["pre", "post"])
-def test_read_consumes_pads_like_words(cell, side, pairs):
-    padding = Padding(encoder=side, recurrence="read")
-    encoder = encoder_of(cell, 1, True, padding)
-    sources, targets = pairs()
-    batch = make_batch(sources, targets, padding)
-    outputs, final = encoder(batch.source, batch.source_mask)
-    w = paper.weights_of(encoder)
-    for row in range(len(sources)):
-        expected, end = paper.encode(w, cell, 1, True, batch.source[row].tolist())
-        np.testing.assert_allclose(outputs[row].detach().numpy(), expected, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(final.hidden[:, row].detach().numpy(), end.hidden, rtol=0, atol=1e-10)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.bfloat16, 0.02)])
+def test_packed_and_flipped_are_one(cell, dtype, tolerance, pairs):
+    """Outputs, states and gradients; under autocast they differ by its rounding."""
+    batch = make_batch(*pairs(), Padding(encoder="pre"))
+    half = dtype == torch.bfloat16
+    results = []
+    for skipping in ("packed", "flipped"):
+        encoder = encoder_of(cell, 2, reverse=True, skipping=skipping).to(torch.float32 if half else dtype)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            found = encoder(batch.source, batch.source_mask)
+        states = [found.final, found.backward]
+        tensors = [found.outputs, *(s.hidden for s in states), *(s.cell for s in states if s.cell is not None)]
+        sum((x.float() if half else x).square().sum() for x in tensors).backward()
+        results.append([*tensors, *(p.grad for p in encoder.parameters())])
+    for ours, theirs in zip(*results, strict=True):
+        scale = max(1.0, theirs.abs().max().item())
+        torch.testing.assert_close(ours.double(), theirs.double(), rtol=0, atol=tolerance * scale)
 
 
-def test_skipped_pads_could_be_anything(pairs):
+@pytest.mark.parametrize("run", [packed, flipped])
+def test_skipping_works_for_one_length_and_for_many(run):
+    """Against each row alone; the longest need not come first, and may be shorter than the batch is wide."""
+    torch.manual_seed(2)
+    layer = torch.nn.LSTM(3, 4, batch_first=True).double()
+    for lengths in ([5, 5], [1, 4, 2, 4], [3]):
+        x = torch.randn(len(lengths), 6, 3, dtype=torch.float64)
+        outputs, (hidden, cell) = run(layer, x, torch.tensor(lengths))
+        assert outputs.shape == (len(lengths), 6, 4)
+        for row, length in enumerate(lengths):
+            alone, (end, end_cell) = layer(x[row : row + 1, :length])
+            torch.testing.assert_close(outputs[row, :length], alone[0], rtol=0, atol=1e-12)
+            torch.testing.assert_close(hidden[row], end[0, 0], rtol=0, atol=1e-12)
+            torch.testing.assert_close(cell[row], end_cell[0, 0], rtol=0, atol=1e-12)
+            assert (outputs[row, length:] == 0).all()
+
+
+@pytest.mark.parametrize("skipping", ["packed", "flipped"])
+def test_skipped_pads_could_be_anything(skipping, pairs):
     """Not even the embedding of a pad enters: other ids in the places of pads change nothing."""
-    encoder = encoder_of("lstm", 2, True)
+    encoder = encoder_of("lstm", 2, skipping=skipping)
     batch = make_batch(*pairs(), Padding())
-    other = torch.where(batch.source_mask, batch.source, 7)
-    one, final = encoder(batch.source, batch.source_mask)
-    two, other_final = encoder(other, batch.source_mask)
-    assert torch.equal(one, two)
-    assert torch.equal(final.hidden, other_final.hidden)
-    assert torch.equal(final.cell, other_final.cell)
+    one = encoder(batch.source, batch.source_mask)
+    two = encoder(torch.where(batch.source_mask, batch.source, 7), batch.source_mask)
+    assert torch.equal(one.outputs, two.outputs)
+    for ours, theirs in ((one.final, two.final), (one.backward, two.backward)):
+        assert torch.equal(ours.hidden, theirs.hidden)
+        assert torch.equal(ours.cell, theirs.cell)
 
 
 def test_the_embedding_of_a_pad_is_zero_and_stays_so(pairs):
-    encoder = encoder_of("gru", padding=Padding(recurrence="read"))
+    encoder = encoder_of(recurrence="read")
     assert (encoder.embedding.weight[PAD] == 0).all()
     batch = make_batch(*pairs(), Padding())
-    encoder(batch.source, batch.source_mask)[0].sum().backward()
+    encoder(batch.source, batch.source_mask).outputs.sum().backward()
     assert (encoder.embedding.weight.grad[PAD] == 0).all()
 
 
-@pytest.mark.parametrize(("encoder_cell", "decoder_cell"), itertools.product(CELLS, CELLS))
-def test_the_linear_bridge(encoder_cell, decoder_cell, tiny_model, pairs):
-    model = tiny_model(cell=encoder_cell, decoder_cell=decoder_cell, layers=2, decoder_hidden_size=5)
-    batch = make_batch(*pairs(), Padding())
-    _, final = model.encoder(batch.source, batch.source_mask)
-    first = model.bridge(final)
-    assert (first.cell is not None) == (decoder_cell == "lstm")
-    w = paper.weights_of(model.bridge)
-    for row in range(len(batch)):
-        ends = paper.State(
-            list(final.hidden[:, row].detach().numpy()),
-            None if final.cell is None else list(final.cell[:, row].detach().numpy()),
-        )
-        expected = paper.linear_bridge(w, ends)
-        np.testing.assert_allclose(first.hidden[:, row].detach().numpy(), expected.hidden, rtol=0, atol=1e-10)
-        if decoder_cell == "lstm":
-            np.testing.assert_allclose(first.cell[:, row].detach().numpy(), expected.cell, rtol=0, atol=1e-10)
+@pytest.mark.parametrize("side", ["pre", "post"])
+def test_a_reversed_source_leaves_outputs_and_alignments_in_place(side, tiny_model, pairs):
+    """One direction alone: reading from the end, the output at a token knows what follows it and nothing before."""
+    padding = Padding(encoder=side)
+    encoder = encoder_of(bidirectional=False, reverse=True, encoder=side)
+    batch = make_batch(*pairs(), padding)
+    first = int(batch.source_mask[0].long().argmax())
+    other = batch.source.clone()
+    other[0, first] = 4 if batch.source[0, first] != 4 else 5
+    one, two = (encoder(source, batch.source_mask).outputs for source in (batch.source, other))
+    changed = (one != two).any(-1)
+    assert changed[0, first]
+    assert changed.sum() == 1
+
+    model = tiny_model(reverse_source=True, bidirectional=False, attention="location", padding=padding)
+    weights = model(batch).attention_weights
+    assert (weights.masked_select(~batch.source_mask.unsqueeze(1)) == 0).all()
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
+
+
+@pytest.mark.parametrize(
+    ("bridge", "encoder_cell", "decoder_cell"),
+    [
+        *itertools.product(["linear", "mean", "first_backward", "zero"], CELLS, CELLS),
+        *(("copy", cell, cell) for cell in CELLS),
+        ("copy", "gru", "rnn"),
+    ],
+)
+def test_bridges(bridge, encoder_cell, decoder_cell, tiny_model, pairs):
+    copies = bridge == "copy"
+    choices = {"cell": encoder_cell, "decoder_cell": decoder_cell, "layers": 2, "bridge": bridge}
+    choices["decoder_layers"] = 3 if bridge in ("mean", "zero") else 2
+    padding = Padding(encoder="post")
+    model = tiny_model(**choices, decoder_hidden_size=None if copies else 5, padding=padding)
+    sources, targets = pairs()
+    batch = make_batch(sources, targets, padding)
+    _, state = model.encode(batch.source, batch.source_mask)
+    w = paper.weights_of(model)
+    for row, source in enumerate(sources):
+        _, expected = paper.Model(**choices).read(w, source)
+        equals(state.recurrent, row, expected)
 
 
 def test_the_copy_bridge_copies_hidden_and_cell_each_to_its_own(tiny_model, pairs):
     model = tiny_model(cell="lstm", layers=2, bridge="copy")
     batch = make_batch(*pairs(), Padding())
-    _, final = model.encoder(batch.source, batch.source_mask)
-    _, first = model.encode(batch.source, batch.source_mask)
+    final = model.encoder(batch.source, batch.source_mask).final
+    first = model.encode(batch.source, batch.source_mask)[1].recurrent
     assert torch.equal(first.hidden, final.hidden)
     assert torch.equal(first.cell, final.cell)
     assert not torch.equal(first.cell, first.hidden)
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_the_zero_bridge(cell, tiny_model, pairs):
-    model = tiny_model(cell=cell, layers=2, bridge="zero", decoder_hidden_size=5, decoder_layers=3)
-    batch = make_batch(*pairs(), Padding())
-    _, first = model.encode(batch.source, batch.source_mask)
-    assert first.hidden.shape == (3, 4, 5)
-    assert not first.hidden.any()
-    assert (first.cell is not None) == (cell == "lstm")
-
-
-def test_shifting_pads_and_back():
-    mask = torch.tensor([[False, False, True, True], [True, True, True, False], [True, False, True, False]])
-    x = torch.arange(12).view(3, 4)
-    order = pads_last(mask)
-    assert reorder(x, order).tolist() == [[2, 3, 0, 1], [4, 5, 6, 7], [8, 10, 9, 11]]
-    assert torch.equal(reorder(reorder(x, order), inverse(order)), x)
-    wide = x.unsqueeze(2).expand(3, 4, 2).unsqueeze(3)
-    assert torch.equal(reorder(wide, order)[..., 1, 0], reorder(x, order))
 
 
 def test_selecting_rows_of_a_state():

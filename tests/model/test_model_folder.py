@@ -6,26 +6,24 @@ import json
 
 import pytest
 import torch
+from composed_variants import Variant, config_of
 from safetensors.torch import load_file
 
 from attnlab.batch import Padding
+from attnlab.composition.binding import bind
 from attnlab.composition.error import ExperimentError
 from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, read_facts, save_model
+from attnlab.model.seq2seq import Seq2Seq
 
 FACTS = ModelFacts(source_vocabulary_size=11, target_vocabulary_size=9, identity="f" * 16, step=7)
-SIZES = {"cell": "lstm", "embedding_size": 3, "layers": 1, "dropout": 0.0}
+MODEL = config_of(Variant("decoder", "step_then_attend"))
 CONFIG = {
-    "model": {
-        "_target_": "attnlab.model.seq2seq.Seq2Seq",
-        "encoder": {"_target_": "attnlab.model.encoder.Encoder", "hidden_size": 4, "bidirectional": True, **SIZES},
+    "model": MODEL
+    | {
+        "encoder": MODEL["encoder"] | {"cell": "lstm"},
+        "decoder": MODEL["decoder"] | {"cell": "lstm"},
         "bridge": {"_target_": "attnlab.model.bridge.copy.CopyBridge"},
         "attention": {"_target_": "attnlab.model.attention.dot.DotScore"},
-        "decoder": {
-            "_target_": "attnlab.model.decoder.step_then_attend.StepThenAttend",
-            "hidden_size": 8,
-            "readout_size": 5,
-            **SIZES,
-        },
     },
     "padding": {
         "_target_": "attnlab.batch.Padding",
@@ -40,9 +38,6 @@ CONFIG = {
 
 @pytest.fixture
 def weights():
-    from attnlab.composition.binding import bind
-    from attnlab.model.seq2seq import Seq2Seq
-
     torch.manual_seed(2)
     part = bind(CONFIG["model"], Seq2Seq, "model")
     return part(source_vocabulary_size=11, target_vocabulary_size=9, padding=Padding()).state_dict()
@@ -114,7 +109,7 @@ def test_broken_folders_are_told_in_a_sentence(folder, tmp_path):
     with pytest.raises(ExperimentError, match="must be a model folder"):
         load_model(tmp_path / "nothing")
 
-    rewrite(folder, decoder=CONFIG["model"]["decoder"] | {"readout_size": 6})
+    rewrite(folder, readout=MODEL["readout"] | {"size": 6})
     with pytest.raises(ExperimentError, match="the weights do not fit the config"):
         load_model(folder)
 
@@ -138,3 +133,24 @@ def test_a_config_that_is_no_mapping_is_told_too(folder):
     (folder / "config.json").write_text("[1, 2]")
     with pytest.raises(ExperimentError):
         load_model(folder)
+
+
+@pytest.mark.parametrize("which", ["target", "all"])
+def test_tied_weights_stay_tied(which, tmp_path, prepared):
+    """One matrix in memory before and after, so that a further training step moves it everywhere."""
+    size = {"embedding_size": 5}
+    model = MODEL | {"encoder": MODEL["encoder"] | size, "decoder": MODEL["decoder"] | size, "tied_embeddings": which}
+    vocabulary = {"source_vocabulary_size": 9, "target_vocabulary_size": 9}
+    torch.manual_seed(2)
+    saved = bind(model, Seq2Seq, "model")(**vocabulary, padding=Padding())
+    facts = ModelFacts(identity="f" * 16, step=7, **vocabulary)
+    save_model(tmp_path / "tied", saved.state_dict(), CONFIG | {"model": model}, facts, prepared)
+    loaded = load_model(tmp_path / "tied")
+    for one in (saved, loaded):
+        target = one.decoder.body.embedding.weight
+        assert one.output.weight is target
+        assert (one.encoder.embedding.weight is target) == (which == "all")
+    assert torch.equal(loaded.output.weight, saved.output.weight)
+    with torch.no_grad():
+        loaded.output.weight += 1.0
+    assert torch.equal(loaded.decoder.body.embedding.weight, saved.output.weight + 1.0)

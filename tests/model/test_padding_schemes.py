@@ -29,6 +29,7 @@ def run(tiny_model, pairs, padding: Padding, coins: bool = False, **choices):
             feed[row, batch.target_mask[row]] = torch.arange(length) % 3 != 1
     unrolled = model(batch, feed)
     loss = summed_nll(model.output, unrolled, batch)
+    loss = loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
     loss.backward()
     outputs = [unrolled.readout[row][batch.target_mask[row]] for row in range(len(batch))]
     weights = None
@@ -40,11 +41,19 @@ def run(tiny_model, pairs, padding: Padding, coins: bool = False, **choices):
     return loss, {name: p.grad for name, p in model.named_parameters()}, outputs, weights, unrolled, batch
 
 
-@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend", "no_attention"])
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+MODELS = [
+    *itertools.product([{"decoder": "attend_then_step"}, {"decoder": "step_then_attend"}], ["rnn", "gru", "lstm"]),
+    *itertools.product([{"decoder": "no_attention"}], ["rnn", "gru", "lstm"]),
+    ({"reverse_source": True, "coverage": 1.0, "scope": "local_p", "input_feeding": "expected_embedding"}, "lstm"),
+    ({"decoder": "step_then_attend", "scope": "local_m", "heads": 2, "input_feeding": "attentional_hidden"}, "gru"),
+    ({"attention": "location", "skipping": "flipped", "bridge": "first_backward"}, "lstm"),
+]
+
+
+@pytest.mark.parametrize(("parts", "cell"), MODELS, ids=str)
 @pytest.mark.parametrize("coins", [False, True])
-def test_four_schemes_give_one_result(decoder, cell, coins, tiny_model, pairs):
-    choices = {"decoder": decoder, "cell": cell, "layers": 2, "coins": coins}
+def test_four_schemes_give_one_result(parts, cell, coins, tiny_model, pairs):
+    choices = {**parts, "cell": cell, "layers": 2, "coins": coins}
     first = run(tiny_model, pairs, Padding(encoder="post", decoder="post"), **choices)
     assert all(gradient.any() for gradient in first[1].values())
     for encoder_side, decoder_side in SCHEMES:

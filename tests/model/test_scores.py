@@ -1,4 +1,4 @@
-"""Each score and the attention against the papers' equations, and their gradients against differences."""
+"""Each score, and the attention made of it, against the papers' equations."""
 
 from __future__ import annotations
 
@@ -6,111 +6,140 @@ import numpy as np
 import paper_equations as paper
 import pytest
 import torch
+from small_attentions import EQUAL_WIDTHS, MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
 
+from attnlab.composition.part import Part
 from attnlab.model.attention.attention import Attention
-from attnlab.model.attention.bahdanau import BahdanauScore
-from attnlab.model.attention.dot import DotScore
-from attnlab.model.attention.general import GeneralScore
+from attnlab.model.attention.mechanism import Mechanism
+from attnlab.model.attention.multi_head import MultiHeadAttention
+from attnlab.model.attention.projection import LinearProjection
+from attnlab.model.attention.score import Score
+from attnlab.model.normaliser.softmax import Softmax
+from attnlab.model.scope.global_scope import GlobalScope
 
-B, T, S, H, D = 2, 3, 5, 4, 6  # all different: a swapped axis shows
+every_score = pytest.mark.parametrize("name", PARTS)
 
 
-def make(name: str) -> torch.nn.Module:
+def make(name: str) -> Score:
     torch.manual_seed(0)
-    if name == "dot":
-        return DotScore(query_size=D, key_size=D).double()
-    if name == "general":
-        return GeneralScore(query_size=H, key_size=D).double()
-    return BahdanauScore(size=7, query_size=H, key_size=D).double()
+    score = PARTS[name](query_size=D if name in EQUAL_WIDTHS else H, key_size=D).double()
+    with torch.no_grad():
+        for parameter in score.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)  # learned scales and biases leave their first values
+    return score
 
 
-def inputs(name: str) -> tuple[torch.Tensor, torch.Tensor]:
-    random = torch.Generator().manual_seed(1)
-    query = torch.randn(B, T, D if name == "dot" else H, generator=random, dtype=torch.float64)
-    return query, torch.randn(B, S, D, generator=random, dtype=torch.float64)
-
-
-MASK = torch.tensor([[True] * 5, [False, False, True, True, True]])
-
-
-@pytest.mark.parametrize("name", paper.SCORES)
-def test_scores(name):
-    score, (query, keys) = make(name), inputs(name)
-    found = score(query, score.project_keys(keys)).detach().numpy()
+@every_score
+def test_the_equation(name):
+    score, given = make(name), inputs(name)
+    keys = score.project_keys(POSITIONS if score.by_position else given.outputs)
+    found = score(given.query, keys)
+    assert found.shape == (B, T, S)
     w = paper.weights_of(score)
-    expected = [
-        [[paper.SCORES[name](w, query[b, t].numpy(), keys[b, s].numpy()) for s in range(S)] for t in range(T)]
-        for b in range(B)
-    ]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    for b, t, s in np.ndindex(B, T, S):
+        query, key = given.query[b, t].numpy(), given.outputs[b, s].numpy()
+        if name == "location":
+            expected = paper.location(w, query, int(POSITIONS[b, s]))
+        else:
+            expected = paper.CONTENT_SCORES[name](w, query, key)
+        np.testing.assert_allclose(found[b, t, s].item(), expected, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", paper.SCORES)
+@every_score
 @pytest.mark.parametrize("masked", [True, False])
-def test_attention_over_values_that_are_not_the_keys(name, masked):
-    """The context is made of values as they are: neither of keys nor of projected keys."""
-    score, (query, keys) = make(name), inputs(name)
-    values = torch.randn(B, S, 9, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    mask = MASK if masked else None
-    context, weights = Attention(score)(query, score.project_keys(keys), values, mask)
-    w = paper.weights_of(score)
-    for b in range(B):
-        real = MASK[b].numpy() if masked else np.ones(S, bool)
-        for t in range(T):
-            scores = np.array([paper.SCORES[name](w, query[b, t].numpy(), keys[b, s].numpy()) for s in range(S)])
-            expected = np.zeros(S)
-            expected[real] = paper.softmax(scores[real])
-            np.testing.assert_allclose(weights[b, t].detach().numpy(), expected, rtol=0, atol=1e-10)
-            np.testing.assert_allclose(context[b, t].detach().numpy(), expected @ values[b].numpy(), rtol=0, atol=1e-10)
+def test_attention_over_values(name, masked):
+    """The context is made of the values as they are, neither of keys nor of projected keys; all T steps at once."""
+    attention, given = Attention(make(name), Softmax(), GlobalScope(query_size=H)), inputs(name)
+    context, weights = attention(given.query, memory_of(attention, given.outputs, masked), torch.arange(T).expand(B, T))
+    w = paper.weights_of(attention)
+    for b, t in np.ndindex(B, T):
+        # Where pads are weighed they stand behind the last real token.
+        seen = MASK[b] if masked else torch.ones(S, dtype=torch.bool)
+        order = POSITIONS[b][seen].argsort()
+        values = given.outputs[b][seen][order].numpy()
+        expected, (expected_weights,) = paper.attend(paper.Attention(name), w, given.query[b, t].numpy(), values, t)
+        np.testing.assert_allclose(context[b, t].detach().numpy(), expected, rtol=0, atol=1e-10)
+        ours = weights[b, 0, t].detach()
+        np.testing.assert_allclose(ours[seen][order].numpy(), expected_weights, rtol=0, atol=1e-10)
+        assert (ours[~seen] == 0).all()
 
 
-@pytest.mark.parametrize("name", paper.SCORES)
-def test_gradients_of_scores(name):
-    score, (query, keys) = make(name), inputs(name)
-    leaves = [x.requires_grad_() for x in (query, keys)]
-    parameters = dict(score.named_parameters())
-
-    def run(query, keys, *values):
-        named = dict(zip(parameters, values, strict=True))
-
-        class Whole(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.score = score
-
-            def forward(self, query, keys):
-                return self.score(query, self.score.project_keys(keys))
-
-        changed = {f"score.{key}": value for key, value in named.items()}
-        return torch.func.functional_call(Whole(), changed, (query, keys))
-
-    assert torch.autograd.gradcheck(run, (*leaves, *parameters.values()))
-
-
-@pytest.mark.parametrize("name", paper.SCORES)
-@pytest.mark.parametrize("masked", [True, False])
-def test_gradients_of_attention(name, masked):
-    score, (query, keys) = make(name), inputs(name)
-    attention = Attention(score)
-    values = torch.randn(B, S, 2, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-
-    def run(query, keys, values):
-        return attention(query, score.project_keys(keys), values, MASK if masked else None)
-
-    assert torch.autograd.gradcheck(run, tuple(x.requires_grad_() for x in (query, keys, values)))
-
-
-def test_no_gradient_comes_from_pads():
-    score, (query, keys) = make("bahdanau"), inputs("bahdanau")
-    keys.requires_grad_()
-    values = torch.randn(B, S, 2, dtype=torch.float64, requires_grad=True)
-    context, _ = Attention(score)(query, score.project_keys(keys), values, MASK)
+@every_score
+def test_no_gradient_comes_from_pads(name):
+    attention, given = Attention(make(name), Softmax(), GlobalScope(query_size=H)), inputs(name)
+    given.outputs.requires_grad_()
+    context, _ = attention(given.query, memory_of(attention, given.outputs), torch.arange(T).expand(B, T))
     context.square().sum().backward()
-    assert (keys.grad[~MASK] == 0).all()
-    assert (values.grad[~MASK] == 0).all()
-    assert (values.grad[MASK] != 0).all()
+    assert (given.outputs.grad[~MASK] == 0).all()
+    assert (given.outputs.grad[MASK] != 0).all()
 
 
-def test_the_dot_score_refuses_unequal_widths():
-    with pytest.raises(ValueError, match=r"state has 3 and the encoder's output 4; make them equal or choose"):
-        DotScore(query_size=3, key_size=4)
+def test_concat_is_bahdanau_with_the_joined_matrix():
+    concat, bahdanau, given = make("concat"), make("bahdanau"), inputs("concat")
+    with torch.no_grad():
+        concat.W.weight.copy_(torch.cat([bahdanau.W.weight, bahdanau.U.weight], dim=1))
+        concat.v.copy_(bahdanau.v)
+    ours, theirs = (score(given.query, score.project_keys(given.outputs)) for score in (concat, bahdanau))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+
+
+def test_normed_bahdanau_is_bahdanau_with_v_of_length_g():
+    normed, bahdanau, given = make("normed_bahdanau"), make("bahdanau"), inputs("bahdanau")
+    with torch.no_grad():
+        normed.U.bias.zero_()
+        for ours, theirs in ((normed.W.weight, bahdanau.W.weight), (normed.U.weight, bahdanau.U.weight)):
+            ours.copy_(theirs)
+        normed.v.copy_(5 * bahdanau.v)  # its length is of no account
+        normed.g.copy_(bahdanau.v.norm())
+    ours, theirs = (score(given.query, score.project_keys(given.outputs)) for score in (normed, bahdanau))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+
+
+def test_scaled_luong_begins_as_general():
+    scaled, general, given = (
+        PARTS["scaled_luong"](query_size=H, key_size=D).double(),
+        make("general"),
+        inputs("general"),
+    )
+    scaled.W = general.W
+    ours, theirs = (score(given.query, score.project_keys(given.outputs)) for score in (scaled, general))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name != "location"])
+def test_one_head_with_identity_projections_is_the_plain_attention(name):
+    """So is a linear projection by identities, for the score."""
+    given = inputs("dot")
+    identity = torch.eye(D, dtype=torch.float64)
+    mechanisms = {
+        "plain": Mechanism(PARTS[name], Softmax(), Part(GlobalScope)),
+        "heads": Mechanism(PARTS[name], Softmax(), Part(GlobalScope), heads=Part(MultiHeadAttention, heads=1, size=D)),
+        "projected": Mechanism(PARTS[name], Softmax(), Part(GlobalScope), projection=Part(LinearProjection, size=D)),
+    }
+    found = {}
+    for which, mechanism in mechanisms.items():
+        attention = mechanism.build(D, D).double()
+        if which == "heads":
+            inner = attention.attentions[0].score
+        else:
+            inner = attention.score.score if which == "projected" else attention.score
+        torch.manual_seed(6)
+        with torch.no_grad():
+            for parameter in inner.parameters():
+                parameter.normal_()
+            for projection in {"heads": ["W_Q", "W_K", "W_V", "W_O"]}.get(which, []):
+                getattr(attention, projection).weight.copy_(identity)
+            if which == "projected":
+                attention.score.P.weight.copy_(identity)
+                attention.score.R.weight.copy_(identity)
+        found[which] = attention(given.query, memory_of(attention, given.outputs), torch.arange(T).expand(B, T))
+    for which in ("heads", "projected"):
+        for ours, theirs in zip(found[which], found["plain"], strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", EQUAL_WIDTHS)
+def test_scores_without_a_matrix_refuse_unequal_widths(name):
+    told = r"score needs a query and keys of one width, but the query has 3 and the encoder's output 4; make them equal"
+    with pytest.raises(Exception, match=told):
+        PARTS[name](query_size=3, key_size=4)

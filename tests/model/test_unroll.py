@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
+from covering_array import covering_array
+from legal_choices import arguments
 
-from attnlab.batch import BOS, Padding
+from attnlab.batch import BOS, PAD, Padding
 from attnlab.data.padding import make_batch
+from attnlab.search.beam import BeamSearch
+from attnlab.search.greedy import GreedySearch
 
 DECODERS = ["attend_then_step", "step_then_attend", "no_attention"]
+CARRYING = {  # everything that goes from step to step, alone and together
+    "attend_then_step": {},
+    "step_then_attend": {"decoder": "step_then_attend"},
+    "no_attention": {"decoder": "no_attention"},
+    "every_step": {"decoder": "no_attention", "context": "every_step", "input_feeding": "expected_embedding"},
+    "fed_covered_windows": {"input_feeding": "expected_embedding", "coverage": 1.0, "heads": 2, "scope": "local_p"},
+    "fed_carried_covered": {
+        "decoder": "step_then_attend",
+        "context": "readout_and_previous_in_cell",
+        "input_feeding": "attentional_hidden",
+        "coverage": 1.0,
+        "scope": "local_m",
+    },
+    "location_sparse": {"attention": "location", "normaliser": "sparsemax", "scope": "local_p_renormalised"},
+}
 every_decoder = pytest.mark.parametrize("decoder", DECODERS)
 every_side = pytest.mark.parametrize("side", ["pre", "post"])
 
@@ -17,43 +38,120 @@ def by_steps(model, source, target, feed, padding):
     """Logits (T, V) and attention weights of one sentence alone; feed[t] False takes the guess of step t - 1."""
     batch = make_batch([source], [target], padding)
     memory, state = model.encode(batch.source, batch.source_mask)
-    logits, weights = [], []
+    logits, weights, followed_a_guess = [], [], False
     for t, token in enumerate([BOS, *target]):
-        last = torch.tensor([token]) if t == 0 or feed[t] else logits[-1].argmax(-1, keepdim=True)
+        last = torch.tensor([token])
+        if t > 0 and not feed[t]:
+            guess = logits[-1].clone()
+            guess[[PAD, BOS]] = -torch.inf
+            last = guess.argmax(-1, keepdim=True)
+            followed_a_guess |= last.item() != token
         out, state, attention = model.step(last, state, memory)
         logits.append(out[0])
         weights.append(None if attention is None else attention[0])
-    return torch.stack(logits), weights
+    return torch.stack(logits), weights, followed_a_guess
 
 
-@every_decoder
+@pytest.mark.parametrize("choices", CARRYING.values(), ids=CARRYING)
 @every_side
-@pytest.mark.parametrize("pattern", ["reference", "guesses", "mixed"])
-def test_unroll_is_a_loop_over_the_step(decoder, side, pattern, tiny_model, pairs):
+@pytest.mark.parametrize(("pattern", "share"), [("reference", 2.0), ("guesses", -1.0), ("mixed", 0.5)])
+def test_unroll_is_a_loop_over_the_step(choices, side, pattern, share, tiny_model, pairs):
     padding = Padding(encoder=side, decoder=side)
-    model = tiny_model(decoder=decoder, cell="lstm", layers=2, padding=padding, scale=3.0)
+    model = tiny_model(**choices, cell="lstm", layers=2, padding=padding, scale=3.0)
     sources, targets = pairs()
     batch = make_batch(sources, targets, padding)
-    coins = (
-        torch.rand(batch.target_mask.shape, generator=torch.Generator().manual_seed(1))
-        < {
-            "reference": 2.0,
-            "guesses": -1.0,
-            "mixed": 0.5,
-        }[pattern]
-    )
+    coins = torch.rand(batch.target_mask.shape, generator=torch.Generator().manual_seed(1)) < share
     unrolled = model(batch, coins)
     logits = model.output(unrolled.readout)
     followed_a_guess = False
     for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
         real = batch.target_mask[row]
-        expected, weights = by_steps(model, source, target, coins[row][real], padding)
+        expected, weights, followed = by_steps(model, source, target, coins[row][real], padding)
         torch.testing.assert_close(logits[row][real], expected, rtol=0, atol=1e-11)
         if weights[0] is not None:
             ours = unrolled.attention_weights[row][real][:, batch.source_mask[row]]
             torch.testing.assert_close(ours, torch.stack(weights), rtol=0, atol=1e-11)
-        followed_a_guess |= expected.argmax(-1)[:-1].tolist() != target
-    assert followed_a_guess  # else the guesses would have been the reference
+        followed_a_guess |= followed
+    assert followed_a_guess == (pattern != "reference")  # else the guesses would have been the reference
+
+
+@pytest.mark.parametrize("number", range(len(covering_array()[0])))
+def test_every_pair_of_choices_unrolls_as_it_steps(number, tiny_model, pairs):
+    """Whatever the padding: of the whole batch, step by step, where no pads come first."""
+    row = covering_array()[0][number]
+    padding = replace(row["padding"], decoder="post")
+    model = tiny_model(**arguments({**row, "padding": padding}), scale=2.0)
+    batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), padding)
+    logits = model.output(model(batch).readout)
+    memory, state = model.encode(batch.source, batch.source_mask)
+    for t in range(batch.target_input.shape[1]):
+        found, state, _ = model.step(batch.target_input[:, t], state, memory)
+        torch.testing.assert_close(found, logits[:, t], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("choices", CARRYING.values(), ids=CARRYING)
+def test_beam_one_is_greedy(choices, tiny_model, pairs):
+    """Each sentence has a limit of its own, so that rows leave the batch one by one."""
+    batch = make_batch(*pairs(), Padding())
+    numbers = set()
+    for seed in range(4):
+        model = tiny_model(**choices, cell="lstm", layers=2, scale=3.0, seed=seed)
+        greedy = GreedySearch(8, max_length_ratio=1.0)(model, batch.source, batch.source_mask)
+        beam = BeamSearch(1, 0.0, 8, max_length_ratio=1.0)(model, batch.source, batch.source_mask)
+        for (ours,), (theirs,) in zip(greedy, beam, strict=True):
+            assert ours.tokens == theirs.tokens
+            assert ours.score == pytest.approx(theirs.score, abs=1e-5)
+        numbers.add(len({len(ours.tokens) for (ours,) in greedy}))
+    assert max(numbers) > 2
+
+
+@pytest.mark.parametrize("choices", CARRYING.values(), ids=CARRYING)
+def test_selected_rows_go_on_as_they_would(choices, tiny_model, pairs):
+    """Rows in another order, one of them twice: the next step is theirs."""
+    model = tiny_model(**choices, cell="lstm", layers=2, scale=2.0)
+    batch = make_batch(*pairs(), Padding())
+    memory, state = model.encode(batch.source, batch.source_mask)
+    tokens = batch.target_input
+    for t in range(3):
+        _, state, _ = model.step(tokens[:, t], state, memory)
+    rows = torch.tensor([2, 0, 0, 3, 1])
+    expected, after, _ = model.step(tokens[:, 3], state, memory)
+    found, selected, _ = model.step(tokens[rows, 3], state.select(rows), memory.select(rows))
+    torch.testing.assert_close(found, expected[rows], rtol=0, atol=1e-12)
+    expected, *_ = model.step(tokens[:, 4], after, memory)
+    found, *_ = model.step(tokens[rows, 4], selected, memory.select(rows))
+    torch.testing.assert_close(found, expected[rows], rtol=0, atol=1e-12)
+
+
+@every_decoder
+def test_references_everywhere_leave_nothing_to_sample(decoder, tiny_model, pairs):
+    """So does evaluation, which asks for none: not even random numbers are drawn."""
+    model = tiny_model(decoder=decoder)
+    batch = make_batch(*pairs(), Padding())
+    before = torch.random.get_rng_state()
+    plain = model(batch).readout
+    fed = model(batch, torch.ones_like(batch.target_mask), sample_guesses=True).readout
+    assert torch.equal(plain, fed)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_sampled_guesses_are_drawn_from_the_models_distribution(tiny_model, pairs):
+    """Often the likeliest token and not always; never `<pad>` or `<bos>`, not even where they are the likeliest."""
+    model = tiny_model(scale=2.0)
+    with torch.no_grad():
+        model.output.bias[[PAD, BOS]] += 50.0
+    batch = make_batch([[5, 6]] * 400, [[4, 4]] * 400, Padding())
+    read: list[torch.Tensor] = []
+    model.decoder.body.embedding.register_forward_hook(lambda _, given, __: read.append(given[0]))
+    torch.manual_seed(0)
+    unrolled = model(batch, torch.zeros_like(batch.target_mask), sample_guesses=True)
+    guesses = read[1]  # the references were read first, all at once
+    logits = model.output(unrolled.readout[0, 0])
+    logits[[PAD, BOS]] = -torch.inf
+    shares = torch.bincount(guesses, minlength=9) / len(guesses)
+    assert shares[[PAD, BOS]].sum() == 0
+    torch.testing.assert_close(shares.double(), logits.softmax(-1), rtol=0, atol=0.08)
+    assert (shares > 0).sum() > 3
 
 
 @every_decoder

@@ -1,0 +1,125 @@
+"""One small model for each YAML file of the model's groups: found by looking into the folders, so that a new file is
+covered.
+
+The files are put together here, for Hydra takes a quarter of a second for each; a test holds this to what Hydra makes.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import yaml
+from omegaconf import OmegaConf
+
+from attnlab.batch import Padding
+from attnlab.composition.binding import bind
+from attnlab.model.seq2seq import Seq2Seq
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+OF_THE_ATTENTION = ["attention", "projection", "normaliser", "scope", "coverage", "heads"]
+OF_THE_MODEL = ["encoder", "bridge", "decoder", "readout", "input_feeding"]
+
+# What else must be chosen so that a choice goes together with the rest.
+COMPANIONS: dict[tuple[str, str], dict[str, str]] = {
+    ("input_feeding", "attentional_hidden"): {"readout": "attentional"},
+    ("decoder", "no_attention"): {"attention": "none"},
+    ("readout", "state"): {"decoder": "no_attention", "attention": "none"},
+}
+VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
+SMALL = {"embedding_size": 6, "size": 5, "heads": 2, "max_length": 12, "width": 2}
+ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8
+
+
+class Variant(NamedTuple):
+    group: str
+    name: str
+    decoder: str | None = None  # None: the one that is composed anyway
+
+    def __str__(self) -> str:
+        return f"{self.group}={self.name}" + (f"-{self.decoder}" if self.decoder else "")
+
+
+def files_of(group: str) -> list[str]:
+    folder = CONF / "model" / group
+    return sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.yaml"))
+
+
+@functools.cache
+def _file(path: str) -> Any:
+    return yaml.safe_load((CONF / "model" / f"{path}.yaml").read_text(encoding="utf-8"))
+
+
+def composed(choices: dict[str, str]) -> dict[str, Any]:
+    """conf/model/seq2seq.yaml with some of its choices replaced, as `model/<group>=<name>` does."""
+    root = _file("seq2seq")
+    names = {group: name for node in root["defaults"] if isinstance(node, dict) for group, name in node.items()}
+    # A file may choose for other groups too, but what is asked for goes before.
+    for group, name in choices.items():
+        for node in _file(f"{group}/{name}").get("defaults", []):
+            if isinstance(node, dict):
+                names |= {key.removeprefix("override /model/"): value for key, value in node.items()}
+    model = {key: value for key, value in root.items() if key != "defaults"}
+    for group, name in (names | choices).items():
+        content = _file(f"{group}/{name}")
+        model |= {group: content} if "_target_" in content else content.get("model", content)
+    return OmegaConf.to_container(OmegaConf.create({"model": model}), resolve=True)["model"]  # type: ignore[index, call-overload, return-value]
+
+
+def choices_of(variant: Variant) -> dict[str, str]:
+    decoder = {} if variant.decoder is None else {"decoder": variant.decoder}
+    return decoder | {variant.group: variant.name} | COMPANIONS.get((variant.group, variant.name), {})
+
+
+def config_of(variant: Variant) -> dict[str, Any]:
+    """The model's section with the variant's YAML in it, and small sizes."""
+    model = composed(choices_of(variant))
+    for group, node in model.items():
+        if isinstance(node, dict):
+            small = {name: value for name, value in SMALL.items() if name in node}
+            if "hidden_size" in node:
+                small["hidden_size"] = ENCODER_SIZE if group == "encoder" else QUERY_SIZE
+            model[group] = node | small
+    return model
+
+
+def build(
+    variant: Variant,
+    padding: Padding = Padding(),  # noqa: B008 (frozen)
+    dtype: torch.dtype = torch.float64,
+    **replaced: Any,
+) -> Seq2Seq:
+    torch.manual_seed(0)
+    part = bind(config_of(variant) | replaced, Seq2Seq, "model")
+    return part(**VOCABULARY, padding=padding).to(dtype).eval()
+
+
+def sums_to_one(variant: Variant) -> bool:
+    """Luong's local-p multiplies after the softmax (2015, equation 10), so that its weights sum to less than 1."""
+    return config_of(variant)["scope"].get("renormalise", True)
+
+
+def _unlike(variants: list[Variant]) -> list[Variant]:
+    """Without those whose model an earlier one has already: files that are chosen anyway."""
+    configs: list[dict[str, Any]] = []
+    kept = []
+    for variant in variants:
+        config = config_of(variant)
+        if config not in configs:
+            configs.append(config)
+            kept.append(variant)
+    return kept
+
+
+ATTENDING = _unlike(
+    [
+        Variant(group, name, decoder)
+        for group in OF_THE_ATTENTION
+        for name in files_of(group)
+        if (group, name) != ("attention", "none")
+        for decoder in ("attend_then_step", "step_then_attend")
+    ]
+)
+VARIANTS = _unlike([*ATTENDING, *(Variant(group, name) for group in OF_THE_MODEL for name in files_of(group))])

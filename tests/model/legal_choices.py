@@ -1,0 +1,205 @@
+"""All choices of a model, and which of them do not go together and why.
+
+A row is a mapping factor -> value; `arguments` makes of it what the `tiny_model` fixture takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from attnlab.batch import Padding
+
+Row = dict[str, Any]
+
+ATTENDING = [
+    *(("attend_then_step", context) for context in ("cell_and_readout", "readout", "cell")),
+    *(("step_then_attend", context) for context in ("readout", "previous_in_cell", "readout_and_previous_in_cell")),
+]
+WITHOUT_CONTEXT_IN_READOUT = ("cell", "previous_in_cell", "initial_state")
+WITHOUT_ATTENTION = [("no_attention", "initial_state"), ("no_attention", "every_step")]
+SCORES = [
+    "bahdanau",
+    "dot",
+    "scaled_dot",
+    "general",
+    "scaled_luong",
+    "concat",
+    "normed_bahdanau",
+    "cosine",
+    "location",
+]
+SCOPES = ["global", "local_m", "local_p", "local_p_renormalised"]
+FEEDINGS = ["none", "attentional_hidden", "expected_embedding"]
+
+# The first value of each is the usual one.
+FACTORS: dict[str, list[Any]] = {
+    "cell": ["gru", "rnn", "lstm"],
+    "decoder_cell": ["gru", "rnn", "lstm"],
+    "bidirectional": [True, False],
+    "merge": ["concatenate", "sum", "mean"],
+    "reverse_source": [False, True],
+    "skipping": ["packed", "flipped"],
+    "layers": [1, 2],
+    "decoder_layers": [1, 2],
+    "bridge": ["linear", "zero", "copy", "mean", "first_backward"],
+    "attention": [*SCORES, None],
+    "projection": [None, 5],
+    "normaliser": ["softmax", "sparsemax"],
+    "scope": SCOPES,
+    "coverage": [None, 1.0],
+    "heads": [None, 2],
+    "decoder": [*ATTENDING, *WITHOUT_ATTENTION],
+    "decoder_hidden_size": [None, 5],  # None is the encoder's width; 5 is none of the encoder's widths
+    "readout": ["tanh", "attentional", "maxout", "plain", "state"],
+    "readout_size": [7, 3],
+    "input_feeding": FEEDINGS,
+    "tied_embeddings": ["none", "target", "all"],
+    "joint_vocabulary": [False, True],
+    "padding": [
+        Padding("pre", "post"),
+        Padding("post", "post"),
+        Padding("pre", "pre"),
+        Padding("post", "pre"),
+        Padding("pre", "pre", attention_masked=False),
+        Padding("post", "post", attention_masked=False, recurrence="read"),
+        Padding("pre", "pre", recurrence="read"),
+    ],
+}
+USUAL: Row = {name: values[0] for name, values in FACTORS.items()}
+TARGET_EMBEDDING_SIZE = 3
+
+
+class Rule(NamedTuple):
+    reason: str  # words of the refusal
+    factors: tuple[str, ...]  # what the condition reads
+    refuses: Callable[..., bool]
+
+
+def _idle(factor: str) -> Rule:
+    return Rule(
+        f"{factor} is chosen for an attention, but model.attention is null",
+        ("attention", factor),
+        lambda attention, value: attention is None and value != USUAL[factor],
+    )
+
+
+# In the order in which a model is built: the first that refuses is what the user reads.
+RULES = [
+    *(_idle(factor) for factor in ("projection", "normaliser", "scope", "coverage", "heads")),
+    Rule(
+        "this decoder asks an attention at every step, but model.attention is null",
+        ("attention", "decoder"),
+        lambda attention, decoder: attention is None and decoder[0] != "no_attention",
+    ),
+    Rule(
+        "this decoder never looks back at the source",
+        ("attention", "decoder"),
+        lambda attention, decoder: attention is not None and decoder[0] == "no_attention",
+    ),
+    Rule(
+        "the location score has no keys to project",
+        ("attention", "projection"),
+        lambda attention, projection: attention == "location" and projection is not None,
+    ),
+    Rule(
+        "score needs a query and keys of one width",
+        ("attention", "projection", "heads", "decoder_hidden_size"),
+        lambda attention, projection, heads, size: (
+            attention in ("dot", "scaled_dot", "cosine") and projection is None and heads is None and size is not None
+        ),
+    ),
+    Rule(
+        "coverage is told to the keys, but the location score has none",
+        ("attention", "coverage"),
+        lambda attention, coverage: attention == "location" and coverage is not None,
+    ),
+    Rule(
+        "the location score has no keys that heads could project",
+        ("attention", "heads"),
+        lambda attention, heads: attention == "location" and heads is not None,
+    ),
+    Rule(
+        "this decoder hands its readout no context",
+        ("decoder", "readout"),
+        lambda decoder, readout: readout == "attentional" and decoder[1] in WITHOUT_CONTEXT_IN_READOUT,
+    ),
+    Rule(
+        "the state readout reads no context, but this decoder hands it one",
+        ("decoder", "readout"),
+        lambda decoder, readout: readout == "state" and decoder[1] not in WITHOUT_CONTEXT_IN_READOUT,
+    ),
+    Rule(
+        "feeding the attentional hidden state needs a readout that makes one",
+        ("input_feeding", "readout"),
+        lambda feeding, readout: feeding == "attentional_hidden" and readout != "attentional",
+    ),
+    Rule(
+        "the copy bridge needs equal states",
+        ("bridge", "layers", "decoder_layers"),
+        lambda bridge, layers, decoder_layers: bridge == "copy" and layers != decoder_layers,
+    ),
+    Rule(
+        "the copy bridge needs equal states",
+        ("bridge", "decoder_hidden_size"),
+        lambda bridge, size: bridge == "copy" and size is not None,
+    ),
+    Rule(
+        "the copy bridge needs equal states",
+        ("bridge", "cell", "decoder_cell"),
+        lambda bridge, cell, decoder_cell: bridge == "copy" and (cell == "lstm") != (decoder_cell == "lstm"),
+    ),
+    Rule(
+        "the linear bridge maps layer to layer",
+        ("bridge", "layers", "decoder_layers"),
+        lambda bridge, layers, decoder_layers: bridge == "linear" and layers != decoder_layers,
+    ),
+    Rule(
+        "the first_backward bridge needs an encoder that reads backwards",
+        ("bridge", "bidirectional"),
+        lambda bridge, bidirectional: bridge == "first_backward" and not bidirectional,
+    ),
+    Rule(
+        "the first_backward bridge maps layer to layer",
+        ("bridge", "layers", "decoder_layers"),
+        lambda bridge, layers, decoder_layers: bridge == "first_backward" and layers != decoder_layers,
+    ),
+    Rule(
+        "bridge hands nothing of the source to a decoder that never looks at it",
+        ("bridge", "decoder"),
+        lambda bridge, decoder: bridge == "zero" and decoder == ("no_attention", "initial_state"),
+    ),
+    Rule(
+        "needs a readout as wide as the target embedding",
+        ("tied_embeddings", "readout"),
+        lambda tied, readout: tied != "none" and readout in ("plain", "state"),
+    ),
+    Rule(
+        "needs a readout as wide as the target embedding",
+        ("tied_embeddings", "readout_size"),
+        lambda tied, size: tied != "none" and size != TARGET_EMBEDDING_SIZE,
+    ),
+    Rule(
+        "needs one vocabulary and one embedding width on both sides",
+        ("tied_embeddings", "joint_vocabulary"),
+        lambda tied, joint: tied == "all" and not joint,
+    ),
+]
+
+
+def refusal(row: Mapping[str, Any]) -> str | None:
+    """Why these choices are refused, as far as they are made; None where they go together."""
+    for rule in RULES:
+        if all(name in row for name in rule.factors) and rule.refuses(*(row[name] for name in rule.factors)):
+            return rule.reason
+    return None
+
+
+def arguments(row: Row) -> Row:
+    """A row as the arguments of `tiny_model`."""
+    given = {name: value for name, value in row.items() if name not in ("decoder", "joint_vocabulary")}
+    given["decoder"], given["context"] = row["decoder"]
+    given["decoder_embedding_size"] = TARGET_EMBEDDING_SIZE
+    if row["joint_vocabulary"]:
+        given |= {"target_vocabulary_size": 11, "embedding_size": TARGET_EMBEDDING_SIZE}
+    return given

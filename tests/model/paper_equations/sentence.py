@@ -1,0 +1,118 @@
+"""A whole model on one sentence pair: from tokens to log-probabilities, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paper_equations.attention import Attention, attend
+from paper_equations.bridges import BRIDGES
+from paper_equations.cells import State, Weights, part, stack_step
+from paper_equations.encoder import Encoded, encode
+from paper_equations.normalisers import log_softmax, softmax
+from paper_equations.readouts import READOUTS
+
+BOS, EOS = 2, 3
+
+
+@dataclass
+class Told:
+    log_probs: list[np.ndarray]  # (V,) a step
+    weights: list[np.ndarray]  # (S,) a step, the mean over the heads; empty without attention
+    coverage_loss: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """The choices that matter to a sentence alone, named as the tests' `tiny_model` names them."""
+
+    cell: str = "gru"
+    decoder_cell: str | None = None
+    bidirectional: bool = True
+    merge: str = "concatenate"
+    reverse_source: bool = False
+    layers: int = 1
+    decoder_layers: int | None = None
+    bridge: str = "linear"
+    decoder: str = "attend_then_step"
+    attention: str | None = "bahdanau"
+    projection: int | None = None
+    normaliser: str = "softmax"
+    scope: str = "global"
+    coverage: float | None = None
+    heads: int | None = None
+    context: str = "cell_and_readout"
+    readout: str = "tanh"
+    input_feeding: str = "none"
+
+    def read(self, w: Weights, source: list[int]) -> tuple[Encoded, State]:
+        """The encoded source, `<eos>` put behind it, and the decoder's first state."""
+        encoded = encode(
+            part(w, "encoder."),
+            self.cell,
+            self.layers,
+            self.bidirectional,
+            self.merge,
+            self.reverse_source,
+            [*source, EOS],
+        )
+        kind, layers = self.decoder_cell or self.cell, self.decoder_layers or self.layers
+        size = w["decoder.body.cell.cells.0.weight_hh"].shape[1]
+        return encoded, BRIDGES[self.bridge](part(w, "bridge."), encoded, layers, size, kind == "lstm")
+
+    def tell(self, w: Weights, source: list[int], target: list[int]) -> Told:
+        """Feed the target after `<bos>`, token by token."""
+        encoded, state = self.read(w, source)
+        body = part(w, "decoder.body.")
+        embedding = body["embedding.weight"]
+        told = Told([], [], 0.0)
+        c = np.zeros(encoded.outputs.shape[1])  # c_0 = 0
+        fed = np.zeros(self._fed_size(w))
+        coverage = [np.zeros(len(encoded.outputs)) for _ in range(self.heads or 1)]
+        for t, token in enumerate([BOS, *target]):
+            y = embedding[token]
+            # Bahdanau et al. 2015, 3.1, asks with s_{t-1}; Luong et al. 2015, 3, with s_t, and so its cell can be
+            # given no more than c_{t-1}.
+            if self.decoder == "attend_then_step":
+                c, weights = self._look(w, state, encoded.outputs, t, coverage)
+            elif self.decoder == "no_attention":
+                c, weights = encoded.final.hidden[-1], []
+            into_cell = [c] if self.context in self._into_cell else []
+            kind = self.decoder_cell or self.cell
+            state = stack_step(part(body, "cell.cells."), kind, np.concatenate([y, fed, *into_cell]), state)
+            if self.decoder == "step_then_attend":
+                c, weights = self._look(w, state, encoded.outputs, t, coverage)
+            s = state.hidden[-1]
+            into_readout = c if self.context in self._into_readout else None
+            readout = READOUTS[self.readout](part(body, "readout."), s, into_readout, y)
+            logits = w["output.weight"] @ readout + w["output.bias"]
+            told.log_probs.append(log_softmax(logits))
+            # Luong et al. 2015, 3.3; or what the step expected of the next token.
+            if self.input_feeding != "none":
+                fed = readout if self.input_feeding == "attentional_hidden" else softmax(logits) @ embedding
+            if weights:
+                told.weights.append(np.mean(weights, axis=0))
+            if self.coverage is not None:
+                told.coverage_loss += self.coverage * self._looked_again(weights, coverage)
+                coverage = [old + new for old, new in zip(coverage, weights, strict=True)]
+        return told
+
+    _into_cell = ("cell", "cell_and_readout", "previous_in_cell", "readout_and_previous_in_cell", "every_step")
+    _into_readout = ("readout", "cell_and_readout", "readout_and_previous_in_cell", "every_step")
+
+    def _look(self, w: Weights, state: State, outputs, t: int, coverage):
+        assert self.attention is not None
+        choice = Attention(self.attention, self.projection is not None, self.normaliser, self.scope, heads=self.heads)
+        seen = None if self.coverage is None else coverage
+        return attend(choice, part(w, "decoder.attention."), state.hidden[-1], outputs, t, seen)
+
+    def _looked_again(self, weights, coverage) -> float:
+        """See et al. 2017, equation 12: sum_i min(a_i, c_i), here the mean over the heads."""
+        return float(np.mean([np.minimum(a, c).sum() for a, c in zip(weights, coverage, strict=True)]))
+
+    def _fed_size(self, w: Weights) -> int:
+        if self.input_feeding == "none":
+            return 0
+        attentional = self.input_feeding == "attentional_hidden"
+        return w["output.weight"].shape[1] if attentional else w["decoder.body.embedding.weight"].shape[1]

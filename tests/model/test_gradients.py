@@ -1,0 +1,158 @@
+"""Gradients against finite differences, in float64: of what goes in and of every parameter."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+import torch
+from small_attentions import EQUAL_WIDTHS, MASK, PARTS, B, D, H, S, T, inputs, memory_of
+from torch import Tensor
+
+from attnlab.batch import Padding
+from attnlab.composition.part import Part
+from attnlab.data.padding import make_batch
+from attnlab.model.attention.coverage import Coverage, coverage_loss
+from attnlab.model.attention.mechanism import Mechanism
+from attnlab.model.attention.multi_head import MultiHeadAttention
+from attnlab.model.attention.projection import LinearProjection
+from attnlab.model.input_feeding.attentional_hidden import AttentionalHiddenFeeding
+from attnlab.model.input_feeding.expected_embedding import ExpectedEmbeddingFeeding
+from attnlab.model.normaliser.softmax import Softmax
+from attnlab.model.normaliser.sparsemax import Sparsemax
+from attnlab.model.readout.attentional import AttentionalReadout
+from attnlab.model.readout.maxout import MaxoutReadout
+from attnlab.model.readout.plain import PlainReadout
+from attnlab.model.readout.state import StateReadout
+from attnlab.model.readout.tanh import TanhReadout
+from attnlab.model.scope.global_scope import GlobalScope
+from attnlab.model.scope.local_m import LocalM
+from attnlab.model.scope.local_p import LocalP
+
+SCOPES = {
+    "global": Part(GlobalScope),
+    "local_m": Part(LocalM, width=1),
+    "local_p": Part(LocalP, width=2, renormalise=False),
+    "local_p_renormalised": Part(LocalP, width=2, renormalise=True),
+}
+NORMALISERS = {"softmax": Softmax(), "sparsemax": Sparsemax()}
+
+
+def drawn(*shape: int, seed: int = 3) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def right(run: Callable[..., object], leaves: list[Tensor], *modules: torch.nn.Module, fast: bool = False) -> bool:
+    """Parameters are leaves too: gradcheck moves each where it stands, so that the modules see it.
+
+    fast: along one random direction, not along each axis.
+    """
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    leaves = [leaf.requires_grad_() for leaf in leaves]
+    return torch.autograd.gradcheck(lambda *given: run(*given[: len(leaves)]), (*leaves, *parameters), fast_mode=fast)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_scores(name):
+    torch.manual_seed(0)
+    score, given = PARTS[name](query_size=D if name in EQUAL_WIDTHS else H, key_size=D).double(), inputs(name)
+    if score.by_position:
+        positions = torch.arange(S).expand(B, S)
+        assert right(lambda query: score(query, positions), [given.query], score)
+    else:
+        run = lambda query, keys: score(query, score.project_keys(keys))  # noqa: E731
+        assert right(run, [given.query, given.outputs], score)
+
+
+@pytest.mark.parametrize("normaliser", NORMALISERS.values(), ids=NORMALISERS)
+@pytest.mark.parametrize("masked", [True, False])
+def test_normalisers(normaliser, masked):
+    hidden = torch.zeros(B, T, S, dtype=torch.bool) if not masked else ~MASK.unsqueeze(1)
+    scores = drawn(B, T, S)
+    if isinstance(normaliser, Sparsemax):  # some weights are 0, and their scores have no gradient
+        assert (normaliser(scores) == 0).any()
+    assert right(lambda scores: normaliser(scores.masked_fill(hidden, -torch.inf)), [scores])
+
+
+def attends(mechanism: Mechanism, coverage: bool = False, masked: bool = True) -> bool:
+    """The whole attention, from query and encoder outputs to context, weights and coverage loss."""
+    torch.manual_seed(0)
+    attention, given = mechanism.build(H, D).double(), inputs("bahdanau")
+    steps = 1 if coverage else T
+    t = torch.arange(steps).expand(B, steps) + 1
+
+    def run(query: Tensor, outputs: Tensor, seen: Tensor) -> tuple[Tensor, ...]:
+        context, weights = attention(query, memory_of(attention, outputs, masked), t, seen if coverage else None)
+        return (context, weights, coverage_loss(weights[:, :, 0], seen)) if coverage else (context, weights)
+
+    seen = drawn(B, attention.heads, S).abs()
+    return right(run, [given.query[:, :steps].clone(), given.outputs, seen], attention, fast=True)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("normaliser", NORMALISERS)
+@pytest.mark.parametrize("masked", [True, False])
+def test_scopes(scope, normaliser, masked):
+    assert attends(Mechanism(PARTS["bahdanau"], NORMALISERS[normaliser], SCOPES[scope]), masked=masked)
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name not in (*EQUAL_WIDTHS, "location")])
+def test_coverage(name):
+    mechanism = Mechanism(PARTS[name], Softmax(), SCOPES["global"], coverage=Part(Coverage, loss_weight=1.0))
+    assert attends(mechanism, coverage=True)
+
+
+@pytest.mark.parametrize("name", ["dot", "bahdanau", "cosine"])
+@pytest.mark.parametrize("coverage", [None, Part(Coverage, loss_weight=1.0)], ids=["", "coverage"])
+def test_heads_and_projections(name, coverage):
+    heads = Part(MultiHeadAttention, heads=2, size=3)
+    mechanism = Mechanism(PARTS[name], Softmax(), SCOPES["local_p"], coverage=coverage, heads=heads)
+    assert attends(mechanism, coverage=coverage is not None)
+    projection = Part(LinearProjection, size=3)
+    mechanism = Mechanism(PARTS[name], Softmax(), SCOPES["global"], projection, coverage=coverage)
+    assert attends(mechanism, coverage=coverage is not None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "context"),
+    [
+        (AttentionalReadout, D),
+        (StateReadout, 0),
+        *itertools.product([TanhReadout, MaxoutReadout, PlainReadout], [0, D]),
+    ],
+)
+def test_readouts(kind, context):
+    sizes = {"hidden_size": H, "context_size": context, "embedding_size": 3}
+    torch.manual_seed(0)
+    readout = kind(dropout=0.0, **sizes) if kind in (PlainReadout, StateReadout) else kind(size=3, dropout=0.0, **sizes)
+    readout = readout.double()
+    leaves = [drawn(B, H, seed=1), drawn(B, 3, seed=2), *([drawn(B, D)] if context else [])]
+    assert right(lambda hidden, token, *c: readout(hidden, c[0] if c else None, token), leaves, readout)
+
+
+def test_input_feedings():
+    torch.manual_seed(0)
+    sizes = {"hidden_size": H, "context_size": D, "embedding_size": 3}
+    readout = AttentionalReadout(5, 0.0, **sizes)
+    output, embedding = torch.nn.Linear(5, 7).double(), torch.nn.Embedding(7, 3).double()
+    expected = ExpectedEmbeddingFeeding(readout=readout, embedding_size=3)
+    assert right(lambda x: expected(x, output, embedding), [drawn(B, 5)], output, embedding)
+    attentional = AttentionalHiddenFeeding(readout=readout, embedding_size=3)
+    assert right(lambda x: attentional(x, output, embedding), [drawn(B, 5)])
+
+
+@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
+def test_a_whole_model_with_all_that_feeds_back(decoder, tiny_model, pairs):
+    """Through the steps: fed vectors, carried contexts, coverage and its loss."""
+    context = "cell_and_readout" if decoder == "attend_then_step" else "readout_and_previous_in_cell"
+    choices = {"decoder": decoder, "context": context, "readout": "attentional", "input_feeding": "attentional_hidden"}
+    model = tiny_model(**choices, coverage=1.0, scope="local_p", scale=2.0)
+    batch = make_batch(*pairs((2, 1), (2, 1)), Padding())
+
+    def loss(*_):
+        unrolled = model(batch)
+        logits = model.output(unrolled.readout[batch.target_mask]).log_softmax(-1)
+        return logits.gather(1, batch.target_output[batch.target_mask].unsqueeze(1)).sum() + unrolled.coverage_loss
+
+    assert right(loss, [], *model.children(), fast=True)

@@ -1,0 +1,185 @@
+"""What a model with any one choice from any group of conf/model must keep."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from composed_variants import (
+    CONF,
+    OF_THE_MODEL,
+    VARIANTS,
+    VOCABULARY,
+    Variant,
+    build,
+    choices_of,
+    composed,
+    config_of,
+    files_of,
+)
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from one_training_step import loss_of, train_one_step
+from torch.nn.functional import cross_entropy, pad
+
+from attnlab.batch import BOS, EOS, PAD, Batch, Padding
+from attnlab.data.padding import make_batch
+from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, save_model
+
+SHORT = (4, 1, 3), (2, 3, 1)  # lengths of sources and targets
+
+every_choice = pytest.mark.parametrize("variant", VARIANTS, ids=str)
+
+
+def test_the_folders_are_looked_into():
+    known = {"encoder": 3, "bridge": 5, "decoder": 3, "readout": 5, "input_feeding": 3}
+    assert known.keys() == set(OF_THE_MODEL)
+    assert all(len(files_of(group)) >= number for group, number in known.items())
+
+
+SPECIAL = [Variant("attention", "none"), Variant("decoder", "step_then_attend"), Variant("decoder", "no_attention")]
+SPECIAL += [Variant("coverage", "see2017", "step_then_attend"), Variant("input_feeding", "attentional_hidden")]
+
+
+@pytest.mark.parametrize("variant", SPECIAL, ids=str)
+def test_the_files_are_put_together_as_hydra_does_it(variant):
+    choices = choices_of(variant)
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", [f"model/{group}={name}" for group, name in choices.items()])
+    assert OmegaConf.to_container(config.model, resolve=True) == composed(choices)
+
+
+def widened(batch: Batch, padding: Padding) -> Batch:
+    """Three more pads a source, two more a target."""
+
+    def wider(x: torch.Tensor, side: str, number: int) -> torch.Tensor:
+        return pad(x, (number, 0) if side == "pre" else (0, number), value=PAD)  # PAD is 0, and so is False
+
+    source, target = (padding.encoder, 3), (padding.decoder, 2)
+    return Batch(
+        wider(batch.source, *source),
+        wider(batch.source_mask, *source),
+        wider(batch.target_input, *target),
+        wider(batch.target_output, *target),
+        wider(batch.target_mask, *target),
+        batch.rows,
+    )
+
+
+def exact_loss(model, batch: Batch) -> torch.Tensor:
+    """The training loss, in the model's own precision."""
+    unrolled = model(batch)
+    logits = model.output(unrolled.readout[batch.target_mask])
+    loss = cross_entropy(logits, batch.target_output[batch.target_mask], reduction="sum")
+    return loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
+
+
+@every_choice
+def test_it_learns_with_every_parameter(variant, pairs):
+    train_one_step(build(variant), make_batch(*pairs(*SHORT), Padding()))
+
+
+@every_choice
+def test_bfloat16_gives_finite_gradients(variant, pairs):
+    model = build(variant, dtype=torch.float32).train()
+    batch = make_batch(*pairs(*SHORT), Padding())
+    exact = loss_of(model, batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = loss_of(model, batch)
+    loss.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    torch.testing.assert_close(loss, exact, rtol=0.02, atol=0)
+
+
+@every_choice
+def test_pads_change_no_output_loss_or_gradient(variant, pairs):
+    """On either side, and however many."""
+    found = []
+    for side, wide in (("post", False), ("post", True), ("pre", True)):
+        padding = Padding(side, side)
+        model, batch = build(variant, padding), make_batch(*pairs(*SHORT), padding)
+        batch = widened(batch, padding) if wide else batch
+        loss = exact_loss(model, batch)
+        loss.backward()
+        unrolled = model(batch)
+        weights = unrolled.attention_weights
+        real = [
+            weights[row][batch.target_mask[row]][:, batch.source_mask[row]] if weights is not None else torch.zeros(())
+            for row in range(len(batch))
+        ]
+        found.append((loss, unrolled.readout[batch.target_mask], *real, *(p.grad for p in model.parameters())))
+    for others in found[1:]:
+        for ours, theirs in zip(found[0], others, strict=True):
+            torch.testing.assert_close(theirs, ours, rtol=0, atol=1e-11)
+
+
+@every_choice
+@pytest.mark.parametrize("side", ["pre", "post"])
+def test_a_sentence_alone_equals_itself_in_a_batch(variant, side, pairs):
+    """Batches of 4, 3 and 1, sources of one token, targets longer and shorter than their sources."""
+    padding = Padding(side, side)
+    model = build(variant, padding)
+    sources, targets = pairs((3, 5, 2, 0), (2, 1, 0, 3))
+    for rows in ([0, 1, 2, 3], [1, 2, 3]):
+        together = make_batch([sources[row] for row in rows], [targets[row] for row in rows], padding)
+        many = model(together)
+        for place, row in enumerate(rows):
+            one = model(make_batch([sources[row]], [targets[row]], padding))
+            real, words = together.target_mask[place], together.source_mask[place]
+            torch.testing.assert_close(many.readout[place][real], one.readout[0], rtol=0, atol=1e-12)
+            if many.attention_weights is not None:
+                weights = many.attention_weights[place][real]
+                torch.testing.assert_close(weights[:, words], one.attention_weights[0], rtol=0, atol=1e-12)
+                assert (weights[:, ~words] == 0).all()
+
+
+@every_choice
+def test_a_source_of_one_token_is_its_whole_context(variant):
+    model = build(variant)
+    batch = make_batch([[]], [[4, 5]], Padding())
+    assert batch.source.tolist() == [[EOS]]
+    weights = model(batch).attention_weights
+    assert weights is None or (weights == 1).all()
+
+
+@every_choice
+def test_decoding_leaves_memory_and_state_as_they_are(variant, pairs):
+    model = build(variant)
+    batch = make_batch(*pairs(*SHORT), Padding())
+    memory, first = model.encode(batch.source, batch.source_mask)
+    tensors = [memory.values, memory.keys, memory.summary, memory.mask, memory.positions, memory.lengths]
+    tensors += [first.recurrent.hidden, first.recurrent.cell, first.position, first.context, first.fed, first.coverage]
+    tensors = [tensor for tensor in tensors if tensor is not None]
+    before = [tensor.detach().clone() for tensor in tensors]
+    state = first
+    for t in range(3):
+        _, state, _ = model.step(batch.target_input[:, t], state, memory)
+    assert all(torch.equal(now, old) for now, old in zip(tensors, before, strict=True))
+
+
+@every_choice
+def test_nothing_is_kept_from_one_batch_to_the_next(variant, pairs):
+    model = build(variant)
+    batch, other = make_batch(*pairs(*SHORT), Padding()), make_batch(*pairs((2, 9), (4, 5), seed=8), Padding())
+    first = model(batch).readout
+    model(other)
+    memory, state = model.encode(other.source, other.source_mask)
+    model.step(torch.full((2,), BOS), state, memory)
+    assert torch.equal(model(batch).readout, first)
+
+
+@every_choice
+def test_a_saved_model_comes_back_the_same(variant: Variant, pairs, tmp_path):
+    model = build(variant, dtype=torch.float32)
+    padding = {"_target_": "attnlab.batch.Padding", "encoder": "pre", "decoder": "post"}
+    config = {"model": config_of(variant), "padding": padding}
+    for file in FROM_PREPARED_DATA:
+        (tmp_path / file).write_text("{}")
+    facts = ModelFacts(identity="0" * 16, step=3, **VOCABULARY)
+    save_model(tmp_path / "model", model.state_dict(), config, facts, tmp_path)
+    loaded = load_model(tmp_path / "model")
+    assert not loaded.training
+    batch = make_batch(*pairs(*SHORT), Padding())
+    ours, theirs = model(batch), loaded(batch)
+    assert torch.equal(theirs.readout, ours.readout)
+    assert (theirs.attention_weights is None) == (ours.attention_weights is None)
+    assert ours.attention_weights is None or torch.equal(theirs.attention_weights, ours.attention_weights)

@@ -1,0 +1,116 @@
+"""Whole models, from the source's tokens to log-probabilities, against the papers' equations on each sentence alone."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import paper_equations as paper
+import pytest
+from covering_array import covering_array
+from legal_choices import (
+    ATTENDING,
+    FACTORS,
+    SCOPES,
+    SCORES,
+    USUAL,
+    WITHOUT_ATTENTION,
+    arguments,
+    refusal,
+)
+
+from attnlab.batch import EOS, Padding
+from attnlab.data.padding import make_batch
+from attnlab.training.loss import summed_nll
+
+NOT_OF_THE_EQUATIONS = {
+    "skipping",
+    "decoder_hidden_size",
+    "readout_size",
+    "tied_embeddings",
+    "decoder_embedding_size",
+    "embedding_size",
+    "target_vocabulary_size",
+    "padding",
+}
+
+
+def equals_the_equations(row, tiny_model, pairs):
+    """Log-probabilities, attention weights and coverage loss of a padded batch are those of its sentences."""
+    assert refusal(row) is None, row
+    given = arguments(row)
+    model = tiny_model(**given, scale=2.0)
+    sources, targets = pairs()
+    batch = make_batch(sources, targets, row["padding"])
+    unrolled = model(batch)
+    found = model.output(unrolled.readout).log_softmax(-1).detach().numpy()
+    assert (unrolled.attention_weights is None) == (row["attention"] is None)
+    assert (unrolled.coverage_loss is None) == (row["coverage"] is None)
+    equations = paper.Model(**{name: value for name, value in given.items() if name not in NOT_OF_THE_EQUATIONS})
+    w = paper.weights_of(model)
+    nll = coverage_loss = 0.0
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        told = equations.tell(w, source, target)
+        real, words = batch.target_mask[number].numpy(), batch.source_mask[number].numpy()
+        np.testing.assert_allclose(found[number][real], told.log_probs, rtol=0, atol=1e-10)
+        if unrolled.attention_weights is not None:
+            ours = unrolled.attention_weights[number].detach().numpy()[real]
+            np.testing.assert_allclose(ours[:, words], told.weights, rtol=0, atol=1e-10)
+            assert (ours[:, ~words] == 0).all()
+        nll -= sum(told.log_probs[t][token] for t, token in enumerate([*target, EOS]))
+        coverage_loss += told.coverage_loss
+    np.testing.assert_allclose(summed_nll(model.output, unrolled, batch).item(), nll, rtol=1e-6)  # float32 inside
+    if unrolled.coverage_loss is not None:
+        assert coverage_loss > 0
+        np.testing.assert_allclose(unrolled.coverage_loss.item(), coverage_loss, rtol=0, atol=1e-10)
+
+
+ALONE = [Padding(encoder, decoder) for encoder in ("pre", "post") for decoder in ("pre", "post")]
+ROWS = [row for row in covering_array()[0] if row["padding"] in ALONE]
+
+
+@pytest.mark.parametrize("number", range(len(ROWS)))
+def test_models_that_hold_every_pair_of_choices(number, tiny_model, pairs):
+    equals_the_equations(ROWS[number], tiny_model, pairs)
+
+
+def row_of(number: int, **choices):
+    """A legal row, its padding and cells by its number."""
+    cells = list(itertools.product(["gru", "lstm", "rnn"], repeat=2))[number % 9]
+    return USUAL | dict(zip(("cell", "decoder_cell"), cells, strict=True)) | {"padding": ALONE[number % 4]} | choices
+
+
+@pytest.mark.parametrize("decoder", ATTENDING, ids="-".join)
+@pytest.mark.parametrize("score", SCORES)
+def test_each_score_in_each_decoder(score, decoder, tiny_model, pairs):
+    number = SCORES.index(score) + ATTENDING.index(decoder)
+    equals_the_equations(row_of(number, attention=score, decoder=decoder), tiny_model, pairs)
+
+
+def readouts_and_feedings():
+    for decoder, readout, feeding in itertools.product(
+        [*ATTENDING, *WITHOUT_ATTENTION], FACTORS["readout"], FACTORS["input_feeding"]
+    ):
+        attention = None if decoder in WITHOUT_ATTENTION else "general"
+        choices = {"attention": attention, "decoder": decoder, "input_feeding": feeding, "readout": readout}
+        if refusal(USUAL | choices) is None:
+            yield choices
+
+
+@pytest.mark.parametrize("choices", readouts_and_feedings(), ids=lambda choices: "-".join(map(str, choices.values())))
+def test_each_feeding_readout_and_decoder(choices, tiny_model, pairs):
+    equals_the_equations(row_of(len(choices["decoder"][1]), **choices), tiny_model, pairs)
+
+
+@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
+@pytest.mark.parametrize("heads", [None, 2])
+@pytest.mark.parametrize("coverage", [None, 0.7])
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("normaliser", ["softmax", "sparsemax"])
+def test_each_scope_with_heads_and_coverage(normaliser, scope, coverage, heads, decoder, tiny_model, pairs):
+    """Each head has a window and a coverage of its own."""
+    number = SCOPES.index(scope) + 4 * (heads is not None)
+    context = "cell_and_readout" if decoder == "attend_then_step" else "readout_and_previous_in_cell"
+    score = [score for score in SCORES if score != "location"][number]
+    choices = {"normaliser": normaliser, "scope": scope, "coverage": coverage, "heads": heads, "attention": score}
+    equals_the_equations(row_of(number, decoder=(decoder, context), **choices), tiny_model, pairs)
