@@ -21,7 +21,7 @@ from study import Point, StudyArguments, compose_points, evaluated, write_facts,
 
 NAME = "alignments"
 WITH_KNOWN_ALIGNMENTS = ("dates", "copy", "reverse")
-DECODERS = {"attend_then_step": "query s_{t-1}", "step_then_attend": "query s_t"}
+DECODERS = {"attend_then_step": "previous state asks", "step_then_attend": "current state asks"}
 MEASURES = ("exact_match", "aer")
 
 
@@ -48,7 +48,7 @@ def summed_offsets(rows: Sequence[dict[str, Any]]) -> list[dict[str, int]]:
 
 def markdown(groups: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
     """A table of the means over the seeds, with the least and the greatest where they differ."""
-    lines = ["| score | query | exact match | AER | most frequent offset |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| score | decoder | exact match | AER | most frequent offset |", "| --- | --- | --- | --- | --- |"]
     for (score, decoder), rows in groups.items():
         offsets = summed_offsets(rows)
         total = sum(row["tokens"] for row in offsets)

@@ -14,7 +14,7 @@ MODELS = {
     "expected embedding fed": {"input_feeding": "expected_embedding"},
     "coverage": {"coverage": 1.0},
     "coverage of heads": {"coverage": 1.0, "heads": 2, "projection": 4},
-    "context of the last step": {"decoder": "step_then_attend", "context": "cell_and_readout"},
+    "context of the last step": {"decoder": "step_then_attend", "context": "readout_and_previous_in_cell"},
     "window that moves": {"scope": "local_m"},
     "window that is predicted": {"scope": "local_p"},
     "weights of 0": {"normaliser": "sparsemax"},

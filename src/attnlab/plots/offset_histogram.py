@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, use_our_fonts
 
-FARTHEST = 8  # offsets beyond it are counted at the edge
+FARTHEST = 4  # offsets beyond it are counted at the edge
 
 
 def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]], columns: int = 4) -> Figure:
@@ -30,7 +29,7 @@ def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]], columns:
         colours = [COLOURS[0] if offset == 0 else COLOURS[1] for offset in shares]
         axes.bar(list(shares), list(shares.values()), width=0.85, color=colours)
         axes.set_ylim(0, 1)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=9))
+        axes.set_xticks(list(shares), [_tick(offset) for offset in shares])
         axes.set_title(title, fontsize=9, color=INK)
         if (index - 1) % columns == 0:
             axes.set_ylabel("share of tokens", fontsize=8, color=INK)
@@ -38,3 +37,7 @@ def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]], columns:
             axes.set_xlabel("offset in source tokens", fontsize=8, color=INK)
     use_our_fonts(figure)
     return figure
+
+
+def _tick(offset: int) -> str:
+    return f"≤{offset}" if offset == -FARTHEST else f"≥{offset}" if offset == FARTHEST else str(offset)

@@ -32,8 +32,7 @@ class LocationScore(Score):
         if longest > self.max_length:
             raise ExperimentError(
                 f"model.attention.max_length is {self.max_length}, but a source of {longest} tokens (`<eos>` included) "
-                f"was met; raise it, or leave such sources out with data.cleaning.max_source_length (max_length for labelled "
-                f"sentences)"
+                f"was met; raise it, or leave out such sources by the lengths that data.cleaning allows"
             )
         return keys
 
