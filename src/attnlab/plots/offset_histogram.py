@@ -19,7 +19,7 @@ def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]], columns:
     """
     columns = min(columns, max(1, len(panels)))
     rows = -(-len(panels) // columns)
-    figure = new_figure(max(3.6, 2.7 * columns), max(2.2, 1.9 * rows + 0.3))
+    figure = new_figure(max(7.2, 2.7 * columns), max(2.2, 1.9 * rows + 0.3))
     for index, (title, counts) in enumerate(panels.items(), start=1):
         axes = styled_axes(figure, rows, columns, index)
         total = sum(row["tokens"] for row in counts)
