@@ -10,19 +10,20 @@ from numpy.typing import ArrayLike
 
 class AlignmentOffsets:
     """The offset of a target token is the position of its strongest source token (the first of equals) less that of
-    the nearest source token it has a sure link to: 0 looks at the right one, 1 at the one behind it.
+    the nearest source token it has a possible link to: 0 looks at a right one, 1 at the one behind it.
 
     An alignment error rate near 1 with all offsets at 1 is not a failure to align: the state that asks, or the
-    encoder's output that answers, holds the neighbour. Target tokens without a sure link are not counted.
+    encoder's output that answers, holds the neighbour. Target tokens without a possible link are not counted.
     """
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
 
-    def update(self, weights: ArrayLike, sure: ArrayLike) -> None:
-        """Add one sentence: weights (T, S) without pads, sure links (n, 2) of [target position, source position]."""
+    def update(self, weights: ArrayLike, possible: ArrayLike) -> None:
+        """Add one sentence: weights (T, S) without pads, possible links (n, 2) of [target position, source position],
+        the sure ones among them."""
         strongest = np.asarray(weights).argmax(axis=1)  # (T,)
-        links = np.asarray(sure, dtype=np.int64).reshape(-1, 2)
+        links = np.asarray(possible, dtype=np.int64).reshape(-1, 2)
         for target in np.unique(links[:, 0]):
             offsets = strongest[target] - links[links[:, 0] == target, 1]
             self._counts[int(offsets[np.abs(offsets).argmin()])] += 1

@@ -116,7 +116,7 @@ def _read_with_reference(
             for i, row in enumerate(batch.rows.tolist()):
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
                 aer.update(real, split.sure_links(row), split.possible_links(row))
-                offsets.update(real, split.sure_links(row))
+                offsets.update(real, split.possible_links(row))
         done += len(batch)
         tell("read", done, len(split))
     measured: dict[str, float | int | None] = {
