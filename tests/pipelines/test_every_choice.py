@@ -22,16 +22,13 @@ SMALL = (
     "search.max_length=8",
     "tracking=none",
 )
-SMALL_MODEL = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8")
+# The decoder's state is as wide as the encoder's output, so that scores without weights and the copy bridge fit.
+SMALL_MODEL = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.decoder.hidden_size=16")
 # What a choice needs beside itself.
 WITH = {
     "decoder/no_attention": ("model/attention=none",),
     "input_feeding/attentional_hidden": ("model/readout=attentional",),
     "readout/state": ("model.decoder.context=cell",),
-    "bridge/copy": ("model.decoder.hidden_size=16",),
-    "attention/dot": ("model.decoder.hidden_size=16",),
-    "attention/scaled_dot": ("model.decoder.hidden_size=16",),
-    "attention/cosine": ("model.decoder.hidden_size=16",),
 }
 CHOICES = sorted(str(path.relative_to(MODEL).with_suffix("")) for path in MODEL.glob("*/*.yaml"))
 PAPERS = sorted(path.stem for path in (ROOT / "conf" / "experiment").glob("*20[0-9][0-9]*.yaml"))

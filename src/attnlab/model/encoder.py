@@ -21,8 +21,8 @@ SKIPPING: dict[str, Run] = {"packed": packed, "flipped": flipped}
 class Encoded:
     """The source as the encoder leaves it.
 
-    final: of each layer, the directions merged: the forward one after the last real token, the backward one after the
-        first.
+    final: of each layer, the directions merged: each after the last real token that it reads (the backward direction
+        ends at the first token of the source, and so does the forward one of a reversed source).
     backward: of each layer, the backward direction alone; None where there is none.
     """
 
