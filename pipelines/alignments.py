@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab.composition.error import ExperimentError
 from composed import CONF
 from launch import mistakes_as_sentences
 from study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
@@ -68,25 +67,16 @@ def _mean_and_range(values: Sequence[float]) -> str:
 def main() -> None:
     every = sorted(path.stem for path in (CONF / "model" / "attention").glob("*.yaml") if path.stem != "none")
     parser = StudyArguments(__doc__, into=f"runs/{NAME}", seeds=(1, 2, 3))
-    parser.add_argument("--data", default="reverse", help="dates, copy or reverse (%(default)s)")
-    parser.add_argument("--scores", default=",".join(every), help="(%(default)s)")
-    parser.add_argument("--decoders", default=",".join(DECODERS), help="(%(default)s)")
+    parser.add_argument("--data", default="reverse", choices=WITH_KNOWN_ALIGNMENTS, help="(%(default)s)")
+    parser.several("--scores", every, "choices of model/attention")
+    parser.several("--decoders", list(DECODERS), "choices of model/decoder")
     parser.number("--steps", 600, "training steps")
     arguments = parser.read()
-    scores, decoders = arguments.scores.split(","), arguments.decoders.split(",")
-    for given, allowed, what in (
-        ([arguments.data], WITH_KNOWN_ALIGNMENTS, "data"),
-        (scores, every, "scores"),
-        (decoders, DECODERS, "decoders"),
-    ):
-        unknown = [name for name in given if name not in allowed]
-        if unknown:
-            raise ExperimentError(f"--{what} must be of {', '.join(allowed)}; got {', '.join(unknown)}")
     common = (f"data={arguments.data}", f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
     varied = {
         f"{score}, {decoder}": (f"model/attention={score}", f"model/decoder={decoder}")
-        for score in scores
-        for decoder in decoders
+        for score in arguments.scores
+        for decoder in arguments.decoders
     }
     points = compose_points(common, varied, arguments.seeds, arguments.settings)
     rows = list(measure(points))
@@ -104,7 +94,7 @@ def main() -> None:
     write_table(into / f"{NAME}.csv", [{**row, "offsets": json.dumps(row["offsets"])} for row in rows])
     with atomic_file(into / f"{NAME}.md") as temporary:
         temporary.write_text(markdown(groups), encoding="utf-8")
-    write_facts(into / f"{NAME}.json", points, {"data": arguments.data, "steps": arguments.steps})
+    write_facts(into / f"{NAME}.json", points, arguments)
     print(markdown(groups) + str(into / f"{NAME}.png"))
 
 

@@ -24,6 +24,8 @@ class Classification(Task):
     name = "classification"
     columns = ("text", "label")
     shared_files = ("tokenizer.json", "data.json")
+    source_side = "text"
+    length_limit = "max_length"
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
     def sections(self) -> dict[str, Any]:
@@ -60,7 +62,7 @@ class Classification(Task):
         train = self.open_data(folder).stats["splits"]["train"]
         return length_histogram({"sentences": dict(train["text"]["length_histogram"])})
 
-    def open_data(self, folder: Path) -> LabelledData:
+    def read_data(self, folder: Path) -> LabelledData:
         from attnlab.data.labelled_data import LabelledData
 
         return LabelledData(folder)

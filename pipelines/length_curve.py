@@ -29,10 +29,11 @@ COMMON = (
     f"data.min_length={SHORTEST}",
     f"data.test_min_length={SHORTEST}",
     "search=greedy",
+    "tracking=none",
 )
 VARIED = {
-    "with attention": ("model/attention=bahdanau", "tracking=none"),
-    "without attention": ("model/attention=none", "tracking=none"),
+    "with attention": ("model/attention=bahdanau",),
+    "without attention": ("model/attention=none",),
 }
 MEASURES = {"BLEU": "bleu", "exact match (%)": "exact_match"}
 
@@ -103,8 +104,7 @@ def main() -> None:
     figure = length_generalisation_figure(panels(rows), (SHORTEST, arguments.length), dict.fromkeys(MEASURES, 100.0))
     save_png(figure, into / f"{NAME}.png")
     write_table(into / f"{NAME}.csv", rows)
-    facts = {name: getattr(arguments, name) for name in ("steps", "length", "test_length", "settings")}
-    write_facts(into / f"{NAME}.json", points, facts)
+    write_facts(into / f"{NAME}.json", points, arguments)
     print(into / f"{NAME}.png")
 
 

@@ -14,16 +14,20 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from attnlab.composition.error import ExperimentError
 from composed import CONF, ConfigSource
-from experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
-from prepare import prepare_where_missing
-from train import clear, only_one_at_a_time, train
+from experiment import EVALUATE_SECTIONS, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
+from train import clear, data_to_train_on, only_one_at_a_time, train
 
 if TYPE_CHECKING:
     from attnlab.data.prepared import PreparedData
+
+# The code of an evaluation, beside the TRAIN_SOURCES that the experiment's own identity has in it.
+EVALUATE_SOURCES = ("evaluation", "plots", "tracking/pictures.py")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,17 @@ class StudyArguments(ArgumentParser):
     def number(self, name: str, default: int, what: str) -> None:
         self.add_argument(name, type=int, default=default, help=f"{what} (%(default)s)")
 
+    def several(self, name: str, allowed: Sequence[str], what: str) -> None:
+        """An option that takes some of `allowed`; without it all of them."""
+
+        def read(text: str) -> list[str]:
+            chosen = text.split(",")
+            if not set(chosen) <= set(allowed):
+                raise ArgumentTypeError(f"must be of {', '.join(allowed)}, with commas between them, got {text!r}")
+            return _each_once(chosen)
+
+        self.add_argument(name, type=read, default=list(allowed), help=f"{what} ({','.join(allowed)})")
+
     def read(self) -> Namespace:
         return self.parse_intermixed_args()
 
@@ -61,13 +76,15 @@ def compose_points(
     """The experiments, checked before any of them runs; raises ExperimentError with every problem.
 
     Args:
-        common: overrides that all of them share.
+        common: overrides that all of them share. Of these, `settings` may change the values, but not the groups.
         varied: {label: overrides}.
         settings: more of the common ones, as the command line gave them; they go last.
     """
     keys = {override.split("=", 1)[0] for overrides in (["seed="], *varied.values()) for override in overrides}
     theirs = [setting.split("=", 1)[0].lstrip("+~") for setting in settings]
     taken = [f"{key} is what this study varies by itself; leave it out" for key in theirs if key in keys]
+    groups = {key for key in (override.split("=", 1)[0] for override in common) if "." not in key}
+    taken += [f"{key} is what this study fixes by itself; leave it out" for key in theirs if key in groups]
     if taken:
         raise ExperimentError(taken)
     problems: list[str] = []
@@ -90,10 +107,12 @@ def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path
     """Each point with its data and its own folder, where its model is; trained now where it is not there yet."""
     from attnlab.tracking.run import UntrackedRun
 
-    for number, point in enumerate(points, start=1):
+    for point in points:
+        point.experiment.use_hardware()
+    opened = [data_to_train_on(point.experiment) for point in points]  # what is wrong with them shows before a training
+    for number, (point, data) in enumerate(zip(points, opened, strict=True), start=1):
         experiment = point.experiment
         experiment.use_hardware()
-        data = experiment.task.open_data(prepare_where_missing(experiment))
         identity = experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
         folder = experiment.paths.runs_folder / "points" / identity
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,11 +129,11 @@ def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path
 
 def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path, Path]]:
     """Each trained point, and the folder of its evaluation on the test split with the point's own search."""
-    from attnlab.composition.identity import config_digest
     from evaluate import evaluate
 
     for point, data, folder in trained(points):
-        evaluation = folder / "evaluations" / config_digest(point.experiment.sections(("search",)))[:16]
+        # Not below evaluations/, where the tracked runs of evaluate.py keep their state.
+        evaluation = folder / "studies" / point.experiment.identity(EVALUATE_SECTIONS, data.digest, EVALUATE_SOURCES)
         if not (evaluation / "metrics.json").is_file():
             evaluate(point.experiment, folder / "model", data.folder, evaluation)
         yield point, data, folder, evaluation
@@ -130,14 +149,14 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def write_facts(path: Path, points: Sequence[Point], facts: Mapping[str, Any]) -> None:
-    """What the figures stand on: the study's own facts, its seeds, and the versions that decide them."""
+def write_facts(path: Path, points: Sequence[Point], arguments: Namespace) -> None:
+    """What the figures stand on: all that the command line decided, and the versions that decide them too."""
     import torch
 
     from attnlab.composition.atomic import atomic_file
 
     content = {
-        **facts,
+        **{name: value for name, value in vars(arguments).items() if name != "into"},
         "seeds": sorted({point.seed for point in points}),
         "machine": {"processor": processor(), "threads": torch.get_num_threads()},
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
@@ -158,8 +177,16 @@ def processor() -> str:
 
 def _numbers(text: str) -> list[int]:
     try:
-        return [int(part) for part in text.split(",")]
+        numbers = [int(part) for part in text.split(",")]
     except ValueError:
         raise ArgumentTypeError(
             f"must be whole numbers with commas between them, such as 1,2,3, got {text!r}"
         ) from None
+    return _each_once(numbers)
+
+
+def _each_once(chosen: list[T]) -> list[T]:
+    if len(set(chosen)) < len(chosen):
+        given = ",".join(map(str, chosen))
+        raise ArgumentTypeError(f"must name each only once, or an experiment would count twice, got {given!r}")
+    return chosen

@@ -26,12 +26,16 @@ class Task(ABC):
     name: its choice in conf/task.
     columns: what a row of its raw data holds.
     shared_files: of its prepared data, what a model was trained with and keeps a copy of.
+    source_side: of the statistics of its prepared data, what the encoder reads.
+    length_limit: the setting of `data.cleaning` that leaves out what is longer.
     trial_sizes: run-time sizes to try a model with before anything is prepared.
     """
 
     name: str
     columns: tuple[str, ...]
     shared_files: tuple[str, ...]
+    source_side: str
+    length_limit: str
     trial_sizes: Mapping[str, int]
 
     @abstractmethod
@@ -50,9 +54,45 @@ class Task(ABC):
     def prepare(self, corpus: Any, folder: Path, tell: Tell) -> Figure:
         """Write the prepared data of a corpus, and return a histogram of their lengths."""
 
-    @abstractmethod
     def open_data(self, folder: Path) -> Any:
-        """The prepared data of a folder."""
+        """The prepared data of a folder; raises ExperimentError where there are none of this task."""
+        from attnlab.composition.error import ExperimentError
+
+        for other in _tasks():
+            if other.name != self.name and other.has_files_in(folder) and not self.has_files_in(folder):
+                raise ExperimentError(
+                    f"paths.data: {folder} was prepared for task={other.name}, not for task={self.name}; choose that "
+                    f"task, or give data of this one"
+                )
+        return self.read_data(folder)
+
+    def has_files_in(self, folder: Path) -> bool:
+        return all((folder / name).is_file() for name in self.shared_files)
+
+    @abstractmethod
+    def read_data(self, folder: Path) -> Any:
+        """Data that this task prepared."""
+
+    def check_data(self, experiment: Experiment, data: Any) -> None:
+        """Raise ExperimentError where the model could not read some sentence of the data."""
+        from attnlab.composition.error import ExperimentError
+        from attnlab.model.attention.location import LocationScore
+
+        attention = experiment.model.values["attention"]
+        if attention is None or not issubclass(attention.target, LocationScore):
+            return
+        most = attention.values["max_length"]
+        # The statistics do not count <eos>, which the score does.
+        longest = {name: split[self.source_side]["max_length"] + 1 for name, split in data.stats["splits"].items()}
+        split = max(longest, key=lambda name: longest[name])
+        if longest[split] <= most:
+            return
+        shorter = f", or choose data.cleaning.{self.length_limit}={most - 1} with data.cleaning.limit_evaluation=true"
+        raise ExperimentError(
+            f"model.attention.max_length is {most}, the tokens (`<eos>` included) of the longest source that the "
+            f"location score reads, but the {split} split has a source of {longest[split]}; raise it to "
+            f"{longest[split]}" + shorter * ("cleaning" in experiment.config["data"] and most > 1)
+        )
 
     @abstractmethod
     def sizes(self, data: Any) -> dict[str, int]:

@@ -147,13 +147,20 @@ def clear(point: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+def data_to_train_on(experiment: Experiment) -> Any:
+    """The prepared data of an experiment, made where they are missing; raises ExperimentError where they do not fit."""
+    data = experiment.task.open_data(prepare_where_missing(experiment))
+    experiment.task.check_data(experiment, data)
+    return data
+
+
 def main(config: DictConfig) -> float | None:
     from attnlab.tracking.run import RUN_FILE
     from attnlab.tracking.settings import RunRecord
 
     experiment = check(config)
     experiment.use_hardware()
-    data = experiment.task.open_data(prepare_where_missing(experiment))
+    data = data_to_train_on(experiment)
     identity = experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
     point = experiment.paths.runs_folder / "points" / identity
     point.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,8 @@ class Translation(Task):
     name = "translation"
     columns = ("source", "target")
     shared_files = ("source_tokenizer.json", "target_tokenizer.json")
+    source_side = "source"
+    length_limit = "max_source_length"
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
 
     def sections(self) -> dict[str, Any]:
@@ -75,7 +77,7 @@ class Translation(Task):
         train = self.open_data(folder).stats["splits"]["train"]
         return length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")})
 
-    def open_data(self, folder: Path) -> PreparedData:
+    def read_data(self, folder: Path) -> PreparedData:
         from attnlab.data.prepared import PreparedData
 
         return PreparedData(folder)

@@ -29,10 +29,11 @@ COMMON = (
     "data.validation_fraction=0.05",
     "data.test_fraction=0.05",
     "search=greedy",
+    "tracking=none",
 )
 ENCODERS = {"RNN": "rnn", "LSTM": "lstm"}
 ATTENTIONS = {"without attention": "none", "with attention": "bahdanau"}
-FIXED = ("model.encoder.bidirectional=false", "tracking=none")
+FIXED = ("model.encoder.bidirectional=false",)
 VARIED = {
     f"{encoder}, {attention}": (f"model/encoder={cell}", f"model/attention={score}", *FIXED)
     for encoder, cell in ENCODERS.items()
@@ -119,7 +120,7 @@ def main() -> None:
     into: Path = arguments.into
     save_png(gradient_flow_figure(panels(rows)), into / f"{NAME}.png")
     write_table(into / f"{NAME}.csv", rows)
-    write_facts(into / f"{NAME}.json", points, {"steps": steps, "length": length, "settings": arguments.settings})
+    write_facts(into / f"{NAME}.json", points, arguments)
     print(into / f"{NAME}.png")
 
 

@@ -157,6 +157,26 @@ def test_every_bad_row_is_counted_by_its_reason(write: Callable[..., Path], tmp_
     assert stats["test"]["dropped"] == {}  # the limits in tokens are training's alone
 
 
+def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
+    labels = [0.0, 1.0, float("nan"), None] * 15
+    rows = datasets.Dataset.from_dict({"text": [f"word {i}" for i in range(60)], "label": labels})
+    rows.to_parquet(tmp_path / "all.parquet")
+    splits = {"train": "train", "validation": 0.2, "test": 0.2}
+    data = prepared(tmp_path, corpus_of(tmp_path / "all.parquet", splits=splits))
+    assert data.labels == ["0", "1"]
+    assert sum(data.sizes.values()) == 30
+    assert sum(split["dropped"].get("no_label", 0) for split in data.stats["splits"].values()) == 30
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_infinity_is_no_label(tmp_path: Path, sign: str) -> None:
+    file = tmp_path / "all.csv"
+    file.write_text("text,label\n" + "".join(f"word {i},{(0.0, 1.0)[i % 2]}\n" for i in range(60)) + f"x,{sign}inf\n")
+    splits = {"train": "train", "validation": 0.2, "test": 0.2}
+    said = f"data.label: a label must be a whole number, true or false, or text, got {sign}inf; data.label names"
+    assert said in refusal(tmp_path, corpus_of(file, splits=splits))
+
+
 UNFIT = {
     "missing label": ({}, {"label": "sentiment"}, "data.label: there is no column 'sentiment' in split 'train'; the"),
     "missing text": ({}, {"text": "question"}, "data.text: there is no column 'question' in split 'train'; the"),

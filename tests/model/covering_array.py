@@ -1,4 +1,4 @@
-"""A covering array of strength 2: few models that hold every pair of choices that can go together.
+"""A covering array of strength 2: few experiments that hold every pair of choices that can go together.
 
 Greedy, one row for each pair that is left, filled up so as to hold as many others as it can; the rules of
 `legal_choices` prune the filling.

@@ -1,6 +1,7 @@
-"""All choices of a model, and which of them do not go together and why.
+"""All choices of a model, of how it is trained and of what searches with it; which do not go together, and why.
 
-A row is a mapping factor -> value; `arguments` makes of it what the `tiny_model` fixture takes.
+A row is a mapping factor -> value; `arguments` makes of it what the `tiny_model` fixture takes. `one_training_step`
+and `one_search` read the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SCOPES = ["global", "local_m", "local_p", "local_p_renormalised"]
 FEEDINGS = ["none", "attentional_hidden", "expected_embedding"]
 
 # The first value of each is the usual one.
-FACTORS: dict[str, list[Any]] = {
+OF_THE_MODEL: dict[str, list[Any]] = {
     "cell": ["gru", "rnn", "lstm"],
     "decoder_cell": ["gru", "rnn", "lstm"],
     "bidirectional": [True, False],
@@ -66,6 +67,17 @@ FACTORS: dict[str, list[Any]] = {
         Padding("pre", "pre", recurrence="read"),
     ],
 }
+# The first value of each is the simplest one: plain descent on the plain loss.
+OF_TRAINING_AND_SEARCH: dict[str, list[Any]] = {
+    "teacher_forcing": ["constant_1", "constant_half", "linear", "exponential", "inverse_sigmoid"],
+    "coin": ["token", "sequence", "batch"],
+    "guess": ["argmax", "sample"],
+    "label_smoothing": [0.0, 0.1],
+    "optimizer": ["sgd", "adam", "adadelta"],
+    "precision": ["full", "bf16"],
+    "search": ["greedy", "beam", "beam_with_penalties", "sample"],
+}
+FACTORS = OF_THE_MODEL | OF_TRAINING_AND_SEARCH
 USUAL: Row = {name: values[0] for name, values in FACTORS.items()}
 TARGET_EMBEDDING_SIZE = 3
 
@@ -84,7 +96,7 @@ def _idle(factor: str) -> Rule:
     )
 
 
-# In the order in which a model is built: the first that refuses is what the user reads.
+# In the order in which a model is built and then searched with: the first that refuses is what the user reads.
 RULES = [
     *(_idle(factor) for factor in ("projection", "normaliser", "scope", "coverage", "heads")),
     Rule(
@@ -184,6 +196,11 @@ RULES = [
         ("tied_embeddings", "joint_vocabulary"),
         lambda tied, joint: tied == "all" and not joint,
     ),
+    Rule(
+        "search.coverage_penalty goes by the attention weights, but the model has no attention",
+        ("attention", "search"),
+        lambda attention, search: attention is None and search == "beam_with_penalties",
+    ),
 ]
 
 
@@ -196,8 +213,9 @@ def refusal(row: Mapping[str, Any]) -> str | None:
 
 
 def arguments(row: Row) -> Row:
-    """A row as the arguments of `tiny_model`."""
-    given = {name: value for name, value in row.items() if name not in ("decoder", "joint_vocabulary")}
+    """A row's model as the arguments of `tiny_model`."""
+    made_otherwise = {"decoder", "joint_vocabulary", *OF_TRAINING_AND_SEARCH}
+    given = {name: value for name, value in row.items() if name not in made_otherwise}
     given["decoder"], given["context"] = row["decoder"]
     given["decoder_embedding_size"] = TARGET_EMBEDDING_SIZE
     if row["joint_vocabulary"]:

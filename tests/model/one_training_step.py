@@ -1,43 +1,90 @@
-"""One step of plain descent, and what it must do."""
+"""One training step by the choices of a row, and what it must do."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
+from legal_choices import USUAL, Row
 
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq
-from attnlab.training.loss import summed_nll
+from attnlab.training.loss import summed_loss
+from attnlab.training.optimizer import SGD, Adadelta, Adam, Optimizer
+from attnlab.training.teacher_forcing.coin import toss
+from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
+from attnlab.training.teacher_forcing.exponential import ExponentialTeacherForcing
+from attnlab.training.teacher_forcing.inverse_sigmoid import InverseSigmoidTeacherForcing
+from attnlab.training.teacher_forcing.linear import LinearTeacherForcing
+from attnlab.training.teacher_forcing.teacher_forcing import TeacherForcing
+
+STEP = 10  # the falling schedules are near a half here
+SEED = 1  # of the coins: whatever the coin, some are for a guess (see `test_pairwise`)
+FORCINGS: dict[str, Callable[..., TeacherForcing]] = {
+    "constant_1": partial(ConstantTeacherForcing, ratio=1.0),
+    "constant_half": partial(ConstantTeacherForcing, ratio=0.5),
+    "linear": partial(LinearTeacherForcing, start=1.0, end=0.0, slope=0.05),
+    "exponential": partial(ExponentialTeacherForcing, k=0.93),
+    "inverse_sigmoid": partial(InverseSigmoidTeacherForcing, k=5.0),
+}
+# Steps so small that the gradient tells where the loss goes, and no likeliest token, fed as a guess, becomes another.
+OPTIMIZERS: dict[str, Optimizer] = {"sgd": SGD(1e-4), "adam": Adam(1e-5), "adadelta": Adadelta(0.01)}
 
 
-def loss_of(model: Seq2Seq, batch: Batch) -> torch.Tensor:
-    unrolled = model(batch)
-    loss = summed_nll(model.output, unrolled, batch)
+def forcing_of(row: Row) -> TeacherForcing:
+    return FORCINGS[row["teacher_forcing"]](coin=row["coin"], guess=row["guess"])
+
+
+def fed_reference(row: Row, batch: Batch) -> torch.Tensor | None:
+    """(B, T) bool: where the decoder is fed the reference; None is everywhere."""
+    return toss(forcing_of(row), STEP, batch, SEED)
+
+
+def in_precision(row: Row) -> AbstractContextManager[Any]:
+    return torch.autocast("cpu", torch.bfloat16) if row["precision"] == "bf16" else nullcontext()
+
+
+def loss_of(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> torch.Tensor:
+    unrolled = model(batch, fed_reference(row, batch), sample_guesses=forcing_of(row).guess == "sample")
+    loss = summed_loss(model.output, unrolled, batch, row["label_smoothing"]).loss
     return loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
 
 
-def parameters_that_nothing_reads(model: Seq2Seq, row: dict[str, Any]) -> set[str]:
+def parameters_that_nothing_reads(model: Seq2Seq, row: Row) -> set[str]:
     """Parameters that have no part in the loss of a legal model, each with its reason."""
     top = len(model.encoder.forward_layers) - 1
     named = {name for name, _ in model.named_parameters()}
     # Bahdanau's first state is that of the backward direction alone, and without attention nothing else is read.
-    if row.get("bridge") == "first_backward" and row.get("decoder") == ("no_attention", "initial_state"):
+    if row["bridge"] == "first_backward" and row["decoder"] == ("no_attention", "initial_state"):
         return {name for name in named if name.startswith(f"encoder.forward_layers.{top}.")}
     return set()
 
 
-def train_one_step(model: Seq2Seq, batch: Batch, row: dict[str, Any] | None = None) -> None:
-    """It must reach every parameter that the loss reads, by a finite gradient, and lower the loss."""
+def loss_must_fall(row: Row) -> bool:
+    """Guesses that are drawn anew, or sums that bfloat16 has rounded, may hide what a small step does."""
+    draws = row["guess"] == "sample" and row["teacher_forcing"] != "constant_1"
+    return row["precision"] == "full" and not draws
+
+
+def train_one_step(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> None:
+    """It must reach every parameter that the loss reads, by a finite gradient, and lower the loss.
+
+    Where the loss has chance in it or rounding, it need not fall, but must stay finite.
+    """
     model.train()
-    before = loss_of(model, batch)
+    with in_precision(row):
+        before = loss_of(model, batch, row)
     before.backward()
-    unread = parameters_that_nothing_reads(model, row or {})
+    unread = parameters_that_nothing_reads(model, row)
     reached = {name for name, p in model.named_parameters() if p.grad is not None and p.grad.any()}
     assert reached == {name for name, _ in model.named_parameters()} - unread
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.grad is not None:
-                assert parameter.grad.isfinite().all(), name
-                parameter -= 1e-3 * parameter.grad
-        assert loss_of(model, batch) < before
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is None or parameter.grad.isfinite().all(), name
+    OPTIMIZERS[row["optimizer"]](model.parameters()).step()
+    with torch.no_grad(), in_precision(row):
+        after = loss_of(model, batch, row)
+    assert after.isfinite()
+    assert after < before or not loss_must_fall(row)

@@ -1,17 +1,26 @@
-"""Every pair of choices from all groups: those that go together stand in a few models, which must learn; the others are
-refused as foretold."""
+"""Every pair of choices of model, padding, training and search: those that go together stand in a few experiments,
+which must learn and then find something; the others are refused as foretold."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 from covering_array import covering_array, every_pair, filled, pairs_of
-from legal_choices import FACTORS, USUAL, arguments, refusal
-from one_training_step import train_one_step
+from legal_choices import FACTORS, OF_TRAINING_AND_SEARCH, USUAL, arguments, refusal
+from one_search import SEARCHES, check_hypotheses, search_once
+from one_training_step import FORCINGS, OPTIMIZERS, fed_reference, loss_must_fall, train_one_step
 
+from attnlab.batch import Padding
 from attnlab.composition.error import ExperimentError
 from attnlab.data.padding import make_batch
 
 ROWS, IMPOSSIBLE = covering_array()
+
+
+def model_and_batch(row, tiny_model, pairs):
+    """Autocast leaves 64 bits as they are, so what is to be rounded has 32."""
+    dtype = torch.float32 if row["precision"] == "bf16" else torch.float64
+    return tiny_model(**arguments(row), dtype=dtype), make_batch(*pairs((4, 1, 3), (2, 3, 1)), row["padding"])
 
 
 def test_the_array_holds_every_pair_that_can_be():
@@ -21,19 +30,39 @@ def test_the_array_holds_every_pair_that_can_be():
     assert held | impossible == pairs
     assert not held & impossible
     assert all(row.keys() == FACTORS.keys() for row in ROWS)
-    assert (len(pairs), len(impossible)) == (2856, 73)
-    assert len(ROWS) < 120
+    assert (len(FACTORS), len(pairs), len(impossible), len(ROWS)) == (30, 4679, 76, 99)
+    assert sum(map(loss_must_fall, ROWS)) == 83
+
+
+def test_every_value_of_training_and_search_is_made():
+    made = {"teacher_forcing": FORCINGS, "optimizer": OPTIMIZERS, "search": SEARCHES}
+    assert all([*values] == OF_TRAINING_AND_SEARCH[name] for name, values in made.items())
+
+
+@pytest.mark.parametrize("coin", OF_TRAINING_AND_SEARCH["coin"])
+@pytest.mark.parametrize("forcing", FORCINGS)
+def test_whatever_the_coin_some_guesses_are_fed(forcing, coin, pairs):
+    """Past the first token, which has no guess before it; the array would try the reference alone otherwise."""
+    batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), Padding())
+    fed = fed_reference(USUAL | {"teacher_forcing": forcing, "coin": coin}, batch)
+    assert (fed is None) == (forcing == "constant_1")
+    if fed is not None:
+        guesses = ~fed[:, 1:] & batch.target_mask[:, 1:]
+        assert guesses.any()
+        assert guesses.equal(batch.target_mask[:, 1:]) == (coin == "batch")
 
 
 @pytest.mark.parametrize("number", range(len(ROWS)))
-def test_each_model_of_the_array_learns(number, tiny_model, pairs):
+def test_each_experiment_of_the_array_learns_and_searches(number, tiny_model, pairs):
     row = ROWS[number]
     assert refusal(row) is None
-    train_one_step(tiny_model(**arguments(row)), make_batch(*pairs((4, 1, 3), (2, 3, 1)), row["padding"]), row)
+    model, batch = model_and_batch(row, tiny_model, pairs)
+    train_one_step(model, batch, row)
+    check_hypotheses(search_once(model, batch, row), batch, row)
 
 
 @pytest.mark.parametrize("choices", IMPOSSIBLE, ids=str)
-def test_what_cannot_go_together_is_refused_as_foretold(choices, tiny_model):
+def test_what_cannot_go_together_is_refused_as_foretold(choices, tiny_model, pairs):
     """Where the two are refused by each other, nothing else in the row is wrong; else it takes a third choice."""
     spoilt_by_them_alone = filled(choices, set())
     assert (spoilt_by_them_alone is None) == (refusal(choices) is None)
@@ -41,10 +70,10 @@ def test_what_cannot_go_together_is_refused_as_foretold(choices, tiny_model):
     reason = refusal(row)
     assert reason is not None
     with pytest.raises(ExperimentError) as caught:
-        tiny_model(**arguments(row))
+        search_once(*model_and_batch(row, tiny_model, pairs), row)
     (problem,) = caught.value.problems
     assert reason in problem
-    assert problem.startswith("model.") or "score needs" in problem
+    assert problem.startswith(("model.", "search.")) or "score needs" in problem
     assert "choose" in problem
 
 

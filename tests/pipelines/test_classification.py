@@ -75,7 +75,14 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     for path in (output / "evaluation").iterdir():
         assert path.read_bytes() == (folder / "evaluation" / path.name).read_bytes()
     shutil.rmtree(folder / "evaluation")
-    refused(command("evaluate.py", *TINY, *paths), "is no prepared data: source_tokenizer.json")
+    said = f"paths.data: {data} was prepared for task=classification, not for task=translation; choose that task, or"
+    refused(command("evaluate.py", *TINY, *paths), said)
+    assert command("prepare.py", *TINY, "paths.data=pairs", "tracking=none").code == 0
+    said = "pairs was prepared for task=translation, not for task=classification; choose that task, or"
+    for script in ("evaluate.py", "train.py"):
+        refused(command(script, *tiny, *paths, "paths.data=pairs"), said)
+    (folder / "pairs" / "source_tokenizer.json").unlink()
+    refused(command("evaluate.py", *tiny, *paths, "paths.data=pairs"), "is no prepared data: tokenizer.json missing")
     named = (*tiny[:-1], "data.label_names=[bad,good]", "paths.data=renamed", "tracking=none")
     assert command("prepare.py", *named).code == 0
     refused(command("evaluate.py", *named, *paths[:1]), "was not prepared with the data.json of the model")
@@ -115,6 +122,22 @@ def test_prepared_alone_and_trained_on_what_was_prepared(command: Command, folde
     assert ended.code == 0, ended.err
     assert (folder / "model" / "tokenizer.json").read_bytes() == (folder / "prepared" / "tokenizer.json").read_bytes()
     assert "validation/accuracy" in (folder / "training" / "history.csv").read_text()
+
+
+def test_a_sentence_beyond_the_location_scores_rows_is_told_before_training(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
+    (folder / "corpus" / "validation.jsonl").write_text('{"text": "w1 w2 w3 bad <b>", "label": 1}\n')
+    given = [text for text in tiny if not text.startswith("model.attention.")]
+    location = (*given, "model/attention=location", "tracking=none")
+    ended = command("train.py", *location, "model.attention.max_length=6")
+    refused(
+        ended,
+        "model.attention.max_length is 6, the tokens (`<eos>` included) of the longest source that the location score "
+        "reads, but the validation split has a source of 8; raise it to 8, or choose data.cleaning.max_length=5 with "
+        "data.cleaning.limit_evaluation=true",
+    )
+    assert not (folder / "runs" / "points").exists()
 
 
 MIXTURES = {

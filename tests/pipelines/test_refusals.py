@@ -188,6 +188,44 @@ def test_bad_data_is_refused_in_a_sentence(
     assert left(folder) == ([file.name] if content is not None else [])
 
 
+def rows_of_lengths(*lengths: int) -> bytes:
+    return rows(*(("wort " * length, "word") for length in lengths))
+
+
+LOCATION = ("model/attention=location", "model.attention.max_length=6", "training.max_steps=1", "chain=true")
+LONGEST = {
+    "made here": (("data=copy", "data.num_pairs=200", "data.max_length=5", "data.test_max_length=8"), "test", 9, ""),
+    "trained on": (("data=copy", "data.num_pairs=200", "data.max_length=8", "data.test_max_length=5"), "train", 9, ""),
+    "of a file": (
+        ("data=multi30k", "data.path=corpus"), "validation", 8,
+        ", or choose data.cleaning.max_source_length=5 with data.cleaning.limit_evaluation=true",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tracking", ["mlflow", "none"])
+@pytest.mark.parametrize(("overrides", "split", "length", "shorter"), LONGEST.values(), ids=LONGEST)
+def test_a_source_beyond_the_location_scores_rows_is_told_before_training(
+    command: Command, folder: Path, overrides: tuple[str, ...], split: str, length: int, shorter: str, tracking: str
+) -> None:
+    (folder / "corpus").mkdir()
+    for name, longest in (("train", 5), ("validation", 7), ("test", 6)):
+        (folder / "corpus" / f"{name}.jsonl").write_bytes(rows_of_lengths(*range(1, longest + 1)))
+    ended = command("train.py", *overrides, *LOCATION, f"tracking={tracking}")
+    refused(
+        ended,
+        "model.attention.max_length is 6, the tokens (`<eos>` included) of the longest source that the location score "
+        f"reads, but the {split} split has a source of {length}; raise it to {length}{shorter}\n",
+    )
+    assert {Path(path).parts[1] for path in left(folder) if path.startswith("runs")} == {"data"}
+
+
+def test_the_longest_source_fits_exactly(command: Command, folder: Path) -> None:
+    small = ("data=copy", "data.num_pairs=40", "data.max_length=5")
+    ended = command("train.py", *small, *LOCATION, "tracking=none")
+    assert ended.code == 0, ended.err
+
+
 def test_unknown_hub_dataset_is_refused_quickly(command: Command, folder: Path) -> None:
     refused(command("prepare.py", "data=hub", "data.dataset=nobody/nothing"), "data.dataset", "nobody/nothing")
     assert left(folder) == []

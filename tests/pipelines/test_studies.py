@@ -7,10 +7,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from entry_points import PIPELINES, Command
-from test_refusals import left
+from test_chain import folder_of
+from test_refusals import left, refused
+
+import attnlab.composition.identity
+from alignments import markdown, summed_offsets
 
 SMALL = (
     "data.num_pairs=200",
@@ -25,16 +30,24 @@ ATTENTIONS = ("without attention", "with attention")
 STUDIES = {
     "vanishing_gradients": ("--steps", "2", "--length", "7", "data.min_length=5"),
     "length_curve": ("--steps", "2", "--length", "6", "--test-length", "9"),
+    "alignments": ("--steps", "2", "--scores", "bahdanau,location", "--decoders", "attend_then_step"),
 }
+FACTS = {
+    "vanishing_gradients": {"length": 7},
+    "length_curve": {"length": 6, "test_length": 9},
+    "alignments": {"data": "reverse", "scores": ["bahdanau", "location"], "decoders": ["attend_then_step"]},
+}
+TABLES = {"alignments": ["alignments.md"]}
 
 
 def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, str]], str]:
     """The table and what was told the first time; the second time trains nothing and writes the same bytes."""
     arguments = (f"{name}.py", "--seeds", seeds, *STUDIES[name], *SMALL)
-    files = [f"{name}.csv", f"{name}.json", f"{name}.png"]
+    files = sorted([f"{name}.csv", f"{name}.json", f"{name}.png", *TABLES.get(name, [])])
     first, second = (command(*arguments, "--into", into) for into in ("first", "second"))
     assert first.code == second.code == 0, first.err + second.err
-    assert first.out.strip() == f"first/{name}.png"
+    told = [Path("first", file).read_text(encoding="utf-8") for file in TABLES.get(name, [])]
+    assert first.out == "".join([*told, f"first/{name}.png\n"])
     assert ": training" in first.err
     assert ": training" not in second.err
     assert "already trained" in second.err
@@ -42,10 +55,14 @@ def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, s
     for file in files:
         assert Path("first", file).read_bytes() == Path("second", file).read_bytes()
     facts = json.loads(Path("first", f"{name}.json").read_text(encoding="utf-8"))
-    assert facts["seeds"] == [int(seed) for seed in seeds.split(",")]
-    assert facts["steps"] == 2
-    assert facts["settings"] == [text for text in (*STUDIES[name], *SMALL) if "=" in text]
-    assert facts["versions"]["torch"]
+    assert facts.pop("machine")["threads"]
+    assert facts.pop("versions")["torch"]
+    assert facts == {
+        "seeds": [int(seed) for seed in seeds.split(",")],
+        "steps": 2,
+        "settings": [text for text in (*STUDIES[name], *SMALL) if "=" in text],
+        **FACTS[name],
+    }
     with Path("first", f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file)), first.err
 
@@ -76,13 +93,89 @@ def test_length_curve(command: Command, folder: Path) -> None:
     assert all(0 <= float(row["bleu"]) <= 100 and 0 <= float(row["exact_match"]) <= 1 for row in rows)
 
 
+def test_alignments(command: Command, folder: Path) -> None:
+    rows, _ = run_twice(command, "alignments", seeds="1,2")
+    assert [(row["score"], row["decoder"], row["seed"]) for row in rows] == [
+        (score, "attend_then_step", seed) for score in ("bahdanau", "location") for seed in "12"
+    ]
+    for row in rows:
+        assert 0 <= float(row["exact_match"]) <= 1
+        assert 0 <= float(row["aer"]) <= 1
+        assert sum(found["tokens"] for found in json.loads(row["offsets"])) > 0
+
+
+def test_a_study_leaves_the_runs_of_its_experiments_alone(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tracked evaluation, with the study's own search, of a model that was trained with another."""
+    setting = ("data=reverse", "model/attention=bahdanau", "training.max_steps=2", "seed=1", *SMALL)
+    ended = command("train.py", *setting, "search.size=2", "tracking=none")
+    assert ended.code == 0, ended.err
+    point = folder_of(folder / "runs" / "points", "done.json")
+    data = folder_of(folder / "runs" / "data", "stats.json")
+    tracked = ("search=greedy", "tracking.system_metrics=false", f"paths.model={point}/model", f"paths.data={data}")
+    ended = command("evaluate.py", *setting, *tracked)
+    assert ended.code == 0, ended.err
+    state = {path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()}
+    assert "mlflow.json" in {path.name for path in state}
+    study = ("--seeds", "1", "--steps", "2", "--scores", "bahdanau", "--decoders", "attend_then_step", *SMALL)
+
+    def evaluations() -> int:
+        ended = command("alignments.py", *study)
+        assert ended.code == 0, ended.err
+        assert "already trained" in ended.err
+        return len(list((point / "studies").iterdir()))
+
+    assert evaluations() == evaluations() == 1
+    assert {path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()} == state
+    # Other code of the evaluation is not answered with what the code before it found.
+    digest = attnlab.composition.identity.source_digest
+    monkeypatch.setattr(
+        attnlab.composition.identity,
+        "source_digest",
+        lambda places: digest(places) + "changed" * ("evaluation" in places),
+    )
+    assert evaluations() == 2
+
+
+def found(*offsets: tuple[int, int], exact_match: float = 0.5, aer: float = 0.25) -> dict[str, Any]:
+    rows = [{"offset": offset, "tokens": tokens} for offset, tokens in offsets]
+    return {"offsets": rows, "exact_match": exact_match, "aer": aer}
+
+
+def test_offsets_of_several_experiments_are_counted_together() -> None:
+    assert summed_offsets([found((0, 5), (1, 2)), found((-1, 1), (1, 4))]) == [
+        {"offset": -1, "tokens": 1},
+        {"offset": 0, "tokens": 5},
+        {"offset": 1, "tokens": 6},
+    ]
+    assert summed_offsets([]) == []
+
+
+def test_the_table_has_means_ranges_and_the_most_frequent_offset() -> None:
+    table = markdown(
+        {
+            ("dot", "attend_then_step"): [found((0, 1), (1, 3)), found((1, 4), exact_match=1.0)],
+            ("location", "step_then_attend"): [found((0, 2))],
+        }
+    )
+    assert table.splitlines()[2:] == [
+        "| dot | previous state asks | 0.750 (0.500–1.000) | 0.250 | +1 (88 %) |",
+        "| location | current state asks | 0.500 | 0.250 | +0 (100 %) |",
+    ]
+
+
 MISTAKES = {
+    "repeated seed": (("--seeds", "1,2,1"), "--seeds: must name each only once, or an experiment would count twice, "),
+    "data": (("data=dates",), "data is what this study fixes by itself; leave it out"),
+    "search": (("search=beam",), "search is what this study fixes by itself; leave it out"),
+    "tracking": (("tracking=mlflow",), "tracking is what this study fixes by itself; leave it out"),
     "seeds": (("--seeds", "1,x"), "--seeds: must be whole numbers with commas between them, such as 1,2,3, got '1,x'"),
     "option": (("--step", "3"), "unrecognized arguments: --step"),
     "varied": (("model/attention=dot",), "model/attention is what this study varies by itself; leave it out"),
     "seed": (("seed=3",), "seed is what this study varies by itself; leave it out"),
     "steps": (("--steps", "0"), "training.max_steps must be a whole number above 0 or null, got 0"),
-    "length": (("--length", "3", "data.min_length=5"), "data.min_length must be at most max_length (3), got 5"),
+    "length": (("data.min_length=50",), "data.min_length must be at most max_length ("),
     "setting": (("training.max_stepz=1",), "did you mean training.max_steps?"),
     "task": (("task=classification",), "goes with task=translation"),
 }
@@ -97,6 +190,23 @@ def test_a_mistake_is_a_sentence_and_nothing_is_left(command: Command, folder: P
     assert sentence in ended.err
     assert "Traceback" not in ended.err
     assert len(set(ended.err.splitlines())) == len(ended.err.splitlines())  # one sentence, not one for each experiment
+    assert left(folder) == []
+
+
+CHOICES = {
+    "score": (("--scores", "dot,foo"), "--scores: must be of bahdanau, concat, cosine, dot, general, location, "),
+    "repeated score": (("--scores", "dot,dot"), "--scores: must name each only once"),
+    "decoder": (("--decoders", ""), "--decoders: must be of attend_then_step, step_then_attend, with commas between"),
+    "repeated decoder": (("--decoders", "attend_then_step,attend_then_step"), "--decoders: must name each only once"),
+    "data": (("--data", "wmt14"), "--data: invalid choice: 'wmt14'"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), CHOICES.values(), ids=CHOICES)
+def test_what_alignments_has_not_is_refused(
+    command: Command, folder: Path, arguments: tuple[str, str], said: str
+) -> None:
+    refused(command("alignments.py", *arguments), said)
     assert left(folder) == []
 
 

@@ -65,7 +65,7 @@ def label_of(value: Any, tidy: Callable[[str], str]) -> Label | None:
         return str(value).lower()
     if isinstance(value, float) and math.isnan(value):
         return None
-    if isinstance(value, int | float) and value == int(value):
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         return int(value)  # a column of whole numbers with a gap comes as fractions
     raise ExperimentError(
         f"data.label: a label must be a whole number, true or false, or text, got {value!r}; data.label names "

@@ -17,7 +17,7 @@ class HypothesisText:
     """Makes text of hypotheses.
 
     replace_unknown: in place of each `<unk>` stands the text of the source token that it attended to most, pads and
-        `<eos>` left out (Jean et al. 2015; Luong, Sutskever et al. 2015, "Addressing the rare word problem"). An `<unk>` that attended to no source
+        `<eos>` left out (Jean et al. 2015; Luong, Sutskever et al. 2015). An `<unk>` that attended to no source
         token at all stays. It takes hypotheses with their attention weights.
     """
 

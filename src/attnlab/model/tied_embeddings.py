@@ -19,8 +19,8 @@ def tie_embeddings(
     if output.in_features != target.embedding_dim:
         raise ValueError(
             f"tied_embeddings is {which}, which needs a readout as wide as the target embedding, but they have "
-            f"{output.in_features} and {target.embedding_dim}; make model.decoder.embedding_size equal to the readout's "
-            f"width (with model/readout=tanh that is model.readout.size), or choose tied_embeddings=none"
+            f"{output.in_features} and {target.embedding_dim}; make model.decoder.embedding_size the readout's width "
+            f"(with model/readout=tanh that is model.readout.size), or choose tied_embeddings=none"
         )
     if which == "all" and source.weight.shape != target.weight.shape:
         raise ValueError(

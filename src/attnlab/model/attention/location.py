@@ -32,7 +32,7 @@ class LocationScore(Score):
         if longest > self.max_length:
             raise ExperimentError(
                 f"model.attention.max_length is {self.max_length}, but a source of {longest} tokens (`<eos>` included) "
-                f"was met; raise it, or leave out such sources by the lengths that data.cleaning allows"
+                f"was met; raise it and train anew, or give shorter sources"
             )
         return keys
 
