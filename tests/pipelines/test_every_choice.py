@@ -87,7 +87,10 @@ def test_pairs_that_do_not_go_together(overrides: list[str], said: str, command:
 
 def test_a_source_longer_than_the_location_score_knows(command: Command) -> None:
     ended = command("train.py", *SMALL, "model/attention=location", "model.attention.max_length=4")
-    refused(ended, "model.attention.max_length is 4, but a source of ")
+    refused(
+        ended,
+        "model.attention.max_length is 4, the tokens (`<eos>` included) of the longest source that the location score",
+    )
 
 
 def test_tied_embeddings_over_a_joint_vocabulary(command: Command, folder: Path) -> None:
