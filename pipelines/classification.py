@@ -50,9 +50,9 @@ class Classification(Task):
         }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
-        return ["paths.ensemble must be null: only models that translate are put together"] * bool(
-            bound["paths"].ensemble
-        )
+        if bound["paths"].ensemble:
+            return ["paths.ensemble must be null: only models that translate are put together"]
+        return []
 
     def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> Figure:
         from attnlab.data.prepare_labelled import prepare_labelled

@@ -87,11 +87,14 @@ class Task(ABC):
         split = max(longest, key=lambda name: longest[name])
         if longest[split] <= most:
             return
-        shorter = f", or choose data.cleaning.{self.length_limit}={most - 1} with data.cleaning.limit_evaluation=true"
+        remedy = f"raise it to {longest[split]}"
+        if "cleaning" in experiment.config["data"] and most > 1:
+            remedy += (
+                f", or choose data.cleaning.{self.length_limit}={most - 1} with data.cleaning.limit_evaluation=true"
+            )
         raise ExperimentError(
             f"model.attention.max_length is {most}, the tokens (`<eos>` included) of the longest source that the "
-            f"location score reads, but the {split} split has a source of {longest[split]}; raise it to "
-            f"{longest[split]}" + shorter * ("cleaning" in experiment.config["data"] and most > 1)
+            f"location score reads, but the {split} split has a source of {longest[split]}; {remedy}"
         )
 
     @abstractmethod

@@ -101,13 +101,14 @@ class Seq2Seq(nn.Module):
         memory = remember(encoded, source_mask, self.padding.attention_masked, attention)
         batch_size, length, width = encoded.outputs.shape
         zeros = encoded.outputs.new_zeros
-        has_coverage = attention is not None and attention.coverage is not None
         return memory, DecoderState(
             self.bridge(encoded, source_mask),
             position=source.new_zeros(batch_size),
             context=zeros(batch_size, width) if self.decoder.carries_context else None,
             fed=None if feeding is None else zeros(batch_size, feeding.size),
-            coverage=zeros(batch_size, attention.heads, length) if has_coverage and attention is not None else None,
+            coverage=(
+                None if attention is None or attention.coverage is None else zeros(batch_size, attention.heads, length)
+            ),
         )
 
     def step(self, tokens: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState, Tensor | None]:
