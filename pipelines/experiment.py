@@ -85,7 +85,7 @@ class Experiment:
         from attnlab.composition.error import ExperimentError
 
         try:
-            self.hardware.check_available()
+            self.hardware.check_available(jobs_at_a_time())
         except ValueError as error:
             raise ExperimentError(f"hardware.{error}") from error
         self.hardware.apply()
@@ -212,6 +212,19 @@ def output_folder() -> Path:
     from hydra.core.hydra_config import HydraConfig
 
     return Path(HydraConfig.get().runtime.output_dir)
+
+
+def jobs_at_a_time() -> int:
+    """How many jobs of a sweep Hydra's launcher runs on this machine at once; 1 outside of sweeps."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    from attnlab.training.hardware import cores
+
+    if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
+        return 1
+    jobs = int(HydraConfig.get().launcher.get("n_jobs", 1))  # joblib's name and meaning: -1 is all cores
+    return jobs if jobs > 0 else max(1, cores() + 1 + jobs)
 
 
 def here(path: str) -> Path:

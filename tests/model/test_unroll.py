@@ -77,16 +77,58 @@ def test_unroll_is_a_loop_over_the_step(choices, side, pattern, share, tiny_mode
 
 @pytest.mark.parametrize("number", range(len(covering_array()[0])))
 def test_every_pair_of_choices_unrolls_as_it_steps(number, tiny_model, pairs):
-    """Whatever the padding: of the whole batch, step by step, where no pads come first."""
+    """Outputs and the gradient of every parameter, whatever the padding: of the whole batch, step by step, where no
+    pads come first. `step` alone is plain; `forward` takes its fast paths."""
     row = covering_array()[0][number]
     padding = replace(row["padding"], decoder="post")
     model = tiny_model(**arguments({**row, "padding": padding}), scale=2.0)
     batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), padding)
     logits = model.output(model(batch).readout)
     memory, state = model.encode(batch.source, batch.source_mask)
+    steps = []
     for t in range(batch.target_input.shape[1]):
         found, state, _ = model.step(batch.target_input[:, t], state, memory)
-        torch.testing.assert_close(found, logits[:, t], rtol=0, atol=1e-11)
+        steps.append(found)
+    by_steps = torch.stack(steps, dim=1)
+    torch.testing.assert_close(logits, by_steps, rtol=0, atol=1e-11)
+    weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(1), dtype=logits.dtype)
+    parameters = dict(model.named_parameters())
+    ours, plain = (
+        torch.autograd.grad((found * weights).sum(), list(parameters.values()), allow_unused=True)
+        for found in (logits, by_steps)
+    )
+    for name, mine, expected in zip(parameters, ours, plain, strict=True):
+        assert (mine is None) == (expected is None), name
+        if mine is not None:
+            torch.testing.assert_close(mine, expected, rtol=1e-9, atol=1e-10, msg=lambda m, name=name: f"{name}: {m}")
+
+
+FED_BACK = {  # of each decoder: with and without something that feeds back
+    "attend_then_step": ({"context": "readout"}, [{}, {"coverage": 1.0}, {"input_feeding": "expected_embedding"}]),
+    "step_then_attend": (
+        {},
+        [{"context": "readout_and_previous_in_cell"}, {"coverage": 1.0}, {"input_feeding": "attentional_hidden"}],
+    ),
+    "no_attention": ({"context": "every_step"}, [{"input_feeding": "expected_embedding"}]),
+}
+
+
+@pytest.mark.parametrize(("decoder", "free", "bound"), [(name, *choices) for name, choices in FED_BACK.items()])
+def test_all_steps_are_taken_at_once_where_nothing_feeds_back(decoder, free, bound, tiny_model, pairs, monkeypatch):
+    batch = make_batch(*pairs(), Padding())
+
+    def steps_taken(choices, coins=None):
+        model = tiny_model(decoder=decoder, **choices)
+        taken = []
+        step = model.decoder.step
+        monkeypatch.setattr(model.decoder, "step", lambda *args: taken.append(1) or step(*args))
+        model(batch, coins)
+        return len(taken)
+
+    length = batch.target_input.shape[1]
+    assert steps_taken(free) == 0
+    assert steps_taken(free, torch.ones_like(batch.target_mask)) == length  # a guess may be fed
+    assert [steps_taken(choices) for choices in bound] == [length] * len(bound)
 
 
 @pytest.mark.parametrize("choices", CARRYING.values(), ids=CARRYING)
@@ -131,7 +173,7 @@ def test_references_everywhere_leave_nothing_to_sample(decoder, tiny_model, pair
     before = torch.random.get_rng_state()
     plain = model(batch).readout
     fed = model(batch, torch.ones_like(batch.target_mask), sample_guesses=True).readout
-    assert torch.equal(plain, fed)
+    torch.testing.assert_close(plain, fed, rtol=0, atol=1e-12)  # without coins, steps may be taken at once
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -160,7 +202,8 @@ def test_no_coins_are_all_heads(decoder, side, tiny_model, pairs):
     padding = Padding(decoder=side)
     model = tiny_model(decoder=decoder, padding=padding)
     batch = make_batch(*pairs(), padding)
-    assert torch.equal(model(batch).readout, model(batch, torch.ones_like(batch.target_mask)).readout)
+    fed = model(batch, torch.ones_like(batch.target_mask)).readout
+    torch.testing.assert_close(model(batch).readout, fed, rtol=0, atol=1e-12)
 
 
 @every_side

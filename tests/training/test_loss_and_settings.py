@@ -175,6 +175,21 @@ def test_hardware_that_is_not_there_is_refused(hardware, monkeypatch):
         hardware(accelerator="gpu", devices=2, strategy="ddp").check_available()
 
 
+def test_more_threads_than_cores_are_refused(hardware, monkeypatch):
+    monkeypatch.setattr("attnlab.training.hardware.cores", lambda: 4)
+    hardware(threads=4).check_available()
+    hardware(threads=2).check_available(jobs=2)
+    hardware(strategy="ddp_fork", devices=2, threads=2).check_available()
+    with pytest.raises(ValueError, match=r"threads must be at most 4 with 1 process\(es\) at a time on the 4 core"):
+        hardware(threads=5).check_available()
+    with pytest.raises(ValueError, match=r"threads must be at most 1 with 4 process.*, got 2"):
+        hardware(threads=2).check_available(jobs=4)
+    with pytest.raises(ValueError, match=r"at most 1 with 4 process"):
+        hardware(strategy="ddp_fork", devices=2, threads=2).check_available(jobs=2)
+    with pytest.raises(ValueError, match=r"threads: 5 processes at a time need as many cores, .* has 4; choose fewer"):
+        hardware().check_available(jobs=5)
+
+
 def test_hardware_sets_the_threads_that_it_names(hardware):
     before = torch.get_num_threads(), torch.get_float32_matmul_precision()
     try:

@@ -24,6 +24,7 @@ from attnlab.model.encoder import Encoder
 from attnlab.model.input_feeding.input_feeding import InputFeeding
 from attnlab.model.normaliser.normaliser import Normaliser
 from attnlab.model.readout.readout import Readout
+from attnlab.model.repeated_linear import gradients_after_the_loop
 from attnlab.model.scope.scope import Scope
 from attnlab.model.shift import inverse, pads_last, reorder
 from attnlab.model.tied_embeddings import tie_embeddings
@@ -45,7 +46,8 @@ class Unrolled:
 class Seq2Seq(nn.Module):
     """An encoder, a bridge, and a decoder with its attention; None for a decoder without.
 
-    `step` is the one definition of the model; `forward` is a loop over it.
+    `step` is the one definition of the model; `forward` is a loop over it, or, where no step reads what another found,
+    all steps at once, with the same numbers.
 
     Args:
         tied_embeddings: `target` uses the target embedding as the output layer's weights too (Press and Wolf 2017);
@@ -136,7 +138,11 @@ class Seq2Seq(nn.Module):
             inputs, mask = reorder(inputs, order), reorder(mask, order)
             feed_reference = None if feed_reference is None else reorder(feed_reference, order)
 
-        unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
+        if feed_reference is None and not self.decoder.feeds_back:
+            unrolled = self._all_steps(inputs, mask, state, memory)
+        else:
+            with gradients_after_the_loop():
+                unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
         if order is None:
             return unrolled
         back, weights = inverse(order), unrolled.attention_weights
@@ -145,6 +151,13 @@ class Seq2Seq(nn.Module):
             readout=reorder(unrolled.readout, back),
             attention_weights=None if weights is None else reorder(weights, back),
         )
+
+    def _all_steps(self, inputs: Tensor, mask: Tensor, state: DecoderState, memory: Memory) -> Unrolled:
+        """What the loop over the step gives, without it."""
+        embedded = self.decoder.body.embedding(inputs)  # (B, T, E)
+        output = self.decoder.all_steps(embedded, state, memory, count_positions(mask))
+        weights = output.attention_weights
+        return Unrolled(self._readout(output), None if weights is None else weights.mean(1))
 
     def _unroll(
         self,
@@ -166,11 +179,11 @@ class Seq2Seq(nn.Module):
             last = embedded[:, t]
             if feed_reference is not None and t > 0:
                 # A guess follows a real token only: pads and <bos> are always fed as they stand.
-                use_guess = ~feed_reference[:, t] & mask[:, t - 1] & mask[:, t]
-                if use_guess.any():
-                    readout = readouts[-1] if feeds_back else self._readout(outputs[-1])
+                rows = (~feed_reference[:, t] & mask[:, t - 1] & mask[:, t]).nonzero().squeeze(1)
+                if len(rows):
+                    readout = readouts[-1][rows] if feeds_back else self._readout(outputs[-1].select(rows))
                     guess = _guess(self.output(readout), sample_guesses)
-                    last = torch.where(use_guess.unsqueeze(1), embedding(guess), last)
+                    last = last.index_copy(0, rows, embedding(guess))
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(last, before, memory)
             outputs.append(output)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from pydantic import NonNegativeInt, PositiveInt
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,8 @@ class Hardware:
     matmul_precision: torch's setting for 32-bit matrix products on devices that have a faster, rougher kind.
     threads: of one process, for one operation.
     workers: processes that load data beside each training process; 0 loads in the process itself.
+    bucket_pool: batches whose pairs are sorted by length together; None sorts a whole epoch. (`training.batching.pool`
+        takes it from here.)
     """
 
     accelerator: Literal["cpu", "gpu", "mps"]
@@ -29,6 +37,7 @@ class Hardware:
     matmul_precision: Literal["highest", "high", "medium"]
     threads: PositiveInt
     workers: NonNegativeInt
+    bucket_pool: PositiveInt | None = None
 
     def __post_init__(self) -> None:
         if self.strategy == "single" and self.devices * self.nodes > 1:
@@ -48,8 +57,13 @@ class Hardware:
         torch.set_num_threads(self.threads)
         torch.set_float32_matmul_precision(self.matmul_precision)
 
-    def check_available(self) -> None:
-        """Refuse devices that this machine lacks; raises ValueError."""
+    def check_available(self, jobs: int = 1) -> None:
+        """Refuse devices that this machine lacks, and more threads than it has cores; raises ValueError.
+
+        Two threads on one core are slower than one: each small operation waits for both.
+
+        jobs: of a sweep, that run at the same time.
+        """
         available = {
             "cpu": True,
             "gpu": torch.cuda.is_available(),
@@ -60,6 +74,15 @@ class Hardware:
             raise ValueError(f"accelerator {self.accelerator} is not on this machine; it has: {names}")
         if self.accelerator == "gpu" and self.devices > torch.cuda.device_count():
             raise ValueError(f"devices must be at most {torch.cuda.device_count()} on this machine, got {self.devices}")
+        processes = jobs * (self.devices if self.accelerator == "cpu" else 1)
+        if processes * self.threads > cores():
+            raise ValueError(
+                f"threads must be at most {cores() // processes} with {processes} process(es) at a time on the "
+                f"{cores()} core(s) of this machine, got {self.threads}"
+                if processes <= cores()
+                else f"threads: {processes} processes at a time need as many cores, but this machine has {cores()}; "
+                f"choose fewer devices, or a sweep with fewer jobs at a time"
+            )
 
     @property
     def device(self) -> str:

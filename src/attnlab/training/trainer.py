@@ -15,6 +15,7 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from attnlab.composition.error import ExperimentError
 from attnlab.training.hardware import Hardware
 from attnlab.training.progress import TrainingProgress
+from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import SpoolLogger
 from attnlab.training.stopping import Stopping, total_steps
 
@@ -57,7 +58,13 @@ def build_trainer(
     last = ModelCheckpoint(
         dirpath=checkpoints, filename="last", save_on_train_epoch_end=False, enable_version_counter=False
     )
-    own: list[pl.Callback] = [TrainingProgress(), ValidateAtTheEnd(), checkpoint, last]
+    own: list[pl.Callback] = [
+        TrainingProgress(),
+        SpeedCounters(settings.log_every),
+        ValidateAtTheEnd(),
+        checkpoint,
+        last,
+    ]
     if settings.patience is not None:
         own.append(EarlyStopping(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
     precision: Any = "bf16-mixed" if hardware.precision == "bf16" else "32-true"

@@ -8,7 +8,9 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from attnlab.model.attention.additive import additive
 from attnlab.model.attention.score import Score
+from attnlab.model.repeated_linear import RepeatedLinear
 
 
 class BahdanauScore(Score):
@@ -21,7 +23,7 @@ class BahdanauScore(Score):
     def __init__(self, size: PositiveInt, *, query_size: int, key_size: int) -> None:
         super().__init__()
         self.keys_size = size
-        self.W = nn.Linear(query_size, size, bias=False)
+        self.W = RepeatedLinear(query_size, size, bias=False)
         self.U = nn.Linear(key_size, size, bias=False)
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
 
@@ -29,4 +31,4 @@ class BahdanauScore(Score):
         return self.U(keys)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        return torch.tanh(self.W(query).unsqueeze(2) + keys.unsqueeze(1)) @ self.v  # (B, T, S, A) @ (A,)
+        return additive(self.W(query), keys, self.v)

@@ -9,6 +9,7 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from attnlab.model.attention.additive import additive
 from attnlab.model.attention.score import Score
 
 
@@ -31,5 +32,4 @@ class ConcatScore(Score):
         return linear(keys, self.W.weight[:, self.query_size :])
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        projected = linear(query, self.W.weight[:, : self.query_size])
-        return torch.tanh(projected.unsqueeze(2) + keys.unsqueeze(1)) @ self.v  # (B, T, S, A) @ (A,)
+        return additive(linear(query, self.W.weight[:, : self.query_size]), keys, self.v)

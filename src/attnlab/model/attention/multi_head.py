@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from attnlab.model.attention.attention import Attention
 from attnlab.model.attention.coverage import Coverage
 from attnlab.model.attention.memory import Memory
+from attnlab.model.repeated_linear import RepeatedLinear
 
 
 class MultiHeadAttention(nn.Module):
@@ -33,10 +34,10 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.heads = heads
-        self.W_Q = nn.Linear(query_size, heads * size, bias=False)
+        self.W_Q = RepeatedLinear(query_size, heads * size, bias=False)
         self.W_K = nn.Linear(value_size, heads * size, bias=False)
         self.W_V = nn.Linear(value_size, heads * size, bias=False)
-        self.W_O = nn.Linear(heads * size, value_size, bias=False)
+        self.W_O = RepeatedLinear(heads * size, value_size, bias=False)
         self.attentions = nn.ModuleList(head(size, size) for _ in range(heads))
         if any(attention.score.by_position for attention in self._each()):
             raise ValueError("the location score has no keys that heads could project; choose model/heads=one")

@@ -8,7 +8,9 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from attnlab.model.attention.additive import additive
 from attnlab.model.attention.score import Score
+from attnlab.model.repeated_linear import RepeatedLinear
 
 
 class NormedBahdanauScore(Score):
@@ -24,7 +26,7 @@ class NormedBahdanauScore(Score):
     def __init__(self, size: PositiveInt, *, query_size: int, key_size: int) -> None:
         super().__init__()
         self.keys_size = size
-        self.W = nn.Linear(query_size, size, bias=False)
+        self.W = RepeatedLinear(query_size, size, bias=False)
         self.U = nn.Linear(key_size, size)  # its bias is b
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
         self.g = nn.Parameter(torch.tensor(1 / math.sqrt(size)))
@@ -33,5 +35,4 @@ class NormedBahdanauScore(Score):
         return self.U(keys)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        v = self.g * self.v / self.v.norm()
-        return torch.tanh(self.W(query).unsqueeze(2) + keys.unsqueeze(1)) @ v  # (B, T, S, A) @ (A,)
+        return additive(self.W(query), keys, self.g * self.v / self.v.norm())

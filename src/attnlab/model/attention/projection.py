@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from attnlab.composition.part import Part
 from attnlab.model.attention.score import Score
+from attnlab.model.repeated_linear import RepeatedLinear
 
 
 class LinearProjection(Score):
@@ -19,7 +20,7 @@ class LinearProjection(Score):
 
     def __init__(self, size: PositiveInt, *, score: Part[Score], query_size: int, key_size: int) -> None:
         super().__init__()
-        self.P = nn.Linear(query_size, size, bias=False)
+        self.P = RepeatedLinear(query_size, size, bias=False)
         self.R = nn.Linear(key_size, size, bias=False)
         self.score: Score = score(query_size=size, key_size=size)
         if self.score.by_position:

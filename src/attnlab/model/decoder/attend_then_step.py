@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Literal
 
+import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
@@ -12,7 +13,7 @@ from attnlab.composition.part import Part
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoder.body import DecoderBody
-from attnlab.model.decoder.decoder import Decoder, StepOutput, look, needs_attention
+from attnlab.model.decoder.decoder import Decoder, StepOutput, look, needs_attention, remembers
 from attnlab.model.decoder.decoder_state import DecoderState
 from attnlab.model.input_feeding.input_feeding import InputFeeding
 from attnlab.model.readout.readout import Readout
@@ -69,3 +70,14 @@ class AttendThenStep(Decoder):
         # 3. Hand state, token and, where it goes there, the context to the readout.
         output = StepOutput(hidden, context if self.into_readout else None, token, weights)
         return output, after if state.coverage is None else replace(after, coverage=state.coverage + weights)
+
+    @property
+    def feeds_back(self) -> bool:
+        return self.into_cell or remembers(self.body, self.attention)
+
+    def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
+        assert self.attention is not None
+        hidden, tokens = self.body.all_steps(embedded, None, state)
+        queries = torch.cat([state.recurrent.hidden[-1].unsqueeze(1), hidden[:, :-1]], dim=1)  # s_0 ... s_{T-1}
+        context, weights = self.attention(queries, memory, positions)
+        return StepOutput(hidden, context, tokens, weights)

@@ -70,3 +70,22 @@ class DecoderBody(nn.Module):
         inputs = [x for x in (token, state.fed, context) if x is not None]
         recurrent = self.cell(torch.cat(inputs, dim=-1), state.recurrent)
         return recurrent.hidden[-1], token, replace(state, recurrent=recurrent, position=state.position + 1)
+
+    def all_steps(self, embedded: Tensor, context: Tensor | None, state: DecoderState) -> tuple[Tensor, Tensor]:
+        """All of T steps that read nothing of each other but the recurrent state.
+
+        Args:
+            embedded: (B, T, E), the last token of each step.
+            context: (B, D), the same at every step, None where it does not go into the cell.
+            state: the state before the first step.
+
+        Returns:
+            s_t (B, T, H) and the embedded tokens (B, T, E) behind their dropout.
+        """
+        tokens = self.dropout(embedded)
+        inputs = tokens if context is None else torch.cat([tokens, _at_each_step(context, tokens)], dim=-1)
+        return self.cell.all_steps(inputs, state.recurrent), tokens
+
+
+def _at_each_step(context: Tensor, tokens: Tensor) -> Tensor:
+    return context.unsqueeze(1).expand(-1, tokens.shape[1], -1)

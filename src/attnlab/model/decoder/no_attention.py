@@ -11,7 +11,7 @@ from attnlab.composition.part import Part
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoder.body import DecoderBody
-from attnlab.model.decoder.decoder import Decoder, StepOutput
+from attnlab.model.decoder.decoder import Decoder, StepOutput, remembers
 from attnlab.model.decoder.decoder_state import DecoderState
 from attnlab.model.input_feeding.input_feeding import InputFeeding
 from attnlab.model.readout.readout import Readout
@@ -67,8 +67,18 @@ class NoAttention(Decoder):
 
     def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
         # 1. The context vector, where every step is given it.
-        context = memory.summary if self.reads_memory else None
+        context = memory.for_rows(len(embedded)).summary if self.reads_memory else None
         # 2. Step with the last token: s_t = f(s_{t-1}, [e(y_{t-1}); c]).
         hidden, token, after = self.body(embedded, context, state)
         # 3. Hand state, context and token to the readout.
         return StepOutput(hidden, context, token, None), after
+
+    @property
+    def feeds_back(self) -> bool:
+        return remembers(self.body, None)
+
+    def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
+        context = memory.summary if self.reads_memory else None
+        hidden, tokens = self.body.all_steps(embedded, context, state)
+        into_readout = None if context is None else context.unsqueeze(1).expand(-1, embedded.shape[1], -1)
+        return StepOutput(hidden, into_readout, tokens, None)

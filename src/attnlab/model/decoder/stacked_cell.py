@@ -7,9 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from attnlab.model.decoder.cells import GRUCell, LSTMCell, RNNCell
 from attnlab.model.recurrent_state import RecurrentState, StateShape
 
-_CELLS: dict[str, Callable[..., nn.RNNCellBase]] = {"rnn": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
+_CELLS: dict[str, Callable[..., nn.RNNCellBase]] = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
 
 
 class StackedCell(nn.Module):
@@ -35,3 +36,12 @@ class StackedCell(nn.Module):
                 memories.append(memory)
             hiddens.append(x)
         return RecurrentState(torch.stack(hiddens), torch.stack(memories) if memories else None)
+
+    def all_steps(self, x: Tensor, state: RecurrentState) -> Tensor:
+        """x (B, T, input) and the state before -> the top hidden states of T steps, (B, T, H)."""
+        for layer, cell in enumerate(self.cells):
+            assert isinstance(cell, RNNCell | GRUCell | LSTMCell)
+            if layer > 0:
+                x = self.dropout(x)
+            x = cell.all_steps(x, state.hidden[layer], None if state.cell is None else state.cell[layer])
+        return x

@@ -12,7 +12,7 @@ from attnlab.composition.part import Part
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoder.body import DecoderBody
-from attnlab.model.decoder.decoder import Decoder, StepOutput, look, needs_attention
+from attnlab.model.decoder.decoder import Decoder, StepOutput, look, needs_attention, remembers
 from attnlab.model.decoder.decoder_state import DecoderState
 from attnlab.model.input_feeding.input_feeding import InputFeeding
 from attnlab.model.readout.readout import Readout
@@ -74,3 +74,13 @@ class StepThenAttend(Decoder):
         if self.carries_context:
             after = replace(after, context=context)
         return output, after if state.coverage is None else replace(after, coverage=state.coverage + weights)
+
+    @property
+    def feeds_back(self) -> bool:
+        return self.carries_context or remembers(self.body, self.attention)
+
+    def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
+        assert self.attention is not None
+        hidden, tokens = self.body.all_steps(embedded, None, state)
+        context, weights = self.attention(hidden, memory, positions)
+        return StepOutput(hidden, context, tokens, weights)

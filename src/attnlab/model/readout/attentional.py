@@ -9,6 +9,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from attnlab.model.readout.readout import Readout
+from attnlab.model.repeated_linear import RepeatedLinear
 
 
 class AttentionalReadout(Readout):
@@ -30,7 +31,7 @@ class AttentionalReadout(Readout):
                 "context; choose a model.decoder.context that goes into the readout, or model/readout=tanh"
             )
         self.size = size
-        self.projection = nn.Linear(context_size + hidden_size, size)
+        self.projection = RepeatedLinear(context_size + hidden_size, size)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:

@@ -1,0 +1,117 @@
+"""Gradients that are collected in a loop against torch's own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from attnlab.model.repeated_linear import RepeatedLinear, gradients_after_the_loop, repeated_linear
+
+STEPS = 5
+
+
+def loop(layer: nn.Module, x: torch.Tensor, dropped: int | None = None) -> torch.Tensor:
+    """A recurrence that leads through the layer at every step; the output of step `dropped` leads nowhere."""
+    total, state = x.new_zeros(()), x
+    for t in range(STEPS):
+        found = layer(state)
+        if t != dropped:
+            state = torch.tanh(found)
+            total = total + (t + 1) * state.square().sum()
+    return total
+
+
+def gradients(layer: nn.Module, x: torch.Tensor, collected: bool, **kwargs) -> list[torch.Tensor]:
+    wanted = [x, *layer.parameters()]
+    if not collected:
+        return list(torch.autograd.grad(loop(layer, x, **kwargs), wanted))
+    with gradients_after_the_loop():
+        total = loop(layer, x, **kwargs)
+    return list(torch.autograd.grad(total, wanted))
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.randn(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dropped", [None, 2, STEPS - 1])
+def test_collected_gradients_are_those_of_a_plain_loop(bias, dropped, x):
+    layer = RepeatedLinear(4, 4, bias=bias, dtype=torch.float64)
+    plain = gradients(layer, x, collected=False, dropped=dropped)
+    for _ in range(2):  # a second pass finds nothing of the first
+        ours = gradients(layer, x, collected=True, dropped=dropped)
+        for mine, expected in zip(ours, plain, strict=True):
+            torch.testing.assert_close(mine, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_weight_may_be_used_in_two_places_with_time_in_the_middle(x):
+    """(B, T, I) too; and one weight with two inputs at each step."""
+    layer = RepeatedLinear(4, 4, dtype=torch.float64)
+
+    def both() -> torch.Tensor:
+        wide = torch.stack([x, 2 * x], dim=1)
+        return layer(wide).square().sum() + layer(x).pow(3).sum()
+
+    expected = torch.autograd.grad(both(), [x, *layer.parameters()])
+    with gradients_after_the_loop():
+        found = both()
+    for mine, theirs in zip(torch.autograd.grad(found, [x, *layer.parameters()]), expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_gradients_are_added_to_what_is_there(x):
+    """Two backward passes of two losses, as with accumulated batches."""
+    layer = RepeatedLinear(4, 4, dtype=torch.float64)
+    plain = gradients(layer, x, collected=False)[1:]
+    for _ in range(2):
+        with gradients_after_the_loop():
+            total = loop(layer, x)
+        total.backward()
+    for parameter, expected in zip(layer.parameters(), plain, strict=True):
+        torch.testing.assert_close(parameter.grad, 2 * expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_input_alone_can_be_asked_for(x):
+    """As a study of gradients does: the weights' gradients are then not computed."""
+    layer = RepeatedLinear(4, 4, dtype=torch.float64)
+    (expected,) = torch.autograd.grad(loop(layer, x), [x])
+    with gradients_after_the_loop():
+        total = loop(layer, x)
+    torch.testing.assert_close(torch.autograd.grad(total, [x])[0], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_frozen_weights_and_passes_without_gradients_are_plain(x):
+    layer = RepeatedLinear(4, 4, dtype=torch.float64).requires_grad_(False)
+    with gradients_after_the_loop():
+        assert "AddmmBackward" in type(layer(x).grad_fn).__name__
+    layer.requires_grad_(True)
+    with torch.no_grad(), gradients_after_the_loop():
+        torch.testing.assert_close(layer(x), nn.functional.linear(x, layer.weight, layer.bias), rtol=0, atol=0)
+
+
+def test_half_precision_is_that_of_autocast(x):
+    """The forward values are the same bits; the gradients come nearer to the truth, for they are summed before they
+    are rounded."""
+    layer = RepeatedLinear(64, 64)
+    start = torch.randn(8, 64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    truth = gradients(layer, start, collected=False)
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = loop(layer, start)
+        plain = torch.autograd.grad(expected, [start, *layer.parameters()])
+        with gradients_after_the_loop():
+            found = loop(layer, start)
+        ours = torch.autograd.grad(found, [start, *layer.parameters()])
+    assert torch.equal(found, expected)
+    for mine, theirs, true in zip(ours, plain, truth, strict=True):
+        assert mine.dtype == true.dtype
+        error, their_error = ((it - true).norm() / true.norm() for it in (mine, theirs))
+        assert error < 0.02
+        assert error < 1.2 * their_error
+
+
+def test_outside_of_a_loop_it_is_linear(x):
+    weight = torch.randn(2, 4, dtype=torch.float64)
+    assert torch.equal(repeated_linear(x, weight), nn.functional.linear(x, weight))

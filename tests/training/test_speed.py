@@ -1,0 +1,89 @@
+"""The counters of speed: real tokens, processor time without validations."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from attnlab.batch import LabelledBatch, Padding
+from attnlab.data.padding import make_batch
+from attnlab.training.speed import SpeedCounters, cpu_seconds, peak_resident_bytes
+from attnlab.training.spool import MetricSpool, history
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.records: list[tuple[int, dict[str, float]]] = []
+
+    def log_metrics(self, metrics, step):
+        self.records.append((step, metrics))
+
+
+def work(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+@pytest.fixture
+def trainer():
+    return SimpleNamespace(global_step=0, is_global_zero=True, logger=Recorder())
+
+
+def train(counters, trainer, batches, validate_after=()):
+    counters.on_train_start(trainer, None)
+    for number, batch in enumerate(batches):
+        counters.on_train_batch_start(trainer, None, batch, number)
+        work(0.02)
+        trainer.global_step += 1
+        counters.on_train_batch_end(trainer, None, None, batch, number)
+        if trainer.global_step in validate_after:
+            counters.on_validation_start(trainer, None)
+            work(0.3)
+
+
+def test_real_tokens_are_counted_and_validations_left_out(trainer):
+    batch = make_batch([[4, 5], [4]], [[5, 6, 7], [5]], Padding())  # 4 + 2 real target tokens
+    train(SpeedCounters(every=2), trainer, [batch] * 6, validate_after=(2, 4))
+    steps, records = zip(*trainer.logger.records, strict=True)
+    assert steps == (1, 3, 5)
+    assert [record["speed/target_tokens"] for record in records] == [12, 24, 36]
+    assert [record["speed/sentences"] for record in records] == [4, 8, 12]
+    last = records[-1]
+    assert 0.1 <= last["time/training_cpu_seconds"] < 0.4
+    assert 0.55 <= last["time/validation_cpu_seconds"] < 0.9
+    rate = 12 / (last["time/training_cpu_seconds"] - records[1]["time/training_cpu_seconds"])
+    assert last["speed/target_tokens_per_cpu_second"] == pytest.approx(rate)
+    assert 0 < last["system/resident_megabytes"] <= last["system/peak_resident_megabytes"]
+
+
+def test_sentences_with_labels_have_no_target_tokens(trainer):
+    ones = torch.ones(3, 2, dtype=torch.long)
+    batch = LabelledBatch(ones, ones.bool(), torch.zeros(3, dtype=torch.long), torch.arange(3))
+    train(SpeedCounters(every=1), trainer, [batch] * 2)
+    assert trainer.logger.records[-1][1]["speed/sentences"] == 6
+    assert not any("target" in name for name in trainer.logger.records[-1][1])
+
+
+def test_only_the_first_process_writes(trainer):
+    trainer.is_global_zero = False
+    train(SpeedCounters(every=1), trainer, [make_batch([[4]], [[5]], Padding())])
+    assert trainer.logger.records == []
+
+
+def test_processor_time_of_children_is_counted():
+    before = cpu_seconds()
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"], check=True)
+    assert cpu_seconds() - before >= 0.28
+    assert peak_resident_bytes() > 10_000_000
+
+
+def test_counters_are_no_part_of_the_learning_curves(tmp_path):
+    spool = MetricSpool(tmp_path / "metrics.jsonl")
+    spool.append({"speed/sentences": 1, "time/training_cpu_seconds": 2, "system/resident_megabytes": 3, "loss": 4}, 0)
+    assert [row.name for row in history(spool.path)] == ["loss"]
