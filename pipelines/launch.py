@@ -34,6 +34,9 @@ QUIET_ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "TOKENIZERS_PARALLELISM": "false",
 }
+# oneDNN, and torch around it, keep a product made for each shape that they met, a thousand of them by default, and
+# batches come in many shapes: training in bfloat16 grew by gigabytes. Read when torch starts.
+BOUNDED_CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "32"}
 # A full disk or a folder that may not be written to is no fault of the program.
 MACHINE_FAULTS = {
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS,
@@ -60,7 +63,7 @@ def launch(stage: Stage) -> None:
 @contextmanager
 def mistakes_as_sentences() -> Iterator[None]:
     """End the process with the sentences of an error that the user can mend; any other error keeps its traceback."""
-    for name, value in QUIET_ENVIRONMENT.items():
+    for name, value in {**QUIET_ENVIRONMENT, **BOUNDED_CACHES}.items():
         os.environ.setdefault(name, value)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra's own report would bury the sentence and end the process
     try:

@@ -294,11 +294,11 @@ def test_the_other_tasks_data_are_no_such_data(write: Callable[..., Path], tmp_p
 
 def test_a_broken_folder_is_one_sentence(write: Callable[..., Path], tmp_path: Path) -> None:
     data = prepared(tmp_path, corpus_of(write()))
-    (data.folder / "train.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ExperimentError, match=r"train\.parquet cannot be read"):
+    (data.folder / "train.arrow").write_bytes(b"ARROW1")
+    with pytest.raises(ExperimentError, match=r"train\.arrow cannot be read"):
         data.split("train")
     (data.folder / "data.json").write_text('{"format": 99}')
-    with pytest.raises(ExperimentError, match="was prepared in format 99, this version reads 1"):
+    with pytest.raises(ExperimentError, match="was prepared in format 99, this version reads 2"):
         LabelledData(data.folder)
     with pytest.raises(ExperimentError, match="does not name the classes"):
         read_labels(data.folder / "data.json")

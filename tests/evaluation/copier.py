@@ -40,10 +40,11 @@ class Copier(nn.Module):
         return start, start
 
     def step(self, tokens: Tensor, state: Tensors, memory: Tensors) -> tuple[Tensor, Tensors, Tensor | None]:
-        lengths = memory.mask.sum(1)
-        first = memory.mask.int().argmax(1)
+        mask = memory.mask.repeat_interleave(len(tokens) // len(memory.mask), 0)  # a beam shares its sentence's memory
+        lengths = mask.sum(1)
+        first = mask.int().argmax(1)
         rows = torch.arange(len(tokens))
-        weights = torch.zeros(memory.mask.shape)
+        weights = torch.zeros(mask.shape)
         weights[:, 0] += 0.2
         weights[rows, first + torch.minimum(state.written, lengths - 1)] += 0.3
         weights[rows, first + lengths - 1] += 0.5

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from attnlab.batch import EOS, Padding
 from attnlab.data.labelled_data import FORMAT, LabelledData, LabelledInfo
+from attnlab.data.ragged import Ragged
 from attnlab.data.rows import RowGroups, write_json
 from attnlab.data.stats import LabelledCounter
 from attnlab.data.trainers import WordTrainer
@@ -60,9 +61,8 @@ def data(tmp_path: Path) -> LabelledData:
     for split in ("train", "validation", "test"):
         counter = counters[split] = LabelledCounter(LABELS)
         ids = tokenizer.encode_ids([text for text, _ in ROWS])
-        for row, (_, label) in zip(ids, ROWS, strict=True):
-            counter.keep(row, LABELS[label])
-        with RowGroups(folder / f"{split}.parquet", schema) as file:
+        counter.keep(Ragged.from_rows(ids), np.array([label for _, label in ROWS]))
+        with RowGroups(folder / f"{split}.arrow", schema) as file:
             columns = {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS], "ids": ids}
             file.add(columns)
     write_json(folder / "stats.json", {"splits": {name: counter.summary() for name, counter in counters.items()}})

@@ -55,9 +55,10 @@ class Bigram(nn.Module):
         weights = None
         if self.attends:
             # Counted from the first real token, so that padding moves nothing.
-            places = (memory.mask.cumsum(1) - 1).clamp(min=0)
+            mask = memory.mask.repeat_interleave(len(tokens) // len(memory.mask), 0)
+            places = (mask.cumsum(1) - 1).clamp(min=0)
             scores = 3 * torch.sin(1.7 * places + tokens.unsqueeze(1))
-            weights = scores.masked_fill(~memory.mask, -torch.inf).softmax(1)
+            weights = scores.masked_fill(~mask, -torch.inf).softmax(1)
         return self.logits[tokens], state, weights
 
 

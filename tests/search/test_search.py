@@ -12,7 +12,7 @@ from attnlab.batch import BOS, EOS, PAD, Padding
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
-from attnlab.search.search import length_limits, next_log_probs
+from attnlab.search.search import BLOCK, length_limits, likeliest, next_log_probs
 
 every_decoder = pytest.mark.parametrize("decoder", DECODERS)
 
@@ -254,3 +254,30 @@ def test_impossible_tokens_have_no_probability():
     log_probs = next_log_probs(torch.tensor([[9.0, 1.0, 9.0, 0.0, 2.0]]))
     assert log_probs[0, PAD] == log_probs[0, BOS] == -math.inf
     assert log_probs.exp().sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("columns", [3, BLOCK, 11 * BLOCK, 11 * BLOCK + 1, 40 * BLOCK - 1])
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("impossible", [0.0, 0.5, 0.999])
+def test_the_likeliest_are_those_of_topk(columns, count, impossible):
+    generator = torch.Generator().manual_seed(columns)
+    scores = torch.randperm(6 * columns, generator=generator).view(6, columns).float()
+    scores = scores.masked_fill(torch.rand(6, columns, generator=generator) < impossible, -math.inf)
+    expected, _ = scores.topk(count, dim=1)
+    values, places = likeliest(scores, count)
+    assert torch.equal(values, expected)
+    assert torch.equal(scores.gather(1, places), expected)
+    assert all(len(set(row)) == count for row in places.tolist())
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_a_vocabulary_of_many_blocks(seed, searchable):
+    model, source, mask = searchable(seed, target_vocabulary_size=12 * BLOCK + 5)
+    found = BeamSearch(3, 0.7, 5, n_best=3)(model, source, mask)
+    for row, hypotheses in enumerate(found):
+        expected = beam_of_one_sentence(model, source[row : row + 1], mask[row : row + 1], 3, 0.7, 5)
+        assert [written(h) for h in hypotheses] == [tokens for _, tokens in expected]
+    for (greedy,), (beam,) in zip(
+        GreedySearch(5)(model, source, mask), BeamSearch(1, 0.0, 5)(model, source, mask), strict=True
+    ):
+        assert greedy.tokens == beam.tokens

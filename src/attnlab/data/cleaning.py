@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 UnicodeForm = Literal["none", "nfc", "nfkc"]
 WhiteSpace = Literal["collapse", "keep"]
+Lengths = NDArray[np.integer]
+Flags = NDArray[np.bool_]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
@@ -71,19 +76,16 @@ class Cleaning:
             return "empty"
         return source, target
 
-    def over_limit(self, source_length: int, target_length: int, split: str) -> str | None:
-        """The limit in tokens that the encoded pair breaks, by name, or None."""
-        if split != "train" and not self.limit_evaluation:
-            return None
-        for side, length, most in (
-            ("source", source_length, self.max_source_length),
-            ("target", target_length, self.max_target_length),
-        ):
-            if length < self.min_length:
-                return f"{side}_too_short"
-            if most is not None and length > most:
-                return f"{side}_too_long"
-        return None
+    def over_limit(self, source_lengths: Lengths, target_lengths: Lengths, split: str) -> Iterator[tuple[str, Flags]]:
+        """(the limit's name, whether a pair breaks it (pairs,)) for each limit in tokens; the first one counts."""
+        if split == "train" or self.limit_evaluation:
+            for side, lengths, most in (
+                ("source", source_lengths, self.max_source_length),
+                ("target", target_lengths, self.max_target_length),
+            ):
+                yield f"{side}_too_short", lengths < self.min_length
+                if most is not None:
+                    yield f"{side}_too_long", lengths > most
 
 
 AS_IT_IS = Cleaning(unicode="none", whitespace="keep", max_characters=None)

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from attnlab.batch import LabelledBatch, Padding
 from attnlab.composition.error import ExperimentError
 from attnlab.data.corpus import SPLITS
+from attnlab.data.mapped_ids import MappedIds
 from attnlab.data.padding import pad_labelled
-from attnlab.data.prepared_folder import PreparedFolder, read_ragged, unreadable
-from attnlab.data.rows import write_json
+from attnlab.data.prepared_folder import PreparedFolder, unreadable
+from attnlab.data.rows import open_rows, write_json
 from attnlab.data.tokenizer import Tokenizer
 
-FORMAT = 1
-FILES = (*(f"{split}.parquet" for split in SPLITS), "data.json", "stats.json", "tokenizer.json")
+FORMAT = 2
+FILES = (*(f"{split}.arrow" for split in SPLITS), "data.json", "stats.json", "tokenizer.json")
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class LabelledSplit:
     """The sentences of one split. Ids come without `<eos>`; labels are the numbers of the classes, (rows,)."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self.ids = read_ragged(path, "ids")
-        self.labels: NDArray[np.int64] = pq.read_table(path, columns=["label"])["label"].to_numpy().astype(np.int64)
+        self._path, self._table = path, open_rows(path)
+        self.ids = MappedIds(self._table["ids"])
+        self.labels: NDArray[np.int64] = self._table["label"].to_numpy().astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -59,24 +59,23 @@ class LabelledSplit:
         return pad_labelled(self.ids.take(rows), self.labels[rows], rows, padding)
 
     @property
-    def source_lengths(self) -> NDArray[np.int64]:
+    def source_lengths(self) -> NDArray[np.int32]:
         return self.ids.lengths
 
     @property
-    def target_lengths(self) -> NDArray[np.int64]:
+    def target_lengths(self) -> NDArray[np.int32]:
         """All zero: a label takes no place in a batch that is bounded by tokens."""
-        return np.zeros(len(self), dtype=np.int64)
+        return np.zeros(len(self), dtype=np.int32)
 
     def text(self, row: int) -> str:
-        return self._texts[row].as_py()
+        return self._table["text"][row].as_py()
 
-    @cached_property
-    def _texts(self) -> pa.ChunkedArray:
-        return pq.read_table(self._path, columns=["text"], memory_map=True)["text"].combine_chunks()
+    def __reduce__(self) -> tuple[type[LabelledSplit], tuple[Path]]:
+        return type(self), (self._path,)  # another process maps the file too
 
 
 class LabelledData:
-    """A folder written by `prepare_labelled`. Splits are read when first asked for.
+    """A folder written by `prepare_labelled`. Splits are opened when first asked for, and are mapped.
 
     labels: the names of the classes, by their numbers.
     sizes: sentences of each split.
@@ -95,7 +94,7 @@ class LabelledData:
 
     def split(self, name: str) -> LabelledSplit:
         """name: `train`, `validation` or `test`."""
-        file = self._read.parquet(name)
+        file = self._read.rows_file(name)
         if name not in self._splits:
             try:
                 self._splits[name] = LabelledSplit(file)

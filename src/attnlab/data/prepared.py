@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from attnlab.batch import Batch, Padding
 from attnlab.composition.error import ExperimentError
 from attnlab.data.corpus import SPLITS
+from attnlab.data.mapped_ids import MappedIds
 from attnlab.data.padding import pad_pairs
-from attnlab.data.prepared_folder import PreparedFolder, read_ragged, unreadable
-from attnlab.data.rows import write_json
+from attnlab.data.prepared_folder import PreparedFolder, unreadable
+from attnlab.data.rows import open_rows, write_json
 from attnlab.data.tokenizer import Tokenizer
 
-FORMAT = 1
+FORMAT = 2
 FILES = (
-    *(f"{split}.parquet" for split in SPLITS),
+    *(f"{split}.arrow" for split in SPLITS),
     "data.json",
     "source_tokenizer.json",
     "stats.json",
@@ -54,10 +54,10 @@ class PreparedSplit:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self.source = read_ragged(path, "source_ids")
-        self.target = read_ragged(path, "target_ids")
-        self.has_alignments = "sure_links" in pq.read_schema(path).names
+        self._path, self._table = path, open_rows(path)
+        self.source = MappedIds(self._table["source_ids"])
+        self.target = MappedIds(self._table["target_ids"])
+        self.has_alignments = "sure_links" in self._table.column_names
 
     def __len__(self) -> int:
         return len(self.source)
@@ -67,11 +67,11 @@ class PreparedSplit:
         return pad_pairs(self.source.take(rows), self.target.take(rows), rows, padding)
 
     @property
-    def source_lengths(self) -> NDArray[np.int64]:
+    def source_lengths(self) -> NDArray[np.int32]:
         return self.source.lengths
 
     @property
-    def target_lengths(self) -> NDArray[np.int64]:
+    def target_lengths(self) -> NDArray[np.int32]:
         return self.target.lengths
 
     def source_ids(self, row: int) -> NDArray[np.int32]:
@@ -81,10 +81,10 @@ class PreparedSplit:
         return self.target[row]
 
     def source_text(self, row: int) -> str:
-        return self._texts("source")[row].as_py()
+        return self._table["source"][row].as_py()
 
     def target_text(self, row: int) -> str:
-        return self._texts("target")[row].as_py()
+        return self._table["target"][row].as_py()
 
     def sure_links(self, row: int) -> NDArray[np.int64]:
         return self._links("sure_links", row)
@@ -93,21 +93,15 @@ class PreparedSplit:
         return self._links("possible_links", row)
 
     def _links(self, name: str, row: int) -> NDArray[np.int64]:
-        links = self._columns[name][row].as_py() if self.has_alignments else []
+        links = self._table[name][row].as_py() if self.has_alignments else []
         return np.array(links, dtype=np.int64).reshape(-1, 2)
 
-    def _texts(self, name: str) -> pa.ChunkedArray:
-        return self._columns[name]
-
-    @cached_property
-    def _columns(self) -> pa.Table:
-        """Text and links, which training never asks for."""
-        names = [n for n in pq.read_schema(self._path).names if n not in ("source_ids", "target_ids")]
-        return pq.read_table(self._path, columns=names, memory_map=True).combine_chunks()
+    def __reduce__(self) -> tuple[type[PreparedSplit], tuple[Path]]:
+        return type(self), (self._path,)  # another process maps the file too
 
 
 class PreparedData:
-    """A folder written by `attnlab.data.prepare.prepare`. Splits are read when first asked for.
+    """A folder written by `attnlab.data.prepare.prepare`. Splits are opened when first asked for, and are mapped.
 
     sizes: pairs of each split.
     """
@@ -125,7 +119,7 @@ class PreparedData:
 
     def split(self, name: str) -> PreparedSplit:
         """name: `train`, `validation` or `test`."""
-        file = self._read.parquet(name)
+        file = self._read.rows_file(name)
         if name not in self._splits:
             try:
                 self._splits[name] = PreparedSplit(file)

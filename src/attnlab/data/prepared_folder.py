@@ -8,17 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from attnlab.composition.error import ExperimentError
 from attnlab.data.corpus import SPLITS
-from attnlab.data.ragged import Ragged
 
 
 class PreparedFolder:
-    """A folder with `data.json`, `stats.json`, a parquet file for each split and what else `files` names.
+    """A folder with `data.json`, `stats.json`, an Arrow file for each split and what else `files` names.
 
     facts, stats: the contents of the two JSON files.
 
@@ -27,15 +22,16 @@ class PreparedFolder:
 
     def __init__(self, path: Path, files: Sequence[str], version: int) -> None:
         self.path, self._files = Path(path), sorted(files)
-        missing = [name for name in self._files if not (self.path / name).is_file()]
-        if missing:
-            raise ExperimentError(f"{self.path} is no prepared data: {', '.join(missing)} missing; prepare it again")
-        self.facts = self.json("data.json")
+        # The format first: a folder in another one may have other files.
+        self.facts = self.json("data.json") if (self.path / "data.json").is_file() else {"format": version}
         if self.facts.get("format") != version:
             raise ExperimentError(
                 f"{self.path} was prepared in format {self.facts.get('format')}, this version reads {version}; "
                 "run the prepare stage again"
             )
+        missing = [name for name in self._files if not (self.path / name).is_file()]
+        if missing:
+            raise ExperimentError(f"{self.path} is no prepared data: {', '.join(missing)} missing; prepare it again")
         self.stats = self.json("stats.json")
 
     def json(self, name: str) -> dict[str, Any]:
@@ -46,11 +42,11 @@ class PreparedFolder:
                 f"{self.path / name} cannot be read ({error}); run the prepare stage again"
             ) from error
 
-    def parquet(self, split: str) -> Path:
+    def rows_file(self, split: str) -> Path:
         """The file of a split that must be one of `SPLITS`."""
         if split not in SPLITS:
             raise ValueError(f"the split must be one of {', '.join(SPLITS)}, got {split}")
-        return self.path / f"{split}.parquet"
+        return self.path / f"{split}.arrow"
 
     @property
     def digest(self) -> str:
@@ -64,15 +60,3 @@ class PreparedFolder:
 
 def unreadable(file: Path, error: Exception) -> ExperimentError:
     return ExperimentError(f"{file} cannot be read ({error}); run the prepare stage again")
-
-
-def read_ragged(path: Path, name: str) -> Ragged:
-    """A column of lists of int32."""
-    column = pq.read_table(path, columns=[name], memory_map=True)[name]
-    chunk = column.combine_chunks() if column.num_chunks else pa.array([], pa.list_(pa.int32()))
-    if isinstance(chunk, pa.ChunkedArray):
-        chunk = pa.concat_arrays(chunk.chunks)
-    return Ragged(
-        chunk.flatten().to_numpy(zero_copy_only=True),
-        chunk.offsets.to_numpy(zero_copy_only=True).astype(np.int64),
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,11 @@ class Ragged:
     offsets: NDArray[np.int64]  # (rows + 1,)
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Sequence[int] | NDArray[np.integer]]) -> Ragged:
-        lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
-        values = [np.asarray(row, dtype=np.int32) for row in rows]
-        return cls(
-            np.concatenate(values) if values else np.empty(0, np.int32),
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
-        )
+    def from_rows(cls, rows: Sequence[NDArray[np.integer] | Sequence[int]]) -> Ragged:
+        offsets = _offsets(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)))
+        if rows and all(isinstance(row, np.ndarray) for row in rows):
+            return cls(np.concatenate(rows, dtype=np.int32), offsets)
+        return cls(np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=offsets[-1]), offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -40,6 +39,10 @@ class Ragged:
     def take(self, rows: NDArray[np.int64]) -> Ragged:
         """The chosen rows, in the order given."""
         lengths = self.offsets[rows + 1] - self.offsets[rows]
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        offsets = _offsets(lengths)
         places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
         return Ragged(self.values[places], offsets)
+
+
+def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

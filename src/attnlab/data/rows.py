@@ -1,16 +1,15 @@
-"""Rows on their way from a corpus to parquet, a thousand at a time."""
+"""Rows on their way from a corpus to an Arrow file, a thousand at a time."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
     import datasets
@@ -28,13 +27,16 @@ def batches_of_rows(dataset: datasets.Dataset) -> Iterator[tuple[int, dict[str, 
 
 
 class RowGroups:
-    """Writes a parquet file in row groups of many batches: small ones would cost reading time."""
+    """Writes an Arrow file in groups of many batches, uncompressed, so that it can be mapped.
+
+    The footer that tells the groups comes last: a file that was not written to its end cannot be opened.
+    """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema, self._writer = schema, pq.ParquetWriter(path, schema, compression="zstd")
+        self._schema, self._writer = schema, pa.ipc.new_file(str(path), schema)
         self._pending: list[pa.Table] = []
 
-    def add(self, columns: dict[str, list[Any]]) -> None:
+    def add(self, columns: Mapping[str, Sequence[Any] | pa.Array]) -> None:
         self._pending.append(pa.table(columns, schema=self._schema))
         if sum(table.num_rows for table in self._pending) >= _GROUP:
             self._flush()
@@ -53,6 +55,28 @@ class RowGroups:
         if error is None:
             self._flush()
         self._writer.close()
+
+
+def open_rows(path: Path) -> pa.Table:
+    """What `RowGroups` wrote. The file is mapped: a row is read when somebody looks at it."""
+    with pa.memory_map(str(path)) as file:
+        table = pa.ipc.open_file(file).read_all()
+    table.validate()
+    return table
+
+
+def batches_of_file(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(number of the first row, columns) of one batch after the other, of what `RowGroups` wrote.
+
+    Only one group is in memory at a time.
+    """
+    start = 0
+    with pa.OSFile(str(path)) as file:
+        groups = pa.ipc.open_file(file)
+        for i in range(groups.num_record_batches):
+            for rows in pa.Table.from_batches([groups.get_batch(i)]).to_batches(max_chunksize=_ROWS):
+                yield start, rows
+                start += len(rows)
 
 
 def none_left(split: str, dropped: Counter[str], places: str) -> str:

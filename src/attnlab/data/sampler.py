@@ -56,8 +56,7 @@ class BatchSampler(Sampler[Rows]):
             raise ValueError(f"rank must be between 0 and world_size - 1 ({world_size - 1}), got {rank}")
         if len(source_lengths) < world_size:
             raise ValueError(f"there must be a row for each of {world_size} processes, got {len(source_lengths)}")
-        self.source_lengths = np.asarray(source_lengths, dtype=np.int64)
-        self.target_lengths = np.asarray(target_lengths, dtype=np.int64)
+        self.source_lengths, self.target_lengths = np.asarray(source_lengths), np.asarray(target_lengths)
         self.batching, self.seed, self.shuffle = batching, seed, shuffle
         self.rank, self.world_size = rank, world_size
         self.epoch = 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from attnlab.data.cleaning import UnicodeForm, WhiteSpace, fault_of, tidy
+from attnlab.data.cleaning import Flags, Lengths, UnicodeForm, WhiteSpace, fault_of, tidy
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,9 @@ class SentenceCleaning:
         text = self.tidy(text)
         return (text, None) if text.strip() else (None, "empty")
 
-    def over_limit(self, length: int, split: str) -> str | None:
-        """The limit in tokens that the encoded sentence breaks, `too_short` or `too_long`, or None."""
-        if split != "train" and not self.limit_evaluation:
-            return None
-        if length < self.min_length:
-            return "too_short"
-        return "too_long" if self.max_length is not None and length > self.max_length else None
+    def over_limit(self, lengths: Lengths, split: str) -> Iterator[tuple[str, Flags]]:
+        """(the limit's name, whether a sentence breaks it (sentences,)) for each limit in tokens."""
+        if split == "train" or self.limit_evaluation:
+            yield "too_short", lengths < self.min_length
+            if self.max_length is not None:
+                yield "too_long", lengths > self.max_length

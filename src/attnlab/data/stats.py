@@ -6,8 +6,23 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnlab.batch import UNK
+from attnlab.data.ragged import Ragged
+
+
+def kept_rows(dropped: Counter[str], *faults: tuple[str, NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """The numbers of the rows that have no fault; each other row is counted in `dropped` by its first fault.
+
+    faults: (the reason to drop a row, whether it holds of a row (rows,)), at least one.
+    """
+    good = np.ones_like(faults[0][1])
+    for reason, faulty in faults:
+        if count := int(np.count_nonzero(good & faulty)):
+            dropped[reason] += count
+        good &= ~faulty
+    return np.flatnonzero(good)
 
 
 class LengthCounter:
@@ -17,9 +32,10 @@ class LengthCounter:
         self._lengths: Counter[int] = Counter()
         self._unknown = 0
 
-    def add(self, ids: list[int]) -> None:
-        self._lengths[len(ids)] += 1
-        self._unknown += ids.count(UNK)
+    def add(self, ids: Ragged) -> None:
+        lengths, counts = np.unique(ids.lengths, return_counts=True)
+        self._lengths.update(dict(zip(lengths.tolist(), counts.tolist(), strict=True)))
+        self._unknown += int(np.count_nonzero(ids.values == UNK))
 
     def summary(self) -> dict[str, Any]:
         """Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length, sentences]."""
@@ -41,17 +57,17 @@ class LengthCounter:
 
 
 class SplitCounter:
-    """Counts the pairs of a split, row by row."""
+    """Counts the pairs of a split, batch by batch."""
 
     def __init__(self) -> None:
         self.pairs = 0
         self.dropped: Counter[str] = Counter()
         self._source, self._target = LengthCounter(), LengthCounter()
 
-    def keep(self, source_ids: list[int], target_ids: list[int]) -> None:
-        self.pairs += 1
-        self._source.add(source_ids)
-        self._target.add(target_ids)
+    def keep(self, source: Ragged, target: Ragged) -> None:
+        self.pairs += len(source)
+        self._source.add(source)
+        self._target.add(target)
 
     def drop(self, reason: str) -> None:
         self.dropped[reason] += 1
@@ -67,27 +83,29 @@ class SplitCounter:
 
 
 class LabelledCounter:
-    """Counts the labelled sentences of a split, row by row."""
+    """Counts the labelled sentences of a split, batch by batch.
 
-    def __init__(self, names: list[str]) -> None:
+    names: of the classes, by their numbers.
+    dropped: the sentences that cleaning dropped, by their reasons.
+    """
+
+    def __init__(self, names: list[str], dropped: Counter[str] | None = None) -> None:
         self.sentences = 0
-        self.dropped: Counter[str] = Counter()
-        self._labels = dict.fromkeys(names, 0)
+        self.dropped = Counter(dropped)
+        self._names, self._labels = names, np.zeros(len(names), dtype=np.int64)
         self._text = LengthCounter()
 
-    def keep(self, ids: list[int], label: str) -> None:
-        self.sentences += 1
-        self._labels[label] += 1
+    def keep(self, ids: Ragged, labels: NDArray[np.integer]) -> None:
+        """labels: (rows,) numbers of the classes."""
+        self.sentences += len(ids)
+        self._labels += np.bincount(labels, minlength=len(self._names))
         self._text.add(ids)
-
-    def drop(self, reason: str) -> None:
-        self.dropped[reason] += 1
 
     def summary(self) -> dict[str, Any]:
         return {
             "rows": self.sentences + sum(self.dropped.values()),
             "sentences": self.sentences,
             "dropped": dict(self.dropped),
-            "labels": self._labels,
+            "labels": dict(zip(self._names, self._labels.tolist(), strict=True)),
             "text": self._text.summary(),
         }

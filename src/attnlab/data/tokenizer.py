@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.composition.error import ExperimentError
+from attnlab.data.ragged import Ragged
 
 # Its threads and a later fork (data loaders, two-process training) do not go together: it would warn of each.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -63,6 +64,12 @@ class Tokenizer:
         """The ids alone, which is faster."""
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         return [_ours_are_unknown(e.ids) for e in encodings]
+
+    def encode_rows(self, texts: Sequence[str]) -> Ragged:
+        """The ids alone as one flat array, which is faster still."""
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        rows = Ragged.from_rows([e.ids for e in encodings])
+        return Ragged(np.where(rows.values <= EOS, UNK, rows.values), rows.offsets)
 
     def decode(self, ids: Ids, unknown: Sequence[str] | None = None) -> str:
         """The text; `<pad>`, `<bos>` and `<eos>` are left out.

@@ -27,6 +27,7 @@ from attnlab.evaluation.text_metrics import TextMetrics, signatures
 from attnlab.evaluation.write import DecodedSentence
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
+from attnlab.search.packed_weights import weights_packed_once
 from attnlab.search.search import Search
 
 Progress = Callable[[str, int, int], None]
@@ -67,7 +68,7 @@ def evaluate(
     """
     split = data.split(split_name)
     tell = progress or (lambda *_: None)
-    with torch.no_grad(), (autocast or _full_precision)():
+    with torch.no_grad(), (autocast or _full_precision)(), weights_packed_once():
         metrics, offsets = _read_with_reference(models, data, split, padding, tell)
         model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, split, padding, tell)

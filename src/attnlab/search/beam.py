@@ -11,11 +11,13 @@ from torch import Tensor
 
 from attnlab.batch import BOS, EOS
 from attnlab.search.hypothesis import Hypothesis
+from attnlab.search.packed_weights import PackedWeights
 from attnlab.search.search import (
     Search,
     Stepwise,
     check_lengths,
     length_limits,
+    likeliest,
     next_log_probs,
     without_attention,
 )
@@ -73,17 +75,17 @@ class BeamSearch(Search):
         batch_size, beam, device = source.shape[0], self.size, source.device
         limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
         memory, state = model.encode(source, source_mask)
+        packed = PackedWeights()
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
 
+        # All beginnings of a sentence are alike before the first step: there is one, and K of them (or all that there
+        # are) from then on. They stand side by side and share their sentence's memory.
         alive = torch.arange(batch_size, device=device)  # (N,)
-        every_row_k_times = alive.repeat_interleave(beam)
-        memory, state = memory.select(every_row_k_times), state.select(every_row_k_times)
-        tokens = torch.empty(batch_size, beam, 0, dtype=torch.long, device=device)  # (N, K, t)
+        missing = torch.full((batch_size,), beam, device=device)  # (N,) finished hypotheses
+        tokens = torch.empty(batch_size, 1, 0, dtype=torch.long, device=device)  # (N, K, t)
         weights: Tensor | None = None  # (N, K, t, S)
-        last = torch.full((batch_size * beam,), BOS, device=device)
-        # All beams begin alike: only the first may grow in the first step.
-        scores = torch.full((batch_size, beam), -torch.inf, device=device)
-        scores[:, 0] = 0.0
+        last = torch.full((batch_size,), BOS, device=device)
+        scores = torch.zeros(batch_size, 1, device=device)  # (N, K)
 
         def put_aside(row: int, rank: int, log_prob: Tensor, ended: bool) -> None:
             sentence = int(alive[row])
@@ -93,17 +95,18 @@ class BeamSearch(Search):
 
         for length in range(1, int(limits.max()) + 1):
             # 1. Score every continuation of every beginning.
-            logits, state, step_weights = model.step(last, state, memory)
-            log_probs = next_log_probs(logits, may_end=length > self.min_length).view(len(alive), beam, -1)
+            with packed:
+                logits, state, step_weights = model.step(last, state, memory)
+            log_probs = next_log_probs(logits, may_end=length > self.min_length).view(*scores.shape, -1)
             vocabulary_size = log_probs.shape[-1]
-            candidates = (scores.unsqueeze(2) + log_probs).flatten(1)  # (N, K * V)
+            candidates = log_probs.add_(scores.unsqueeze(2)).flatten(1)  # (N, K * V)
             if self.coverage_penalty > 0 and step_weights is None:
                 raise without_attention("search.coverage_penalty")
             if (with_attention or self.coverage_penalty > 0) and step_weights is not None:
-                step_weights = step_weights.float().view(len(alive), beam, 1, -1)
+                step_weights = step_weights.float().view(*scores.shape, 1, -1)
                 weights = step_weights if weights is None else torch.cat([weights, step_weights], dim=2)
             # 2. Take twice as many as the beam: at most K of them end, so K are left to go on.
-            top_scores, top = candidates.topk(min(2 * beam, candidates.shape[1]), dim=1)
+            top_scores, top = likeliest(candidates, min(2 * beam, candidates.shape[1]))
             parents, next_tokens = top // vocabulary_size, top % vocabulary_size
 
             # 3. What ends among the best K is a finished hypothesis.
@@ -112,29 +115,28 @@ class BeamSearch(Search):
                 put_aside(row, int(parents[row, rank]), top_scores[row, rank], True)
 
             # 4. The best K of the others go on, in the order of their scores.
-            scores, order = top_scores.masked_fill(next_tokens == EOS, -torch.inf).topk(beam, dim=1)
+            others, width = top_scores.masked_fill(next_tokens == EOS, -torch.inf), scores.shape[1]
+            scores, order = others.topk(min(beam, others.shape[1]), dim=1)
             parents, next_tokens = parents.gather(1, order), next_tokens.gather(1, order)
             rows = torch.arange(len(alive), device=device).unsqueeze(1)
             tokens = torch.cat([tokens[rows, parents], next_tokens.unsqueeze(2)], dim=2)
             weights = None if weights is None else weights[rows, parents]
 
             # 5. A sentence is done with K finished hypotheses, or cut off at its limit.
-            is_full = torch.tensor([len(found[row]) >= beam for row in alive.tolist()], device=device)
-            cut_off = ~is_full & (limits[alive] <= length)
-            for row in cut_off.nonzero().squeeze(1).tolist():
-                for rank in range(beam - len(found[int(alive[row])])):
-                    if scores[row, rank].isfinite():
-                        put_aside(row, rank, scores[row, rank], False)
-            going_on = (~is_full & ~cut_off & scores.isfinite().any(1)).nonzero().squeeze(1)
+            missing = missing - ends[:, :beam].sum(1)
+            cut_off = limits[alive] <= length
+            left_over = cut_off.unsqueeze(1) & (torch.arange(scores.shape[1], device=device) < missing.unsqueeze(1))
+            for row, rank in (left_over & scores.isfinite()).nonzero().tolist():
+                put_aside(row, rank, scores[row, rank], False)
+            going_on = ((missing > 0) & ~cut_off & scores.isfinite().any(1)).nonzero().squeeze(1)
             if len(going_on) == 0:
                 break
-            state = state.select((going_on.unsqueeze(1) * beam + parents[going_on]).flatten())
+            state = state.select((going_on.unsqueeze(1) * width + parents[going_on]).flatten())
             last = next_tokens[going_on].flatten()
             if len(going_on) < len(alive):
-                # The beams of one sentence share their memory, so it changes with the sentences alone.
-                first_beams = going_on.unsqueeze(1) * beam
-                memory = memory.select((first_beams + torch.arange(beam, device=device)).flatten())
-                alive, scores, tokens = alive[going_on], scores[going_on], tokens[going_on]
+                memory = memory.select(going_on)
+                alive, missing = alive[going_on], missing[going_on]
+                scores, tokens = scores[going_on], tokens[going_on]
                 weights = None if weights is None else weights[going_on]
 
         # 6. More than K may have ended, several of them at once: the best are kept.

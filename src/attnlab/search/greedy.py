@@ -8,7 +8,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.search import Search, Stepwise, check_lengths, length_limits
+from attnlab.search.search import Search, Stepwise, check_lengths, length_limits, likeliest
 from attnlab.search.token_by_token import write_token_by_token
 
 
@@ -47,7 +47,7 @@ class GreedySearch(Search):
             source_mask,
             limits,
             self.min_length,
-            choose=lambda log_probs, *_: log_probs.argmax(-1),
+            choose=lambda log_probs, *_: likeliest(log_probs, 1)[1].squeeze(1),
             with_attention=with_attention,
         )
         return [[hypothesis] for hypothesis in found]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attnlab.batch import BOS, EOS
 from attnlab.search.hypothesis import Hypothesis
+from attnlab.search.packed_weights import PackedWeights
 from attnlab.search.search import Stepwise, next_log_probs
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
@@ -40,6 +41,7 @@ def write_token_by_token(
     if copies > 1:
         sentences = alive // copies
         memory, state, limits = memory.select(sentences), state.select(sentences), limits[sentences]
+    packed = PackedWeights()
     last = torch.full_like(alive, BOS)
     scores = torch.zeros(len(alive), device=source.device)
     ended = torch.zeros(len(alive), dtype=torch.bool, device=source.device)
@@ -48,7 +50,8 @@ def write_token_by_token(
 
     for written in range(int(limits.max())):
         # 1. How likely is each next token?
-        logits, state, step_weights = model.step(last, state, memory)
+        with packed:
+            logits, state, step_weights = model.step(last, state, memory)
         log_probs = next_log_probs(logits, may_end=written >= min_length)
         # 2. Take one.
         last = choose(log_probs, alive, written)

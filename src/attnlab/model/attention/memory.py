@@ -35,6 +35,11 @@ class Memory:
             lengths=self.lengths[rows],
         )
 
+    def for_rows(self, count: int) -> Memory:
+        """Every row as often as it takes to have so many, its copies side by side."""
+        rows = torch.arange(len(self.lengths), device=self.lengths.device)
+        return self if count == len(rows) else self.select(rows.repeat_interleave(count // len(rows)))
+
     def head(self, number: int) -> Memory:
         """What one of several heads looks at."""
         assert self.keys is not None

@@ -1,0 +1,123 @@
+"""THE configuration: what every system is given alike, and who is compared with whom."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / "runs" / "benchmarks"
+PEERS = ROOT / "runs" / "peers"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Sizes and settings that all systems have; encoder: units of each of its two directions."""
+
+    embedding: int = 256
+    encoder: int = 256
+    decoder: int = 512
+    attention: int = 512
+    readout: int = 512
+    batch_size: int = 64  # sentences
+    min_frequency: int = 2
+    dropout: float = 0.3
+    learning_rate: float = 0.001
+    clip: float = 1.0
+    max_length: int = 100  # of a hypothesis, <eos> included
+    seed: int = 1
+
+
+SHARED = Shared()
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another system at one of its attentions; environment: its folder under runs/peers."""
+
+    name: str
+    environment: str
+    runner: str
+    attention: str
+    input_feeding: bool
+
+    @property
+    def python(self) -> Path:
+        return PEERS / self.environment / "bin" / "python"
+
+    def job(self, task: str, text: Path, model: Path, **more: Any) -> dict[str, Any]:
+        """What its runner is to do: `task` is `train` or `decode`, `text` has the sentences, `model` is a folder.
+
+        The peers' attention and readout are as wide as their decoder, which is what `SHARED` says too.
+        """
+        own = {"attention": self.attention, "input_feeding": self.input_feeding}
+        return {"task": task, "text": str(text), "model": str(model), "beam": 1, **asdict(SHARED), **own, **more}
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """attnlab at one composition, the peers that it is compared with, and the group of products it stands for."""
+
+    name: str
+    overrides: tuple[str, ...]
+    rivals: tuple[str, ...]
+    score: str
+    input_feeding: bool = False
+    attends_first: bool = True
+
+    @property
+    def precision(self) -> str:
+        return "bf16" if "hardware.precision=bf16" in self.overrides else "32"
+
+
+JOEYNMT = Peer("JoeyNMT bahdanau, fed", "joeynmt", "joeynmt_runner.py", "bahdanau", True)
+OPENNMT = tuple(
+    Peer(f"OpenNMT-py {attention}{', fed' if fed else ''}", "opennmt", "opennmt_runner.py", attention, fed)
+    for attention in ("mlp", "general")
+    for fed in (True, False)
+)
+ALL_PEERS = (JOEYNMT, *OPENNMT)
+
+# `experiment=multi30k_bahdanau` is THE configuration; the schedule alone differs from what the peers have, and Adam's
+# rate costs no time.
+BAHDANAU = ("experiment=multi30k_bahdanau",)
+# With OpenNMT-py's bridge, none: the decoder begins where the encoder's two directions end.
+GENERAL = (
+    *BAHDANAU,
+    "model/bridge=copy",
+    "model/decoder=step_then_attend",
+    "model/attention=general",
+    "model/readout=attentional",
+    "~model.attention.size",
+    f"model.decoder.hidden_size={SHARED.decoder}",
+    f"model.readout.size={SHARED.readout}",
+)
+FED = ("model/input_feeding=attentional_hidden",)
+PRECISIONS = {"fp32": ("hardware.precision=32",), "bf16": ("hardware.precision=bf16",)}
+
+MLP_RIVALS = ("JoeyNMT bahdanau, fed", "OpenNMT-py mlp, fed", "OpenNMT-py mlp")
+CONTESTANTS = (
+    *(
+        Contestant(f"attnlab Bahdanau {name}", (*BAHDANAU, *precision), MLP_RIVALS, "bahdanau")
+        for name, precision in PRECISIONS.items()
+    ),
+    Contestant(
+        "attnlab Bahdanau fp32, half its own guesses",
+        (*BAHDANAU, *PRECISIONS["fp32"], "training.teacher_forcing.ratio=0.5"),
+        MLP_RIVALS,
+        "bahdanau",
+    ),
+    *(
+        Contestant(
+            f"attnlab general{', fed' if fed else ''} {name}",
+            (*GENERAL, *(FED if fed else ()), *precision),
+            (f"OpenNMT-py general{', fed' if fed else ''}",),
+            "general",
+            input_feeding=fed,
+            attends_first=False,
+        )
+        for fed in (True, False)
+        for name, precision in PRECISIONS.items()
+    ),
+)

@@ -1,0 +1,59 @@
+"""What a figure was measured on: without it a figure says little."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+
+import psutil
+
+LIBRARIES = (
+    "torch",
+    "pytorch-lightning",
+    "numpy",
+    "pyarrow",
+    "datasets",
+    "tokenizers",
+    "mlflow",
+    "hydra-core",
+    "torchmetrics",
+)
+
+
+def describe_machine() -> dict[str, str]:
+    """Processor, cores, memory, system, Python, the libraries that cost or save time, and the threads in use.
+
+    Nothing of it changes from one measurement to the next, a date least of all.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count()
+    return {
+        "processor": _processor(),
+        "processors": f"{usable}, as the system counts them",
+        "memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: _version(name) for name in LIBRARIES},
+        "threads": os.environ.get("OMP_NUM_THREADS", "not limited"),
+    }
+
+
+def _processor() -> str:
+    """The processor's name; with the vector units that decide what bfloat16 gains."""
+    name, units = platform.processor() or platform.machine(), ""
+    if sys.platform == "linux":
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            facts = dict(line.split(":", 1) for line in lines if ":" in line)
+        facts = {key.strip(): value.strip() for key, value in facts.items()}
+        name = facts.get("model name", name)
+        known = facts.get("flags", "").split()
+        units = " ".join(unit for unit in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if unit in known)
+    return f"{name} ({units})" if units else name
+
+
+def _version(library: str) -> str:
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

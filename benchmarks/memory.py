@@ -1,0 +1,65 @@
+"""Memory over a long training: what the process holds after each epoch, and the most it ever held.
+
+    python benchmarks/memory.py --data <folder with Multi30k, tokenised> [--epochs 10] [--precision bf16 32]
+
+Batches differ in their lengths from step to step, which tempts allocators and caches to grow: the table says whether
+they do. attnlab trains through `pipelines/train.py`, Lightning and MLflow on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import groupby
+from pathlib import Path
+
+from configuration import BAHDANAU, PRECISIONS, WORK
+from process_cost import Cost, limit_threads
+from results import Row, report
+from running import run_attnlab
+from spool import counters, newest_point
+
+HELD, PEAK = "system/resident_megabytes", "system/peak_resident_megabytes"
+
+
+def train(data: Path, epochs: int, precision: str) -> tuple[Path, Cost]:
+    """The experiment's own folder and what the training cost."""
+    runs = WORK / "memory" / precision
+    cost, _ = run_attnlab(
+        "train.py",
+        *BAHDANAU,
+        *PRECISIONS[precision],
+        f"data.path={data.resolve()}",
+        f"paths.runs={runs}",
+        f"training.max_epochs={epochs}",
+        "chain=false",
+        "rerun=true",
+    )
+    return newest_point(runs), cost
+
+
+def by_epoch(point: Path, precision: str) -> list[Row]:
+    """One line an epoch: what is held at its last record, and the most until then."""
+    rows: list[Row] = []
+    for epoch, records in groupby(counters(point), key=lambda record: record["epoch"]):
+        last = list(records)[-1]["metrics"]
+        rows.append({"precision": precision, "epoch": epoch + 1, "holds MB": last[HELD], "peak MB": last[PEAK]})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--precision", nargs="+", choices=list(PRECISIONS), default=["bf16"])
+    args = parser.parse_args()
+    limit_threads()
+    rows: list[Row] = []
+    for precision in args.precision:
+        point, cost = train(args.data, args.epochs, precision)
+        rows += by_epoch(point, precision)
+        rows.append({"precision": precision, "epoch": "whole process", "peak MB": cost.peak_megabytes})
+    report("memory", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Counts what a peer's training costs between two of its steps; needs nothing but the standard library."""
+
+import resource
+
+
+class StepMeter:
+    """Tokens and processor time of `steps` whole steps after the first `warm_up`, reading their batches included.
+
+    `begins` is to be called when a step begins: the time from there to the next call holds the step itself, the
+    optimiser's part of it and the making of the next batch. So one step more than these must be trained.
+    """
+
+    def __init__(self, warm_up: int, steps: int) -> None:
+        self._first, self._after = warm_up, warm_up + steps
+        self._begun = 0
+        self._cpu = 0.0
+        self.tokens = self.sentences = self.padded_tokens = 0
+        self.cpu_seconds: float | None = None
+
+    @property
+    def steps_to_train(self) -> int:
+        return self._after + 1
+
+    def begins(self, tokens: int, sentences: int, padded_tokens: int) -> None:
+        """A step begins: its real target tokens (`<eos>` included), its sentences, and target positions with pads."""
+        if self._begun == self._first:
+            self._cpu = cpu_seconds()
+        if self._begun == self._after:
+            self.cpu_seconds = cpu_seconds() - self._cpu
+        if self._first <= self._begun < self._after:
+            self.tokens += tokens
+            self.sentences += sentences
+            self.padded_tokens += padded_tokens
+        self._begun += 1
+
+    def found(self) -> dict[str, float]:
+        """What was counted. Raises RuntimeError where training ended too early for it."""
+        if self.cpu_seconds is None:
+            raise RuntimeError(f"training ended after {self._begun} steps, but {self._after} were to be measured")
+        return {
+            "tokens": self.tokens,
+            "sentences": self.sentences,
+            "padded_tokens": self.padded_tokens,
+            "cpu_seconds": self.cpu_seconds,
+        }
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process and of its children that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)

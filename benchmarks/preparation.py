@@ -1,0 +1,121 @@
+"""Preparing a corpus: pairs a CPU-second and peak memory against its size, by attnlab's own code on one thread.
+
+    python benchmarks/preparation.py [--pairs 10000 100000 1000000] [--tokenizer whitespace] [--rounds 1]
+
+The corpora are generated: two parallel text files a split, words by Zipf's law, lengths like Multi30k's. `tokenizers
+alone` is the library at the same sentences with nothing around it: what a faster preparation could come to at most.
+Private memory leaves out the pages of mapped files (the corpus as `datasets` maps it), which the system takes back
+whenever it needs them; it is looked at once in a thousand pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import time
+from pathlib import Path
+
+from generated_corpus import GeneratedCorpus
+from own_process import in_own_process, private_megabytes
+from process_cost import limit_threads, this_process
+from results import FOLDER, Row, report
+
+TOKENIZERS = ("whitespace", "punctuation", "bpe")
+ALONE = 100_000  # pairs at which the library alone is measured
+
+
+def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, float]:
+    """Prepare a corpus in this process: CPU-seconds and megabytes."""
+    import datasets  # noqa: F401  (a second of its own, whatever the corpus)
+
+    from attnlab.data.cleaning import Cleaning
+    from attnlab.data.hub import HubCorpus
+    from attnlab.data.prepare import prepare
+    from attnlab.data.trainers import BpeTrainer, WordTrainer
+
+    trainer = BpeTrainer() if tokenizer == "bpe" else WordTrainer(split=tokenizer, min_frequency=2)  # type: ignore[arg-type]
+    splits: dict[str, str | float] = {split: split for split in ("train", "validation", "test")}
+    pairs = HubCorpus(None, str(corpus), None, None, splits, "de", "en", 1, "none", Cleaning(), trainer)
+    before = most = private_megabytes()
+    started: dict[str, float] = {}  # CPU-seconds at the start of each stage
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal most
+        most = max(most, private_megabytes())
+        started.setdefault(what, time.process_time())
+
+    prepare(pairs, folder, tell)
+    end = time.process_time()
+    return {
+        "all": end - started["load"],
+        "training": started["train"] - started["tokenizer"],
+        "before MB": before,
+        "private MB": most,
+        "peak MB": this_process().peak_megabytes,
+        "prepared MB": (folder / "train.arrow").stat().st_size / 1e6,
+        "alone": library_alone(folder),
+    }
+
+
+def library_alone(folder: Path) -> float:
+    """CPU-seconds a pair of `tokenizers` at the prepared texts."""
+    import tokenizers
+
+    from attnlab.data.rows import batches_of_file
+
+    backends = {
+        side: tokenizers.Tokenizer.from_file(str(folder / f"{side}_tokenizer.json")) for side in ("source", "target")
+    }
+    seconds, pairs = 0.0, 0
+    for start, rows in batches_of_file(folder / "train.arrow"):
+        if start >= ALONE:
+            break
+        pairs += len(rows)
+        for side, backend in backends.items():
+            texts = rows[side].to_pylist()
+            before = time.process_time()
+            backend.encode_batch_fast(texts, add_special_tokens=False)
+            seconds += time.process_time() - before
+    return seconds / pairs
+
+
+def row(pairs: int, rounds: list[dict[str, float]]) -> Row:
+    found = {key: statistics.median(each[key] for each in rounds) for key in rounds[0]}
+    return {
+        "pairs": pairs,
+        "pairs/CPU-s": pairs / found["all"],
+        "without training the tokenisers": pairs / (found["all"] - found["training"]),
+        "tokenizers alone": 1 / found["alone"],
+        "private MB before": found["before MB"],
+        "at most": found["private MB"],
+        "resident MB at most": found["peak MB"],
+        "prepared MB": found["prepared MB"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--words", type=int, default=30_000, help="kinds of words on each side")
+    parser.add_argument("--tokenizer", choices=TOKENIZERS, default="whitespace")
+    parser.add_argument("--rounds", type=int, default=1)
+    args = parser.parse_args()
+    limit_threads()
+    place = FOLDER / "preparation"
+    rounds: dict[int, list[dict[str, float]]] = {pairs: [] for pairs in args.pairs}
+    try:
+        for pairs in args.pairs:
+            GeneratedCorpus(pairs, args.words).write(place / str(pairs))
+        for _ in range(args.rounds):
+            for pairs in args.pairs:
+                corpus, folder = place / str(pairs), place / "prepared"
+                rounds[pairs].append(in_own_process(prepare_measured, corpus, folder, args.tokenizer))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    notes = [f"tokeniser: {args.tokenizer}; {args.words} kinds of words a side; medians of {args.rounds} round(s)"]
+    report("preparation", [row(pairs, found) for pairs, found in rounds.items()], notes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What a process costs: processor time, its children's counted in, and the most memory it held."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# Peak memory is in kilobytes, on macOS in bytes.
+_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+@dataclass(frozen=True)
+class Cost:
+    """cpu_seconds: user and system time; peak_megabytes: the most resident memory of one of the processes."""
+
+    cpu_seconds: float
+    peak_megabytes: float
+
+
+def run_measured(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    extra: Mapping[str, str] | None = None,
+    threads: int = 1,
+) -> tuple[Cost, str]:
+    """Run a command to its end; what it cost and what it wrote to its standard output.
+
+    Args:
+        extra: environment variables beside those of this process.
+        threads: how many a matrix product may use.
+
+    The kernel counts a child's time when its parent waited for it: a process that outlives its parent is not in it.
+    Raises RuntimeError, with the end of what it said, where the command fails.
+    """
+    environment = {**os.environ, **thread_limits(threads), **(extra or {})}
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
+        process = subprocess.Popen([str(part) for part in command], cwd=cwd, env=environment, stdout=output,
+                                   stderr=complaints, stdin=subprocess.DEVNULL)  # fmt: skip
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            process.kill()
+            raise
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        complaints.seek(0)
+        said, complained = (stream.read().decode(errors="replace") for stream in (output, complaints))
+    if process.returncode != 0:
+        words = " ".join(str(part) for part in command)
+        raise RuntimeError(f"{words}\nended with {process.returncode}:\n{(complained + said)[-3000:]}")
+    return _cost(usage), said
+
+
+def this_process() -> Cost:
+    """What this process has cost so far, its children that have ended counted in; their memory is not."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Cost(_cost(own).cpu_seconds + _cost(children).cpu_seconds, _cost(own).peak_megabytes)
+
+
+def limit_threads(threads: int = 1) -> None:
+    """Let this process, and those that it starts, take no more threads; to be called before torch is imported."""
+    os.environ.update(thread_limits(threads))
+
+
+def thread_limits(threads: int) -> dict[str, str]:
+    """The environment variables by which torch, numpy, tokenizers and Arrow take no more threads than these."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+    return {name: str(threads) for name in names}
+
+
+def _cost(usage: resource.struct_rusage) -> Cost:
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _UNIT / 1e6)

@@ -1,0 +1,63 @@
+"""Quality for the processor time that it takes: BLEU on the test sentences after whole runs, for several seeds.
+
+    python benchmarks/quality.py --data <folder with Multi30k, tokenised> [--epochs 8 13] [--seeds 1 2 3]
+
+A run is what a user types, `train.py experiment=multi30k_bahdanau` with another number of epochs: it prepares the data,
+trains, validates, decodes the test sentences with a beam of 5, and writes its report. All of that is in the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from pathlib import Path
+
+from configuration import BAHDANAU, WORK
+from process_cost import limit_threads
+from results import Row, report
+from running import run_attnlab
+
+
+def run(data: Path, epochs: int, seed: int, overrides: list[str]) -> Row:
+    folder = WORK / "quality" / f"{epochs}-{seed}"
+    cost, _ = run_attnlab(
+        "train.py",
+        *BAHDANAU,
+        f"data.path={data.resolve()}",
+        f"paths.runs={folder}",
+        f"hydra.run.dir={folder / 'output'}",
+        f"training.max_epochs={epochs}",
+        f"seed={seed}",
+        "rerun=true",
+        *overrides,
+    )
+    metrics = json.loads((folder / "output" / "metrics.json").read_text(encoding="utf-8"))
+    return {
+        "epochs": epochs,
+        "seed": str(seed),
+        "BLEU": metrics["bleu"],
+        "CPU minutes": cost.cpu_seconds / 60,
+        "peak MB": cost.peak_megabytes,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
+    parser.add_argument("--epochs", type=int, nargs="+", default=[8, 13])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("overrides", nargs="*", help="of the experiment, such as training.label_smoothing=0.1")
+    args = parser.parse_args()
+    limit_threads()
+    rows: list[Row] = []
+    for epochs in args.epochs:
+        ours = [run(args.data, epochs, seed, args.overrides) for seed in args.seeds]
+        mean = {name: statistics.mean(float(row[name]) for row in ours) for name in ("BLEU", "CPU minutes", "peak MB")}
+        rows += [*ours, {"epochs": epochs, "seed": "mean", **mean}]
+    words = " ".join(args.overrides) or "none"
+    report("quality", rows, [f"BLEU as attnlab signs it (tok:none), beam 5, 1,000 test sentences; overrides: {words}"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Running a system at one job, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from configuration import ROOT, Peer
+from process_cost import Cost, run_measured
+
+Value = TypeVar("Value")
+
+
+def run_attnlab(script: str, *overrides: str) -> tuple[Cost, str]:
+    """One of attnlab's pipelines; its cost and its output."""
+    return run_or_exit(sys.executable, ROOT / "pipelines" / script, *overrides)
+
+
+def run_or_exit(*command: str | Path) -> tuple[Cost, str]:
+    """As `run_measured`, from the repository's folder; raises SystemExit with what a failing command said."""
+    try:
+        return run_measured(command, cwd=ROOT)
+    except RuntimeError as error:
+        sys.exit(str(error))
+
+
+def run_peer(peer: Peer, job: Mapping[str, Any]) -> tuple[dict[str, float], Cost]:
+    """What a peer's runner counted at a job, and what the whole process cost.
+
+    Raises SystemExit where the peer is not installed.
+    """
+    if not peer.python.exists():
+        sys.exit(f"{peer.name} is not installed; python benchmarks/peers/install.py --only {peer.environment}")
+    cost, said = run_or_exit(peer.python, ROOT / "benchmarks" / "peers" / peer.runner, json.dumps(job))
+    return json.loads(said.splitlines()[-1]), cost
+
+
+def chosen(every: Mapping[str, Value], words: Sequence[str]) -> dict[str, Value]:
+    """Those with one of the words in their names, all where there is no word; raises SystemExit where none has."""
+    found = {name: value for name, value in every.items() if not words or any(word in name for word in words)}
+    if not found:
+        sys.exit(f"--only must be parts of these names, got {', '.join(words)}: {'; '.join(every)}")
+    return found
+
+
+def slug(name: str) -> str:
+    """A name as a folder's: `OpenNMT-py mlp, fed` is `opennmt-py-mlp-fed`."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

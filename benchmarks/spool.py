@@ -1,0 +1,20 @@
+"""The counters that a training of attnlab writes beside its metrics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def newest_point(runs: Path) -> Path:
+    """The folder of the experiment under `paths.runs` that was trained last."""
+    return max((runs / "points").iterdir(), key=lambda folder: (folder / "metrics.jsonl").stat().st_mtime)
+
+
+def counters(point: Path) -> list[dict[str, Any]]:
+    """The records of speed and memory, each with its `epoch`, which is told with the metrics of the same step."""
+    records = [json.loads(line) for line in (point / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    epochs = {record["step"]: record["epoch"] for record in records if record["epoch"] is not None}
+    counted = [record for record in records if "time/training_cpu_seconds" in record["metrics"]]
+    return [{**record, "epoch": epochs.get(record["step"], record["epoch"])} for record in counted]

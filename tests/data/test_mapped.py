@@ -1,0 +1,165 @@
+"""Prepared splits are looked at where they lie: what is opened is not read."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.batch import Padding
+from attnlab.composition.error import ExperimentError
+from attnlab.data import rows as rows_module
+from attnlab.data.hub import HubCorpus
+from attnlab.data.mapped_ids import MappedIds, list_array
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import PreparedData
+from attnlab.data.ragged import Ragged
+from attnlab.data.rows import RowGroups, batches_of_file, open_rows
+from attnlab.data.toy import CopyCorpus
+from attnlab.data.trainers import WordTrainer
+
+
+@pytest.fixture
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small corpora as large ones are: of many batches and groups."""
+    monkeypatch.setattr(rows_module, "_ROWS", 10)
+    monkeypatch.setattr(rows_module, "_GROUP", 30)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, hub_corpus: Callable[..., HubCorpus]) -> Callable[..., HubCorpus]:
+    """A corpus of so many numbered pairs; every seventh has nothing to keep."""
+
+    def make(pairs: int, words: int = 3) -> HubCorpus:
+        folder = tmp_path / f"corpus{pairs}"
+        folder.mkdir()
+        lines = [{"de": f"{i} eins" if i % 7 else "", "en": " ".join([str(i)] * (1 + i % words))} for i in range(pairs)]
+        for split, number in (("train", pairs), ("validation", 2), ("test", 2)):
+            text = "".join(json.dumps(line) + "\n" for line in lines[-number:])
+            (folder / f"{split}.jsonl").write_text(text)
+        return hub_corpus(folder, tokenizer=WordTrainer(split="whitespace", min_frequency=1))
+
+    return make
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_corpus_of_many_groups_reads_back_in_order(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+    prepare(corpus(100), tmp_path / "data")
+    data = PreparedData(tmp_path / "data")
+    split = data.split("train")
+    kept = [i for i in range(100) if i % 7]
+    assert len(split) == len(kept) == data.sizes["train"]
+    assert open_rows(tmp_path / "data" / "train.arrow")["source"].num_chunks > 2
+    assert [split.source_text(row) for row in range(len(split))] == [f"{i} eins" for i in kept]
+    decoded = [data.target_tokenizer.decode(split.target_ids(row)) for row in range(len(split))]
+    assert decoded == [split.target_text(row) for row in range(len(split))]
+    assert split.target_lengths.tolist() == [1 + i % 3 for i in kept]
+    chosen = np.array([70, 3, 3, 29, 30, 0])
+    assert [row.tolist() for row in map(split.source.take(chosen).__getitem__, range(6))] == [
+        split.source_ids(int(row)).tolist() for row in chosen
+    ]
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_groups_do_not_change_the_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = CopyCorpus(300, 5, 1, 6, None, None, 0.1, 0.1, 1, "none", WordTrainer(split="whitespace", min_frequency=1))
+    prepare(corpus, tmp_path / "many")
+    monkeypatch.undo()
+    prepare(corpus, tmp_path / "one")
+    many, one = (open_rows(tmp_path / folder / "train.arrow") for folder in ("many", "one"))
+    assert many["source"].num_chunks > one["source"].num_chunks == 1
+    assert {"sure_links", "possible_links"} < set(one.column_names)
+    assert many.equals(one)
+    for name in ("stats.json", "source_tokenizer.json", "data.json"):
+        assert (tmp_path / "many" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
+
+
+def test_opening_a_split_reads_its_lengths_alone(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+    prepare(corpus(5_000, words=200), tmp_path / "data")
+    size = (tmp_path / "data" / "train.arrow").stat().st_size
+    arrow = pa.total_allocated_bytes()
+    tracemalloc.start()
+    data = PreparedData(tmp_path / "data")
+    split = data.split("train")
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    lengths = split.source_lengths.nbytes + split.target_lengths.nbytes
+    assert pa.total_allocated_bytes() == arrow
+    assert taken < lengths + 100_000 < size / 20
+    assert not split.target_ids(17).flags.owndata
+    assert split.source_lengths is split.source_lengths  # whoever asks for each row's finds it counted
+
+
+def test_another_process_maps_the_file_too(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+    prepare(corpus(500), tmp_path / "data")
+    data = PreparedData(tmp_path / "data")
+    split = data.split("train")
+    sent = pickle.dumps(split)
+    assert len(sent) < 1_000
+    batch, again = (each.batch(np.array([4, 2]), Padding()) for each in (split, pickle.loads(sent)))
+    assert batch.source.tolist() == again.source.tolist()
+    assert batch.target_output.tolist() == again.target_output.tolist()
+    assert pickle.loads(pickle.dumps(data)).split("train").source_text(3) == split.source_text(3)
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_preparing_holds_only_a_few_batches(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+    before, held = pa.total_allocated_bytes(), []
+    prepare(corpus(3_000), tmp_path / "data", lambda *_: held.append(pa.total_allocated_bytes() - before))
+    assert max(held) < (tmp_path / "data" / "train.arrow").stat().st_size / 20
+
+
+@pytest.mark.parametrize("part", [0, 0.5, 0.99])
+def test_a_file_that_was_cut_short_is_one_sentence(
+    corpus: Callable[..., HubCorpus], tmp_path: Path, part: float
+) -> None:
+    prepare(corpus(100), tmp_path / "data")
+    file = tmp_path / "data" / "validation.arrow"
+    content = file.read_bytes()
+    file.write_bytes(content[: int(part * len(content))])
+    with pytest.raises(ExperimentError, match=r"validation\.arrow cannot be read \(.*run the prepare stage again"):
+        PreparedData(tmp_path / "data").split("validation")
+
+
+def test_a_folder_of_an_older_format_says_so_and_not_what_it_lacks(
+    corpus: Callable[..., HubCorpus], tmp_path: Path
+) -> None:
+    prepare(corpus(100), tmp_path / "data")
+    for split in ("train", "validation", "test"):
+        (tmp_path / "data" / f"{split}.arrow").rename(tmp_path / "data" / f"{split}.parquet")
+    facts = json.loads((tmp_path / "data" / "data.json").read_text())
+    (tmp_path / "data" / "data.json").write_text(json.dumps(facts | {"format": 1}))
+    with pytest.raises(ExperimentError, match="was prepared in format 1, this version reads 2; run the prepare stage"):
+        PreparedData(tmp_path / "data")
+
+
+@given(groups=st.lists(st.lists(st.lists(st.integers(4, 90), max_size=4), min_size=1, max_size=5), max_size=4))
+def test_mapped_ids_are_the_rows_one_after_the_other(groups: list[list[list[int]]]) -> None:
+    rows = [row for group in groups for row in group]
+    chunks = [list_array(Ragged.from_rows(group)) for group in groups]
+    ids = MappedIds(pa.chunked_array(chunks, pa.list_(pa.int32())))
+    assert [ids[row].tolist() for row in range(len(ids))] == rows
+    assert ids.lengths.tolist() == [len(row) for row in rows]
+    turned = ids.take(np.arange(len(rows))[::-1])
+    assert [turned[row].tolist() for row in range(len(turned))] == rows[::-1]
+    for outside in (-1, len(rows)):
+        with pytest.raises(IndexError, match=f"got {outside}"):
+            ids[outside]
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_file_is_read_batch_by_batch(tmp_path: Path) -> None:
+    with RowGroups(tmp_path / "rows.arrow", pa.schema({"number": pa.int32()})) as file:
+        for start in range(0, 95, 5):
+            file.add({"number": list(range(start, start + 5))})
+    batches = list(batches_of_file(tmp_path / "rows.arrow"))
+    assert [start for start, _ in batches] == [*range(0, 90, 10), 90]
+    assert [number for _, rows in batches for number in rows["number"].to_pylist()] == list(range(95))

@@ -1,0 +1,86 @@
+"""Weights laid out once: the same products, and nothing of them left behind."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import linear
+
+from attnlab.search import packed_weights
+from attnlab.search.beam import BeamSearch
+from attnlab.search.greedy import GreedySearch
+from attnlab.search.packed_weights import PackedWeights, weights_packed_once
+
+packs = pytest.mark.skipif(not packed_weights._packs(torch.float32), reason="torch without oneDNN")
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(1, 5), (7, 5), (2, 3, 5)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 0.0)])
+def test_the_product_is_torchs_own(dtype, tolerance, shape, bias):
+    torch.manual_seed(1)
+    layer, x = nn.Linear(5, 130, bias=bias).to(dtype), torch.randn(shape, dtype=dtype)
+    with PackedWeights():
+        found = layer(x)
+    torch.testing.assert_close(found, layer(x), rtol=0, atol=tolerance)
+
+
+@torch.no_grad()
+def test_under_autocast_the_product_is_that_of_half_the_precision():
+    torch.manual_seed(1)
+    layer, x = nn.Linear(64, 130), torch.randn(7, 64)
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = layer(x)
+        with PackedWeights():
+            found = layer(x)
+    assert found.dtype is expected.dtype is torch.bfloat16
+    torch.testing.assert_close(found.float(), expected.float(), rtol=0.01, atol=0.01)
+
+
+@torch.no_grad()
+def test_a_part_of_a_weight_is_taken_as_it_stands():
+    layer, x = nn.Linear(6, 3), torch.randn(2, 4)
+    with PackedWeights():
+        found = linear(x, layer.weight[:, :4])
+    assert torch.equal(found, linear(x, layer.weight[:, :4]))
+
+
+@packs
+@torch.no_grad()
+def test_a_weight_is_laid_out_once_in_all_searches_that_share_it():
+    layer, x = nn.Linear(5, 3), torch.randn(2, 5)
+    with weights_packed_once():
+        first, second = PackedWeights(), PackedWeights()
+        with first:
+            layer(x)
+        (laid_out,) = first._packed.values()
+        with second:
+            layer(x)
+        assert [each is laid_out for each in second._packed.values()] == [True]
+    assert not PackedWeights()._packed
+
+
+@pytest.mark.parametrize("choices", [{}, {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"}])
+@pytest.mark.parametrize("search", [GreedySearch(8), BeamSearch(3, 0.6, 8, n_best=3)], ids=["greedy", "beam"])
+def test_a_search_finds_what_it_finds_with_plain_products(search, choices, searchable, monkeypatch):
+    model, source, mask = searchable(target_vocabulary_size=700, **choices)
+    found = search(model, source, mask)
+    monkeypatch.setattr(packed_weights, "_packs", lambda dtype: False)
+    for ours, theirs in zip(found, search(model, source, mask), strict=True):
+        assert [(h.tokens, h.finished) for h in ours] == [(h.tokens, h.finished) for h in theirs]
+        assert [h.score for h in ours] == pytest.approx([h.score for h in theirs], abs=1e-5)
+
+
+@pytest.mark.parametrize("search", [GreedySearch(4), BeamSearch(2, 1.0, 4)], ids=["greedy", "beam"])
+def test_a_search_sees_weights_that_changed_since_the_last(search, searchable):
+    model, source, mask = searchable()
+    search(model, source, mask)
+    with torch.no_grad():
+        model.output.weight[4:] = 0
+        model.output.weight[5] = model.output.weight[3]
+    again = search(model, source, mask)
+    other, *_ = searchable()
+    other.load_state_dict(model.state_dict())
+    assert again == search(other, source, mask)
