@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from configuration import BAHDANAU, PRECISIONS, WORK
+from given_text import prepared_text
 from process_cost import Cost, limit_threads
 from results import Row, report
 from running import run_attnlab
@@ -30,6 +31,7 @@ def train(data: Path, epochs: int, precision: str) -> tuple[Path, Cost]:
         *PRECISIONS[precision],
         f"data.path={data.resolve()}",
         f"paths.runs={runs}",
+        f"paths.data={prepared_text(data)[0]}",
         f"training.max_epochs={epochs}",
         "chain=false",
         "rerun=true",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from configuration import BAHDANAU, PRECISIONS, ROOT, WORK
+from given_text import prepared_text
 from own_process import in_own_process
 from process_cost import limit_threads, this_process
 from results import Row, report
@@ -27,6 +28,7 @@ STEPS, ALL = "steps, CPU-s", "validation too, CPU-s"
 
 
 def overrides(data: Path, steps: int, precision: str) -> list[str]:
+    prepared, _ = prepared_text(data)
     return [
         *BAHDANAU,
         *PRECISIONS[precision],
@@ -36,6 +38,7 @@ def overrides(data: Path, steps: int, precision: str) -> list[str]:
         f"training.validate_every={steps // 2}",
         f"training.log_every={EVERY}",
         f"paths.runs={WORK / 'overhead' / precision}",
+        f"paths.data={prepared}",
         "chain=false",
         "rerun=true",
     ]
@@ -58,12 +61,11 @@ def bare(data: Path, steps: int, precision: str) -> Measured:
 
     from attnlab.training.loss import summed_loss, summed_nll
     from composed import CONF, ConfigSource
-    from prepare import prepare_where_missing
 
     with ConfigSource(CONF, "config") as source:
         experiment = source.check(overrides(data, steps, precision))
     experiment.use_hardware()
-    prepared: Any = experiment.task.open_data(prepare_where_missing(experiment))
+    prepared: Any = experiment.task.open_data(Path(experiment.paths.data))
     training, padding = experiment.training, experiment.padding
     torch.manual_seed(experiment.seed)
     model = experiment.model(**experiment.task.sizes(prepared), padding=padding)

@@ -36,7 +36,9 @@ def node_of(*parts: str) -> dict[str, Any]:
 
 @pytest.fixture
 def training() -> dict[str, Any]:
-    return node_of("training", "standard") | {
+    node = node_of("training", "standard")
+    node["batching"]["pool"] = None  # in the composed config that of the hardware
+    return node | {
         "optimizer": node_of("training", "optimizer", "adam"),
         "schedule": node_of("training", "schedule", "constant"),
         "teacher_forcing": node_of("training", "teacher_forcing", "constant"),
