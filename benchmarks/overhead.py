@@ -27,8 +27,7 @@ EVERY = 10  # steps between two records of attnlab's counters
 STEPS, ALL = "steps, CPU-s", "validation too, CPU-s"
 
 
-def overrides(data: Path, steps: int, precision: str) -> list[str]:
-    prepared, _ = prepared_text(data)
+def overrides(data: Path, prepared: Path, steps: int, precision: str) -> list[str]:
     return [
         *BAHDANAU,
         *PRECISIONS[precision],
@@ -44,15 +43,15 @@ def overrides(data: Path, steps: int, precision: str) -> list[str]:
     ]
 
 
-def whole(data: Path, steps: int, precision: str) -> Measured:
+def whole(data: Path, prepared: Path, steps: int, precision: str) -> Measured:
     """attnlab's own way. The validation behind the last step stands in no record; that half-way does."""
-    run_attnlab("train.py", *overrides(data, steps, precision))
+    run_attnlab("train.py", *overrides(data, prepared, steps, precision))
     metrics = counters(newest_point(WORK / "overhead" / precision))[-1]["metrics"]
     training = metrics["time/training_cpu_seconds"]
     return {STEPS: training, ALL: training + metrics["time/validation_cpu_seconds"]}
 
 
-def bare(data: Path, steps: int, precision: str) -> Measured:
+def bare(data: Path, prepared: Path, steps: int, precision: str) -> Measured:
     """The loop that a user would write around the model."""
     import sys
 
@@ -63,12 +62,12 @@ def bare(data: Path, steps: int, precision: str) -> Measured:
     from composed import CONF, ConfigSource
 
     with ConfigSource(CONF, "config") as source:
-        experiment = source.check(overrides(data, steps, precision))
+        experiment = source.check(overrides(data, prepared, steps, precision))
     experiment.use_hardware()
-    prepared: Any = experiment.task.open_data(Path(experiment.paths.data))
+    opened: Any = experiment.task.open_data(prepared)
     training, padding = experiment.training, experiment.padding
     torch.manual_seed(experiment.seed)
-    model = experiment.model(**experiment.task.sizes(prepared), padding=padding)
+    model = experiment.model(**experiment.task.sizes(opened), padding=padding)
     optimizer = training.optimizer(model.parameters())
     schedule = training.schedule(optimizer, steps, "", "max")["scheduler"]
     half = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
@@ -76,7 +75,7 @@ def bare(data: Path, steps: int, precision: str) -> Measured:
     def batches(name: str, shuffle: bool) -> Any:
         from attnlab.data.sampler import BatchSampler
 
-        split = prepared.split(name)
+        split = opened.split(name)
         lengths = split.source_lengths, split.target_lengths
         for rows in BatchSampler(*lengths, training.batching, seed=experiment.seed, shuffle=shuffle):
             yield split.batch(rows, padding)
@@ -120,12 +119,13 @@ def main() -> None:
     if args.steps < 2 * EVERY or args.steps % (2 * EVERY):
         parser.error(f"--steps must be a multiple of {2 * EVERY}, got {args.steps}")
     limit_threads()
+    prepared, _ = prepared_text(args.data)
     rows: list[Row] = []
     for precision in args.precision:
         found = measure(
             {
-                "attnlab": lambda p=precision: whole(args.data, args.steps, p),  # type: ignore[misc]
-                "bare": lambda p=precision: in_own_process(bare, args.data, args.steps, p),  # type: ignore[misc]
+                "attnlab": lambda p=precision: whole(args.data, prepared, args.steps, p),  # type: ignore[misc]
+                "bare": lambda p=precision: in_own_process(bare, args.data, prepared, args.steps, p),  # type: ignore[misc]
             },
             args.rounds,
         )
