@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from attnlab.model.product import product
+
 _LOOP: ContextVar[dict[Tensor, _Collected] | None] = ContextVar("loop", default=None)
 
 
@@ -82,7 +84,7 @@ class _Ticket(torch.autograd.Function):
         uses.gradients.clear()
         uses.inputs.clear()
         bias = gradients.sum(0, dtype=ctx.dtype) if ctx.needs_input_grad[1] else None
-        return (gradients.t() @ inputs).to(ctx.dtype), bias, None
+        return product(gradients.t(), inputs.t()).to(ctx.dtype), bias, None
 
 
 class _Use(torch.autograd.Function):
@@ -91,14 +93,15 @@ class _Use(torch.autograd.Function):
         ctx.collected, ctx.dtype = collected, x.dtype
         x = x.to(collected.weight.dtype)
         ctx.save_for_backward(x)
-        return linear(x, collected.weight, collected.bias)
+        return product(x.flatten(0, -2), collected.weight, collected.bias).unflatten(0, x.shape[:-1])
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
         (x,) = ctx.saved_tensors
         uses: _Collected = ctx.collected
+        rows = gradient.flatten(0, -2)
         uses.inputs.append(x.flatten(0, -2))
-        uses.gradients.append(gradient.flatten(0, -2))
-        into_x = (gradient @ uses.weight).to(ctx.dtype) if ctx.needs_input_grad[0] else None
+        uses.gradients.append(rows)
+        into_x = product(rows, uses.weight.t()).view(x.shape).to(ctx.dtype) if ctx.needs_input_grad[0] else None
         return into_x, gradient.new_zeros(()), None

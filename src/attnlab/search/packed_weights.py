@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.overrides import TorchFunctionMode
 
+from attnlab.model.product import has_onednn
+
 Packed = dict[tuple[nn.Parameter, torch.dtype], Tensor]
 
 _SHARED: ContextVar[Packed | None] = ContextVar("shared", default=None)
@@ -58,7 +60,7 @@ class PackedWeights(TorchFunctionMode):
 
 
 def _packs(dtype: torch.dtype) -> bool:
-    """Whether torch can lay out weights of this type; these are the operators that its compiler uses."""
-    if not torch.backends.mkldnn.is_available() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    """Whether torch can lay out weights of this type."""
+    if not has_onednn():
         return False
     return dtype is torch.float32 or (dtype is torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnlab.model.product import product
+
 ROWS = 64  # of the logits, worked on at a time: what is written in between stays small
-ALIGNED = 16  # logits; where each row begins at a multiple of it, the product takes a third less time
 
 
 def output_loss(output: nn.Linear, readout: Tensor, labels: Tensor, label_smoothing: float) -> tuple[Tensor, Tensor]:
@@ -30,13 +31,11 @@ class _OutputLoss(torch.autograd.Function):
         kind = readout.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
         x, cast_weight = readout.to(dtype), weight.to(dtype)
-        vocabulary_size = len(weight)
-        logits = x.new_empty(len(x), vocabulary_size + -vocabulary_size % ALIGNED)[:, :vocabulary_size]  # (N, V)
-        torch.addmm(bias.to(dtype), x, cast_weight.t(), out=logits)
+        logits = product(x, cast_weight, bias.to(dtype))  # (N, V)
         # 2. A few rows at a time: their loss, and in the place of each logit z the gradient dL/dz = p - q'.
         nll = logits.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
         uniform = nll.clone()  # the cross-entropy against 1 / V
-        spread = label_smoothing / vocabulary_size
+        spread = label_smoothing / logits.shape[1]
         for rows, its_labels in zip(logits.split(ROWS), labels.split(ROWS), strict=True):
             log_probs = rows.to(nll.dtype).log_softmax(-1)
             its_labels = its_labels.unsqueeze(1)
@@ -54,6 +53,9 @@ class _OutputLoss(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, into_loss: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         x, weight, gradient = ctx.saved_tensors
-        into_readout, into_weight = (gradient @ weight).to(ctx.dtypes[0]), (gradient.t() @ x).to(ctx.dtypes[1])
+        into_readout, into_weight = (
+            product(gradient, weight.t()).to(ctx.dtypes[0]),
+            product(gradient.t(), x.t()).to(ctx.dtypes[1]),
+        )
         into_bias = gradient.sum(0, dtype=ctx.dtypes[1])
         return into_readout * into_loss, into_weight * into_loss, into_bias * into_loss, None, None

@@ -9,6 +9,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from attnlab.model.readout.readout import Readout
+from attnlab.model.repeated_linear import RepeatedLinear
 
 
 class TanhReadout(Readout):
@@ -26,7 +27,7 @@ class TanhReadout(Readout):
     ) -> None:
         super().__init__()
         self.size = size
-        self.projection = nn.Linear(hidden_size + context_size + embedding_size, size)
+        self.projection = RepeatedLinear(hidden_size + context_size + embedding_size, size)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
