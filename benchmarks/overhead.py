@@ -130,7 +130,7 @@ def main() -> None:
             args.rounds,
         )
         for name in (STEPS, ALL):
-            times = {f"{who}": found.median(who, name) for who in ("attnlab", "bare")}
+            times = {who: found.median(who, name) for who in ("attnlab", "bare")}
             more = 100 * (found.ratio("attnlab", "bare", name) - 1)
             rows.append({"precision": precision, "what": name, **times, "overhead %": f"{more:+.1f}"})
     report("overhead", rows, [f"{args.steps} steps, medians of {args.rounds} rounds, ratios within a round"])

@@ -13,7 +13,6 @@ matrix_products.py).
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from process_cost import limit_threads
 from results import Row, report
 from running import chosen, run_attnlab, run_peer, slug
 from side_by_side import Measured, Rounds, measure
+from spool import counters, newest_point
 
 EVERY = 10  # steps between two records of attnlab's counters
 SPEED = "tokens/CPU-s"
@@ -48,10 +48,9 @@ def train_attnlab(contestant: Contestant, data: Path, prepared: Path, steps: int
         "chain=false",
         "rerun=true",
     )
-    point = max((runs / "points").iterdir(), key=lambda folder: (folder / "metrics.jsonl").stat().st_mtime)
-    records = [json.loads(line) for line in (point / "metrics.jsonl").read_text().splitlines()]
-    counters = {r["step"] + 1: r["metrics"] for r in records if "time/training_cpu_seconds" in r["metrics"]}
-    first, last = counters[warm_up], counters[warm_up + steps]
+    point = newest_point(runs)
+    counted = {record["step"] + 1: record["metrics"] for record in counters(point)}
+    first, last = counted[warm_up], counted[warm_up + steps]
     tokens = last["speed/target_tokens"] - first["speed/target_tokens"]
     seconds = last["time/training_cpu_seconds"] - first["time/training_cpu_seconds"]
     return {

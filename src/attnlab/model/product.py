@@ -11,8 +11,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b as torch's `linear`, without a gradient: x (M, I), weight (O, I), bias (O,) -> (M, O).
 
     In single precision on a CPU by oneDNN, which torch itself asks in bfloat16 only: its own choice, MKL, keeps to a
-    slower path on processors that are not Intel's (on an AMD EPYC, at this model's shapes, it took 1.1 to 1.6 times as
-    long). The sums are the same but for the order of their terms.
+    slower path on processors that are not Intel's. The sums are the same but for the order of their terms.
     """
     if x.device.type == "cpu" and x.dtype == torch.float32 and has_onednn() and x.numel() > 0:
         found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")

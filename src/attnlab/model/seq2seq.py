@@ -169,7 +169,7 @@ class Seq2Seq(nn.Module):
         memory: Memory,
     ) -> Unrolled:
         """The loop over the step, in the order in which the target is read."""
-        embedding, feeds_back = self.decoder.body.embedding, self.decoder.body.input_feeding is not None
+        embedding, feeds_readout = self.decoder.body.embedding, self.decoder.body.input_feeding is not None
         embedded = embedding(inputs)  # (B, T, E)
         positions = count_positions(mask)
         outputs: list[StepOutput] = []
@@ -181,20 +181,20 @@ class Seq2Seq(nn.Module):
                 # A guess follows a real token only: pads and <bos> are always fed as they stand.
                 rows = (~feed_reference[:, t] & mask[:, t - 1] & mask[:, t]).nonzero().squeeze(1)
                 if len(rows):
-                    readout = readouts[-1][rows] if feeds_back else self._readout(outputs[-1].select(rows))
+                    readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
                     guess = _guess(self.output(readout), sample_guesses)
                     last = last.index_copy(0, rows, embedding(guess))
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(last, before, memory)
             outputs.append(output)
-            if feeds_back:
+            if feeds_readout:
                 readouts.append(self._readout(output))
                 state = self._feed(readouts[-1], state)
             if before.coverage is not None and output.attention_weights is not None:
                 losses.append(coverage_loss(output.attention_weights, before.coverage))
         weights = [output.attention_weights.mean(1) for output in outputs if output.attention_weights is not None]
         return Unrolled(
-            torch.stack(readouts, dim=1) if feeds_back else self._readout_all(outputs),
+            torch.stack(readouts, dim=1) if feeds_readout else self._readout_all(outputs),
             torch.stack(weights, dim=1) if weights else None,
             self._summed_coverage_loss(losses, mask),
         )

@@ -27,21 +27,21 @@ class SpeedCounters(pl.Callback):
     def __init__(self, every: int) -> None:
         self._every = every
         self._tokens = self._sentences = 0
-        self._started = self._validating_since = self._validation = 0.0
-        self._validates = False
+        self._started = self._validation = 0.0
+        self._validating_since: float | None = None
         self._last = (0, 0.0)  # tokens and seconds at the last record
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._started = cpu_seconds()
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if not self._validates:
-            self._validates, self._validating_since = True, cpu_seconds()
+        if self._validating_since is None:
+            self._validating_since = cpu_seconds()
 
     def on_train_batch_start(self, *args: Any, **kwargs: Any) -> None:
-        if self._validates:
-            self._validates = False
+        if self._validating_since is not None:
             self._validation += cpu_seconds() - self._validating_since
+            self._validating_since = None
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int

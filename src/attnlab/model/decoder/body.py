@@ -76,16 +76,12 @@ class DecoderBody(nn.Module):
 
         Args:
             embedded: (B, T, E), the last token of each step.
-            context: (B, D), the same at every step, None where it does not go into the cell.
+            context: (B, T, D), None where it does not go into the cell.
             state: the state before the first step.
 
         Returns:
             s_t (B, T, H) and the embedded tokens (B, T, E) behind their dropout.
         """
         tokens = self.dropout(embedded)
-        inputs = tokens if context is None else torch.cat([tokens, _at_each_step(context, tokens)], dim=-1)
+        inputs = tokens if context is None else torch.cat([tokens, context], dim=-1)
         return self.cell.all_steps(inputs, state.recurrent), tokens
-
-
-def _at_each_step(context: Tensor, tokens: Tensor) -> Tensor:
-    return context.unsqueeze(1).expand(-1, tokens.shape[1], -1)

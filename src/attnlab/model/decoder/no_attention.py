@@ -78,7 +78,6 @@ class NoAttention(Decoder):
         return remembers(self.body, None)
 
     def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
-        context = memory.summary if self.reads_memory else None
+        context = memory.summary.unsqueeze(1).expand(-1, embedded.shape[1], -1) if self.reads_memory else None
         hidden, tokens = self.body.all_steps(embedded, context, state)
-        into_readout = None if context is None else context.unsqueeze(1).expand(-1, embedded.shape[1], -1)
-        return StepOutput(hidden, into_readout, tokens, None)
+        return StepOutput(hidden, context, tokens, None)
