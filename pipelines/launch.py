@@ -36,7 +36,7 @@ QUIET_ENVIRONMENT = {
 }
 # oneDNN, and torch around it, keep a product made for each shape that they met, a thousand of them by default, and
 # batches come in many shapes: training in bfloat16 grew by gigabytes. Read when torch starts.
-BOUNDED_CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "32"}
+BOUNDED_CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16", "LRU_CACHE_CAPACITY": "16"}
 # A full disk or a folder that may not be written to is no fault of the program.
 MACHINE_FAULTS = {
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS,

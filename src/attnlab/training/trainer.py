@@ -13,6 +13,7 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
 from attnlab.composition.error import ExperimentError
+from attnlab.training.freed_memory import ReturnFreedMemory
 from attnlab.training.hardware import Hardware
 from attnlab.training.progress import TrainingProgress
 from attnlab.training.speed import SpeedCounters
@@ -61,6 +62,7 @@ def build_trainer(
     own: list[pl.Callback] = [
         TrainingProgress(),
         SpeedCounters(settings.log_every),
+        ReturnFreedMemory(),
         ValidateAtTheEnd(),
         checkpoint,
         last,
