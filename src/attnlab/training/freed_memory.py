@@ -9,7 +9,7 @@ import pytorch_lightning as pl
 
 
 class ReturnFreedMemory(pl.Callback):
-    """Trims the heap before the first batch after a validation and behind the last one, where the C library can (glibc).
+    """Trims the heap after each validation, before the next batch, and after training, where the C library can (glibc).
 
     A validation decodes and draws: it leaves the heap full of holes that the tensors of training do not fit into, and
     with every one of them the process would hold more.
