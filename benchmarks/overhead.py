@@ -3,7 +3,7 @@
     python benchmarks/overhead.py --data <folder with Multi30k, tokenised> [--steps 240] [--rounds 3]
 
 Both train the same model on the same batches in the same order. attnlab's way is `pipelines/train.py` with everything
-on; the bare way is the loop in this file, in a process of its own. `steps` compares the training steps alone,
+on; the bare way is the loop in bare_loop.py, in a process of its own. `steps` compares the training steps alone,
 `validation too` adds half-way a validation: forward pass and greedy search in both, and in attnlab's also the metrics,
 the pictures, the checkpoints and their delivery to MLflow.
 """
@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from configuration import BAHDANAU, PRECISIONS, ROOT, WORK
+from configuration import BAHDANAU, PRECISIONS, WORK
 from given_text import prepared_text
 from own_process import in_own_process
 from process_cost import limit_threads, this_process
@@ -53,58 +52,16 @@ def whole(data: Path, prepared: Path, steps: int, precision: str) -> Measured:
 
 def bare(data: Path, prepared: Path, steps: int, precision: str) -> Measured:
     """The loop that a user would write around the model."""
-    import sys
+    from bare_loop import BareLoop
 
-    sys.path.insert(0, str(ROOT / "pipelines"))
-    import torch
-
-    from attnlab.training.loss import summed_loss, summed_nll
-    from composed import CONF, ConfigSource
-
-    with ConfigSource(CONF, "config") as source:
-        experiment = source.check(overrides(data, prepared, steps, precision))
-    experiment.use_hardware()
-    opened: Any = experiment.task.open_data(prepared)
-    training, padding = experiment.training, experiment.padding
-    torch.manual_seed(experiment.seed)
-    model = experiment.model(**experiment.task.sizes(opened), padding=padding)
-    optimizer = training.optimizer(model.parameters())
-    schedule = training.schedule(optimizer, steps, "", "max")["scheduler"]
-    half = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
-
-    def batches(name: str, shuffle: bool) -> Any:
-        from attnlab.data.sampler import BatchSampler
-
-        split = opened.split(name)
-        lengths = split.source_lengths, split.target_lengths
-        for rows in BatchSampler(*lengths, training.batching, seed=experiment.seed, shuffle=shuffle):
-            yield split.batch(rows, padding)
-
-    def validate() -> float:
-        before = this_process().cpu_seconds
-        model.eval()
-        with torch.no_grad(), half:
-            for batch in batches("validation", shuffle=False):
-                summed_nll(model.output, model(batch), batch)
-                training.validation_search(model, batch.source, batch.source_mask)
-        model.train()
-        return this_process().cpu_seconds - before
-
-    start, validation, done = this_process().cpu_seconds, 0.0, 0
-    while done < steps:
-        for batch in batches("train", shuffle=True):
-            with half:
-                loss = summed_loss(model.output, model(batch), batch, training.label_smoothing).loss
-            optimizer.zero_grad()
-            (loss / batch.num_target_tokens).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), training.gradient_clip)
-            optimizer.step()
-            schedule.step()
-            done += 1
-            if done == steps // 2:
-                validation = validate()
-            if done == steps:
-                break
+    loop = BareLoop(overrides(data, prepared, steps, precision), prepared, steps)
+    start, validation = this_process().cpu_seconds, 0.0
+    for done, batch in enumerate(loop.training_batches(), start=1):
+        loop.step(batch)
+        if done == steps // 2:
+            before = this_process().cpu_seconds
+            loop.validate()
+            validation = this_process().cpu_seconds - before
     total = this_process().cpu_seconds - start
     return {STEPS: total - validation, ALL: total}
 

@@ -1,0 +1,70 @@
+"""attnlab's model, data and optimiser without its pipelines: the loop that a user would write around them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+
+from configuration import ROOT
+
+sys.path.insert(0, str(ROOT / "pipelines"))
+
+from attnlab.batch import Batch
+from attnlab.data.sampler import BatchSampler
+from attnlab.training.loss import summed_loss, summed_nll
+from composed import CONF, ConfigSource
+
+
+class BareLoop:
+    """One process on the CPU, with what an experiment's overrides say of model, batches and optimiser."""
+
+    def __init__(self, overrides: Sequence[str], prepared: Path, steps: int) -> None:
+        with ConfigSource(CONF, "config") as source:
+            experiment = source.check(list(overrides))
+        experiment.use_hardware()
+        self.experiment, self.training, self.steps = experiment, experiment.training, steps
+        self.opened = experiment.task.open_data(prepared)
+        torch.manual_seed(experiment.seed)
+        self.model = experiment.model(**experiment.task.sizes(self.opened), padding=experiment.padding)
+        self.optimizer = self.training.optimizer(self.model.parameters())
+        self.schedule = self.training.schedule(self.optimizer, steps, "", "max")["scheduler"]
+        self.half = torch.autocast("cpu", torch.bfloat16, enabled=experiment.hardware.precision == "bf16")
+
+    def batches(self, split: str, shuffle: bool) -> Iterator[Batch]:
+        """One epoch of a split."""
+        data = self.opened.split(split)
+        lengths = data.source_lengths, data.target_lengths
+        for rows in BatchSampler(*lengths, self.training.batching, seed=self.experiment.seed, shuffle=shuffle):
+            yield data.batch(rows, self.experiment.padding)
+
+    def training_batches(self) -> Iterator[Batch]:
+        """One epoch after the other, up to the number of steps."""
+        done = 0
+        while True:
+            for batch in self.batches("train", shuffle=True):
+                yield batch
+                done += 1
+                if done == self.steps:
+                    return
+
+    def step(self, batch: Batch) -> None:
+        """One step of training."""
+        with self.half:
+            loss = summed_loss(self.model.output, self.model(batch), batch, self.training.label_smoothing).loss
+        self.optimizer.zero_grad()
+        (loss / batch.num_target_tokens).backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.training.gradient_clip)
+        self.optimizer.step()
+        self.schedule.step()
+
+    def validate(self) -> None:
+        """The validation split teacher-forced, and searched."""
+        self.model.eval()
+        with torch.no_grad(), self.half:
+            for batch in self.batches("validation", shuffle=False):
+                summed_nll(self.model.output, self.model(batch), batch)
+                self.training.validation_search(self.model, batch.source, batch.source_mask)
+        self.model.train()

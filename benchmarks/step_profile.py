@@ -1,0 +1,95 @@
+"""Where the processor time of a training step goes, by torch's own profiler: the reason behind a share of the limit.
+
+    python benchmarks/step_profile.py --data <folder with Multi30k, tokenised> [--steps 30]
+
+Of the loop in bare_loop.py, each kind of operation with its share of the time of all of them and how often a step asks
+for it. The profiler adds a microsecond or so to every operation, so that many small ones look dearer than they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from itertools import islice
+from pathlib import Path
+
+from configuration import CONTESTANTS
+from given_text import prepared_text
+from own_process import in_own_process
+from process_cost import limit_threads
+from results import Row, report
+
+WARM_UP = 20
+# The first kind that has one of its words in an operation's name.
+KINDS = {
+    "matrix products": ("mm", "mv", "linear_pointwise"),
+    "recurrence of the encoder": ("rnn_layer", "lstm"),
+    "copies, casts, joins": ("copy", "cat", "clone", "to_copy", "contiguous", "index", "stack", "fill", "zero_"),
+    "dropout's draws": ("bernoulli", "dropout"),
+    "softmax and loss": ("softmax", "exp_", "gather", "scatter", "_OutputLoss", "nll"),
+    "sums": ("sum", "mean"),
+    "optimiser and clipping": ("adam", "norm", "foreach"),
+    "element by element": ("mul", "add", "sub", "div", "tanh", "sigmoid", "masked", "neg", "threshold"),
+}
+REST = "shapes, memory, autograd"
+
+
+def kind(name: str) -> str:
+    """The kind of an operation that the profiler calls `name`."""
+    bare = name.removeprefix("aten::")
+    return next((kind for kind, words in KINDS.items() if any(word in bare for word in words)), REST)
+
+
+def profiled(overrides: list[str], prepared: Path, steps: int) -> list[tuple[str, float, float]]:
+    """(name, microseconds, calls) of every operation, for one step."""
+    from torch.profiler import ProfilerActivity, profile
+
+    from bare_loop import BareLoop
+
+    loop = BareLoop(overrides, prepared, WARM_UP + steps)
+    batches = loop.training_batches()
+    for batch in islice(batches, WARM_UP):
+        loop.step(batch)
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        for batch in batches:
+            loop.step(batch)
+    return [(one.key, one.self_cpu_time_total / steps, one.count / steps) for one in found.key_averages()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
+    parser.add_argument("--only", nargs="+", default=["Bahdanau fp32", "Bahdanau bf16"], help="words of their names")
+    parser.add_argument("--steps", type=int, default=30)
+    args = parser.parse_args()
+    limit_threads()
+    prepared, _ = prepared_text(args.data)
+    rows: list[Row] = []
+    for contestant in CONTESTANTS:
+        if not contestant.name.endswith(tuple(args.only)):
+            continue
+        overrides = [*contestant.overrides, f"data.path={args.data.resolve()}"]
+        operations = in_own_process(profiled, overrides, prepared, args.steps)
+        microseconds, calls = defaultdict[str, float](float), defaultdict[str, float](float)
+        largest: dict[str, str] = {}
+        for name, taken, count in sorted(operations, key=lambda operation: operation[1]):
+            microseconds[kind(name)] += taken
+            calls[kind(name)] += count
+            largest[kind(name)] = name  # the last one takes the most
+        total = sum(microseconds.values())
+        rows += [
+            {
+                "contestant": contestant.name,
+                "kind": of,
+                "% of the time": 100 * taken / total,
+                "ms a step": taken / 1000,
+                "calls a step": round(calls[of]),
+                "most in": largest[of],
+            }
+            for of, taken in sorted(microseconds.items(), key=lambda item: -item[1])
+        ]
+    report("step_profile", rows, [f"{args.steps} steps after {WARM_UP}, on shuffled buckets of Multi30k"])
+
+
+if __name__ == "__main__":
+    main()
