@@ -115,3 +115,15 @@ def test_half_precision_is_that_of_autocast(x):
 def test_outside_of_a_loop_it_is_linear(x):
     weight = torch.randn(2, 4, dtype=torch.float64)
     assert torch.equal(repeated_linear(x, weight), nn.functional.linear(x, weight))
+
+
+def test_a_first_use_without_gradients_costs_the_later_ones_nothing(x):
+    """As where a guess is made of a readout, in the middle of a loop that trains the readout."""
+    layer = RepeatedLinear(4, 4, dtype=torch.float64)
+    expected = torch.autograd.grad(loop(layer, x), [x, *layer.parameters()])
+    with gradients_after_the_loop():
+        with torch.no_grad():
+            assert not layer(x).requires_grad
+        total = loop(layer, x)
+    for mine, plain in zip(torch.autograd.grad(total, [x, *layer.parameters()]), expected, strict=True):
+        torch.testing.assert_close(mine, plain, rtol=1e-12, atol=1e-12)

@@ -67,7 +67,8 @@ class _Collected:
         self.bias = None if bias is None else bias.detach().to(dtype)
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []
-        self.ticket: Tensor = _Ticket.apply(weight, bias, self)
+        with torch.enable_grad():  # the first use may be one that asks for no gradient
+            self.ticket: Tensor = _Ticket.apply(weight, bias, self)
 
 
 class _Ticket(torch.autograd.Function):

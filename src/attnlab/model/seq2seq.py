@@ -24,7 +24,7 @@ from attnlab.model.encoder import Encoder
 from attnlab.model.input_feeding.input_feeding import InputFeeding
 from attnlab.model.normaliser.normaliser import Normaliser
 from attnlab.model.readout.readout import Readout
-from attnlab.model.repeated_linear import gradients_after_the_loop
+from attnlab.model.repeated_linear import gradients_after_the_loop, repeated_linear
 from attnlab.model.scope.scope import Scope
 from attnlab.model.shift import inverse, pads_last, reorder
 from attnlab.model.tied_embeddings import tie_embeddings
@@ -181,8 +181,10 @@ class Seq2Seq(nn.Module):
                 # A guess follows a real token only: pads and <bos> are always fed as they stand.
                 rows = (~feed_reference[:, t] & mask[:, t - 1] & mask[:, t]).nonzero().squeeze(1)
                 if len(rows):
-                    readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
-                    guess = _guess(self.output(readout), sample_guesses)
+                    with torch.no_grad():  # a choice among tokens has no gradient
+                        readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
+                        logits = repeated_linear(readout, self.output.weight, self.output.bias)
+                        guess = _guess(logits, sample_guesses)
                     last = last.index_copy(0, rows, embedding(guess))
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(last, before, memory)
@@ -226,9 +228,8 @@ class Seq2Seq(nn.Module):
 
 
 def _guess(logits: Tensor, sample: bool) -> Tensor:
-    """Logits (B, V) -> tokens (B,), never `<pad>` or `<bos>`, which no search writes either."""
-    allowed = logits.detach().float().clone()
-    allowed[:, [PAD, BOS]] = -torch.inf
+    """Logits (B, V), which it overwrites -> tokens (B,), never `<pad>` or `<bos>`, which no search writes either."""
+    logits[:, [PAD, BOS]] = -torch.inf
     if not sample:
-        return allowed.argmax(-1)
-    return allowed.softmax(-1).multinomial(1).squeeze(1)
+        return logits.argmax(-1)
+    return logits.float().softmax(-1).multinomial(1).squeeze(1)
