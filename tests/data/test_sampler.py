@@ -76,12 +76,19 @@ def test_a_sentence_over_the_budget_is_a_batch_of_its_own():
 
 def test_buckets_leave_few_pads():
     def padded(batching):
-        return sum(len(b) * (SOURCE[b].max() + 1) for b in sampler(batching))
+        return sum(len(b) * (TARGET[b].max() + 1) for b in sampler(batching))
 
     plain, pooled = padded(Batching(size=32, bucketed=False)), padded(Batching(size=32, pool=10))
     whole = padded(Batching(size=32))
-    real = (SOURCE + 1).sum()
+    real = (TARGET + 1).sum()
     assert whole < 1.06 * real < pooled < 1.2 * real < plain
+
+
+def test_neighbours_are_alike_where_the_target_length_changes():
+    """Sources of 1 to 40 words under each target length: none jumps from the longest to the shortest."""
+    source, target = (grid.ravel() for grid in np.meshgrid(np.arange(1, 41), np.arange(1, 6)))
+    order = np.concatenate(list(sampler(Batching(size=8), (source, target), shuffle=False)))
+    assert np.abs(np.diff(source[order])).max() == 1
 
 
 def test_ties_are_broken_anew_each_epoch():
@@ -100,7 +107,7 @@ def test_evaluation_goes_by_length_and_never_changes():
     fixed.set_epoch(5)
     assert rows(fixed) == before
     order = np.concatenate(list(fixed))
-    assert (np.diff(SOURCE[order]) >= 0).all()
+    assert (np.diff(TARGET[order]) >= 0).all()
 
 
 def test_more_processes_than_rows_is_refused():

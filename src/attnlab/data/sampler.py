@@ -96,8 +96,13 @@ class BatchSampler(Sampler[Rows]):
         return [batches[i] for i in random.permutation(len(batches))]
 
     def _by_length(self, rows: Rows) -> Rows:
-        """By source, then target length; the sort is stable, so that ties stay in the order given."""
-        return rows[np.lexsort((self.target_lengths[rows], self.source_lengths[rows]))]
+        """By target length, a step of the decoder each; within one by source length, up and down in turns.
+
+        So neighbours are alike where one target length ends and the next begins. The sort is stable: ties stay in the
+        order given.
+        """
+        source, target = self.source_lengths[rows].astype(np.int64), self.target_lengths[rows]
+        return rows[np.lexsort((np.where(target % 2 == 0, source, -source), target))]
 
     def _pairs_per_batch(self) -> int:
         if self.batching.by == "sentences":

@@ -84,7 +84,7 @@ class _Ticket(torch.autograd.Function):
         gradients, inputs = torch.cat(uses.gradients), torch.cat(uses.inputs)
         uses.gradients.clear()
         uses.inputs.clear()
-        bias = gradients.sum(0, dtype=ctx.dtype) if ctx.needs_input_grad[1] else None
+        bias = gradients.sum(0).to(ctx.dtype) if ctx.needs_input_grad[1] else None
         return product(gradients.t(), inputs.t()).to(ctx.dtype), bias, None
 
 

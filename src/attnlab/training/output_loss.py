@@ -53,9 +53,7 @@ class _OutputLoss(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, into_loss: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         x, weight, gradient = ctx.saved_tensors
-        into_readout, into_weight = (
-            product(gradient, weight.t()).to(ctx.dtypes[0]),
-            product(gradient.t(), x.t()).to(ctx.dtypes[1]),
-        )
-        into_bias = gradient.sum(0, dtype=ctx.dtypes[1])
-        return into_readout * into_loss, into_weight * into_loss, into_bias * into_loss, None, None
+        into_readout = product(gradient, weight.t()).to(ctx.dtypes[0])
+        into_weight = product(gradient.t(), x.t()).to(ctx.dtypes[1])
+        into_bias = gradient.sum(0).to(ctx.dtypes[1])
+        return into_readout.mul_(into_loss), into_weight.mul_(into_loss), into_bias.mul_(into_loss), None, None
