@@ -1,6 +1,6 @@
 """Quality for the processor time that it takes: BLEU on the test sentences after whole runs, for several seeds.
 
-    python benchmarks/quality.py --data <folder with Multi30k, tokenised> [--epochs 6 10] [--seeds 1 2 3]
+    python benchmarks/quality.py --data <folder with Multi30k, tokenised> [--epochs 5 9] [--seeds 1 2 3]
 
 A run is what a user types, `train.py experiment=multi30k_bahdanau` with another number of epochs: it prepares the data,
 trains, validates, decodes the test sentences with a beam of 5, and writes its report. All of that is in the time.
@@ -45,7 +45,7 @@ def run(data: Path, epochs: int, seed: int, overrides: list[str]) -> Row:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
-    parser.add_argument("--epochs", type=int, nargs="+", default=[6, 10])
+    parser.add_argument("--epochs", type=int, nargs="+", default=[5, 9])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("overrides", nargs="*", help="of the experiment, such as training.label_smoothing=0.1")
     args = parser.parse_args()

@@ -4,8 +4,8 @@
 
 Everything is linear where the CPU-seconds per 1,000 target tokens stay as they are down a table. Corpora are generated
 (see generated_corpus.py), prepared and trained on by attnlab's own pipelines; the model is Multi30k's (bahdanau, fp32).
-Counted are the steps after the warm-up, validations left out. A batch has as many tokens in each line: the longer the
-sentences, the fewer they are, so that a product takes fewer rows at once, and each token attends to more.
+Counted are the steps after the warm-up, validations left out. Down the tables of lengths a batch has as many sentences
+in each line, so that a product takes as many rows at once; each token of a longer sentence attends to more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from training import SPEED, train_attnlab
 PLACE = FOLDER / "scaling"
 MODEL = (*BAHDANAU, *PRECISIONS["fp32"], "training/schedule=constant", "tracking=none")
 WARM_UP = 10
-BATCH = 1024  # target tokens
+BATCH = 1024 // 14  # sentences of Multi30k's lengths: 13 words and <eos>
+LONG_BATCH = 8  # sentences, where some are long
 WORDS = 2_000
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LENGTHS = (8, 16, 32, 64, 128, 256)
@@ -79,29 +80,27 @@ def open_and_plan(folder: Path, sentences: int) -> tuple[int, float, float, floa
 
 
 def by_corpus(steps: int) -> list[Row]:
-    sentences = BATCH // 14  # lengths like Multi30k's: 13 words and <eos>
     corpora = (GeneratedCorpus(pairs, WORDS) for pairs in SIZES)
-    return [{"pairs": corpus.pairs, **trained(corpus, sentences, steps)} for corpus in corpora]
+    return [{"pairs": corpus.pairs, **trained(corpus, BATCH, steps)} for corpus in corpora]
 
 
 def by_length(steps: int) -> list[Row]:
     rows: list[Row] = []
     for length in LENGTHS:
-        sentences = max(1, BATCH // (length + 1))
-        corpus = GeneratedCorpus((steps + WARM_UP) * sentences, WORDS, length, evaluation_pairs=4, exponent=0)
-        rows.append({"length": length, "sentences a batch": sentences, **trained(corpus, sentences, steps)})
+        corpus = GeneratedCorpus((steps + WARM_UP) * LONG_BATCH, WORDS, length, evaluation_pairs=4, exponent=0)
+        rows.append({"length": length, **trained(corpus, LONG_BATCH, steps)})
     return rows
 
 
 def by_vocabulary(steps: int) -> list[Row]:
     corpora = (GeneratedCorpus(20_000, words, exponent=0) for words in VOCABULARIES)
-    return [{"words": corpus.words, **trained(corpus, BATCH // 14, steps)} for corpus in corpora]
+    return [{"words": corpus.words, **trained(corpus, BATCH, steps)} for corpus in corpora]
 
 
 def by_decoded_length(steps: int) -> list[Row]:
     """Greedy, with exactly as many tokens to write as the source has; the model has learnt nothing yet."""
     model = PLACE / "model"
-    trained(GeneratedCorpus(1_000, WORDS), BATCH // 14, steps, f"paths.model={model}")
+    trained(GeneratedCorpus(1_000, WORDS), BATCH, steps, f"paths.model={model}")
     return [in_own_process(decoded, model, length) for length in LENGTHS]
 
 
@@ -112,12 +111,11 @@ def decoded(model_folder: Path, length: int, rounds: int = 3) -> Row:
     from attnlab.search.greedy import GreedySearch
 
     model = load_model(model_folder).eval()
-    sentences = max(1, BATCH // length)
     search = GreedySearch(max_length=length, min_length=length - 1)
     generator = torch.Generator().manual_seed(1)
-    source = torch.randint(4, WORDS // 2, (sentences, length), generator=generator)  # ids that any vocabulary has
+    source = torch.randint(4, WORDS // 2, (LONG_BATCH, length), generator=generator)  # ids that any vocabulary has
     everywhere = torch.ones_like(source, dtype=torch.bool)
-    seconds, tokens = [], sentences * length
+    seconds, tokens = [], LONG_BATCH * length
     with torch.inference_mode():
         for _ in range(rounds + 1):  # the first one warms up
             start = time.process_time()
@@ -125,7 +123,6 @@ def decoded(model_folder: Path, length: int, rounds: int = 3) -> Row:
             seconds.append(time.process_time() - start)
     return {
         "length": length,
-        "sentences": sentences,
         "tokens": tokens,
         "CPU-s per 1,000 tokens": 1_000 * statistics.median(seconds[1:]) / tokens,
     }
@@ -149,7 +146,8 @@ def main() -> None:
     limit_threads()
     try:
         for name in args.only:
-            notes = [f"{args.steps} steps after {WARM_UP}; {BATCH} target tokens a batch, about; fp32, one thread"]
+            batch = LONG_BATCH if name in ("length", "decoding") else BATCH
+            notes = [f"{args.steps} steps after {WARM_UP}; {batch} sentences a batch; fp32, one thread"]
             report(f"scaling_{name}", TABLES[name](args.steps), notes)
     finally:
         shutil.rmtree(PLACE, ignore_errors=True)
