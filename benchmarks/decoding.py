@@ -18,12 +18,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from arguments import at_least_one
 from attnlab_decoder import decode_job
 from configuration import ALL_PEERS, CONTESTANTS, ROOT, SHARED, WORK, Contestant, Peer
 from given_text import prepared_text
 from process_cost import limit_threads
 from results import Row, report
-from running import chosen, run_attnlab, run_or_exit, run_peer, slug
+from running import check_installed, chosen, run_attnlab, run_or_exit, run_peer, slug
 from side_by_side import Measured, Rounds, measure
 
 SPEED = "sentences/CPU-s"
@@ -32,10 +33,17 @@ BEAMS = {"greedy": 1, "beam 5": 5}
 DECODERS = tuple(c for c in CONTESTANTS if not any("teacher_forcing" in override for override in c.overrides))
 
 
+def model_folder(name: str, prepared: Path, steps: int) -> Path:
+    """Where a model that was trained on these data lies."""
+    from attnlab.data.prepared import PreparedData
+
+    return WORK / "models" / f"{slug(name)}-{steps}-{PreparedData(prepared).digest[:8]}"
+
+
 def trained_attnlab(contestant: Contestant, data: Path, prepared: Path, steps: int) -> Path:
     """The model folder of a contestant, trained in single precision where it is not there yet."""
     overrides = [override for override in contestant.overrides if "precision" not in override]
-    folder = WORK / "models" / f"{slug(contestant.name.rsplit(' ', 1)[0])}-{steps}"
+    folder = model_folder(contestant.name.rsplit(" ", 1)[0], prepared, steps)
     if not (folder / "model.json").is_file():
         print(f"training {folder.name}", file=sys.stderr, flush=True)
         run_attnlab(
@@ -54,9 +62,9 @@ def trained_attnlab(contestant: Contestant, data: Path, prepared: Path, steps: i
     return folder
 
 
-def trained_peer(peer: Peer, text: Path, steps: int) -> Path:
+def trained_peer(peer: Peer, prepared: Path, text: Path, steps: int) -> Path:
     """The folder with a peer's checkpoint, trained where it is not there yet."""
-    folder = WORK / "models" / f"{slug(peer.name)}-{steps}"
+    folder = model_folder(peer.name, prepared, steps)
     done = folder / "trained.json"
     if not done.is_file():
         print(f"training {folder.name}", file=sys.stderr, flush=True)
@@ -128,7 +136,7 @@ def contestants(
         return lambda: decode_attnlab(contestant, model, prepared, beam)
 
     def peers(peer: Peer, beam: int, batches: Path | None) -> Callable[[], Measured]:
-        model = trained_peer(peer, text, steps)
+        model = trained_peer(peer, prepared, text, steps)
         return lambda: decode_peer(peer, model, text, batches, beam)
 
     for search in searches:
@@ -139,7 +147,9 @@ def contestants(
             for batching in batchings:
                 given = None if batching == "own" else text / "test.batches"
                 every[f"{peer.name} · {search} · {batching}"] = lambda p=peer, k=beam, b=given: peers(p, k, b)  # type: ignore[misc]
-    return {name: trained() for name, trained in chosen(every, names).items()}
+    taking_part = chosen(every, names)
+    check_installed(peer for peer in ALL_PEERS if any(name.startswith(f"{peer.name} ·") for name in taking_part))
+    return {name: trained() for name, trained in taking_part.items()}
 
 
 def main() -> None:
@@ -148,11 +158,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="those whose names have one of these in them")
     parser.add_argument("--batches", nargs="+", choices=["own", "given"], default=["own", "given"])
     parser.add_argument("--searches", nargs="+", choices=list(BEAMS), default=list(BEAMS))
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--train-steps", type=int, default=450, help="of the models that decode; 454 are an epoch")
+    parser.add_argument("--rounds", type=at_least_one, default=3)
+    parser.add_argument(
+        "--train-steps", type=at_least_one, default=450, help="of the models that decode; 454 are an epoch"
+    )
     args = parser.parse_args()
-    if min(args.rounds, args.train_steps) < 1:
-        parser.error(f"--rounds and --train-steps must be at least 1, got {args.rounds} and {args.train_steps}")
     limit_threads()
     names = contestants(args.data, args.only, args.batches, args.searches, args.train_steps)
     found = measure(names, args.rounds)

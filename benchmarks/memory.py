@@ -12,6 +12,7 @@ import argparse
 from itertools import groupby
 from pathlib import Path
 
+from arguments import at_least_one
 from configuration import BAHDANAU, PRECISIONS, WORK
 from given_text import prepared_text
 from process_cost import Cost, limit_threads
@@ -51,7 +52,7 @@ def by_epoch(point: Path, precision: str) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=at_least_one, default=10)
     parser.add_argument("--precision", nargs="+", choices=list(PRECISIONS), default=["bf16"])
     args = parser.parse_args()
     limit_threads()

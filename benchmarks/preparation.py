@@ -16,6 +16,7 @@ import statistics
 import time
 from pathlib import Path
 
+from arguments import at_least_one
 from generated_corpus import GeneratedCorpus
 from own_process import in_own_process, private_megabytes
 from process_cost import limit_threads, this_process
@@ -96,10 +97,10 @@ def row(pairs: int, rounds: list[dict[str, float]]) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--words", type=int, default=30_000, help="kinds of words on each side")
+    parser.add_argument("--pairs", type=at_least_one, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--words", type=at_least_one, default=30_000, help="kinds of words on each side")
     parser.add_argument("--tokenizer", choices=TOKENIZERS, default="whitespace")
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=at_least_one, default=1)
     args = parser.parse_args()
     limit_threads()
     place = FOLDER / "preparation"

@@ -13,6 +13,7 @@ import json
 import statistics
 from pathlib import Path
 
+from arguments import at_least_one
 from configuration import BAHDANAU, WORK
 from process_cost import limit_threads
 from results import Row, report
@@ -45,7 +46,7 @@ def run(data: Path, epochs: int, seed: int, overrides: list[str]) -> Row:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
-    parser.add_argument("--epochs", type=int, nargs="+", default=[5, 9])
+    parser.add_argument("--epochs", type=at_least_one, nargs="+", default=[5, 9])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("overrides", nargs="*", help="of the experiment, such as training.label_smoothing=0.1")
     args = parser.parse_args()

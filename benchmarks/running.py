@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,14 +29,16 @@ def run_or_exit(*command: str | Path) -> tuple[Cost, str]:
 
 
 def run_peer(peer: Peer, job: Mapping[str, Any]) -> tuple[dict[str, float], Cost]:
-    """What a peer's runner counted at a job, and what the whole process cost.
-
-    Raises SystemExit where the peer is not installed.
-    """
-    if not peer.python.exists():
-        sys.exit(f"{peer.name} is not installed; python benchmarks/peers/install.py --only {peer.environment}")
+    """What a peer's runner counted at a job, and what the whole process cost."""
     cost, said = run_or_exit(peer.python, ROOT / "benchmarks" / "peers" / peer.runner, json.dumps(job))
     return json.loads(said.splitlines()[-1]), cost
+
+
+def check_installed(peers: Iterable[Peer]) -> None:
+    """Raises SystemExit where one of them is not, before anything was measured in vain."""
+    missing = sorted({peer.environment for peer in peers if not peer.python.exists()})
+    if missing:
+        sys.exit(f"not installed: {', '.join(missing)}; python benchmarks/peers/install.py --only {' '.join(missing)}")
 
 
 def chosen(every: Mapping[str, Value], words: Sequence[str]) -> dict[str, Value]:

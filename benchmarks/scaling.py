@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from arguments import at_least_one
 from configuration import BAHDANAU, PRECISIONS, Contestant
 from generated_corpus import GeneratedCorpus
 from own_process import in_own_process, private_megabytes
@@ -139,9 +140,9 @@ TABLES: dict[str, Callable[[int], list[Row]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=TABLES, nargs="+", default=list(TABLES))
-    parser.add_argument("--steps", type=int, default=20, help="that are counted, a multiple of 10")
+    parser.add_argument("--steps", type=at_least_one, default=20, help="that are counted, a multiple of 10")
     args = parser.parse_args()
-    if args.steps % 10 or args.steps < 10:
+    if args.steps % 10:
         parser.error(f"--steps must be a multiple of 10, got {args.steps}")
     limit_threads()
     try:

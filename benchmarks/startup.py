@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from arguments import at_least_one
 from configuration import ROOT
 from results import Row, report
 
@@ -56,7 +57,7 @@ def small_chain(folder: Path) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=at_least_one, default=5)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         chain = small_chain(Path(temporary) / "chain")

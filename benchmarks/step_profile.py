@@ -1,4 +1,4 @@
-"""Where the processor time of a training step goes, by torch's own profiler: the reason behind a share of the limit.
+"""Where the time of a training step goes, by torch's own profiler: the reason behind a share of the limit.
 
     python benchmarks/step_profile.py --data <folder with Multi30k, tokenised> [--steps 30]
 
@@ -9,35 +9,38 @@ for it. The profiler adds a microsecond or so to every operation, so that many s
 from __future__ import annotations
 
 import argparse
+import re
 from collections import defaultdict
 from itertools import islice
 from pathlib import Path
 
+from arguments import at_least_one
 from configuration import CONTESTANTS
 from given_text import prepared_text
 from own_process import in_own_process
 from process_cost import limit_threads
 from results import Row, report
+from running import chosen
 
 WARM_UP = 20
-# The first kind that has one of its words in an operation's name.
+# The first kind that has an operation's name, without its home and what stands behind a colon, wins.
 KINDS = {
-    "matrix products": ("mm", "mv", "linear_pointwise"),
-    "recurrence of the encoder": ("rnn_layer", "lstm"),
-    "copies, casts, joins": ("copy", "cat", "clone", "to_copy", "contiguous", "index", "stack", "fill", "zero_"),
-    "dropout's draws": ("bernoulli", "dropout"),
-    "softmax and loss": ("softmax", "exp_", "gather", "scatter", "_OutputLoss", "nll"),
-    "sums": ("sum", "mean"),
-    "optimiser and clipping": ("adam", "norm", "foreach"),
-    "element by element": ("mul", "add", "sub", "div", "tanh", "sigmoid", "masked", "neg", "threshold"),
+    "matrix products": r"_?(add)?(b?mm|mv_?)|_linear_pointwise|baddbmm_?",
+    "recurrences": r"mkldnn_rnn_layer(_backward)?|_thnn_.*",
+    "softmax and loss": r"_log_softmax.*|_softmax.*|exp_?|gather|scatter_add_|_OutputLoss(Backward)?|nll_loss.*",
+    "copies, casts, joins": r"copy_|_to_copy|cat|clone|contiguous|index.*|stack|fill_|zero_|embedding_dense_backward",
+    "dropout's draws": r"bernoulli_?|native_dropout.*",
+    "sums": r"sum|mean",
+    "optimiser and clipping": r"_fused_adam_|Optimizer\..*|linalg_vector_norm|_foreach_.*",
+    "element by element": r"(mul|add|sub|rsub|div|neg|tanh|sigmoid|masked_fill|addcmul)_?(_backward)?",
 }
 REST = "shapes, memory, autograd"
 
 
 def kind(name: str) -> str:
-    """The kind of an operation that the profiler calls `name`."""
-    bare = name.removeprefix("aten::")
-    return next((kind for kind, words in KINDS.items() if any(word in bare for word in words)), REST)
+    """The kind of an operation that the profiler calls `name`, such as `aten::mm`."""
+    bare = name.rpartition("::")[2]
+    return next((kind for kind, pattern in KINDS.items() if re.fullmatch(pattern, bare)), REST)
 
 
 def profiled(overrides: list[str], prepared: Path, steps: int) -> list[tuple[str, float, float]]:
@@ -59,15 +62,13 @@ def profiled(overrides: list[str], prepared: Path, steps: int) -> list[tuple[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
-    parser.add_argument("--only", nargs="+", default=["Bahdanau fp32", "Bahdanau bf16"], help="words of their names")
-    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--only", nargs="+", default=["Bahdanau fp32", "Bahdanau bf16"], help="parts of their names")
+    parser.add_argument("--steps", type=at_least_one, default=30)
     args = parser.parse_args()
     limit_threads()
     prepared, _ = prepared_text(args.data)
     rows: list[Row] = []
-    for contestant in CONTESTANTS:
-        if not contestant.name.endswith(tuple(args.only)):
-            continue
+    for contestant in chosen({contestant.name: contestant for contestant in CONTESTANTS}, args.only).values():
         overrides = [*contestant.overrides, f"data.path={args.data.resolve()}"]
         operations = in_own_process(profiled, overrides, prepared, args.steps)
         microseconds, calls = defaultdict[str, float](float), defaultdict[str, float](float)

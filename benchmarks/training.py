@@ -17,12 +17,13 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
+from arguments import at_least_one
 from configuration import ALL_PEERS, CONTESTANTS, WORK, Contestant, Peer
 from given_text import prepared_text
 from matrix_products import limit_name, limits
 from process_cost import limit_threads
 from results import Row, report
-from running import chosen, run_attnlab, run_peer, slug
+from running import check_installed, chosen, run_attnlab, run_peer, slug
 from side_by_side import Measured, Rounds, measure
 from spool import counters, newest_point
 
@@ -138,7 +139,9 @@ def contestants(
         for batching in batchings:
             batches = None if batching == "own" else text / "train.batches"
             every[f"{peer.name} · {batching}"] = lambda p=peer, b=batches: train_peer(p, text, b, steps, warm_up)  # type: ignore[misc]
-    return {**chosen(every, names), LIMITS: limits}
+    taking_part = chosen(every, names)
+    check_installed(peer for peer in ALL_PEERS if any(name.startswith(f"{peer.name} ·") for name in taking_part))
+    return {**taking_part, LIMITS: limits}
 
 
 def main() -> None:
@@ -146,14 +149,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
     parser.add_argument("--only", nargs="+", default=[], help="those whose names have one of these in them")
     parser.add_argument("--batches", nargs="+", choices=["own", "given"], default=["own", "given"])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=120)
-    parser.add_argument("--warm-up", type=int, default=30)
+    parser.add_argument("--rounds", type=at_least_one, default=3)
+    parser.add_argument("--steps", type=at_least_one, default=120)
+    parser.add_argument("--warm-up", type=at_least_one, default=30)
     args = parser.parse_args()
     if args.steps % EVERY or args.warm_up % EVERY or min(args.steps, args.warm_up) < EVERY:
-        parser.error(f"--steps and --warm-up must be multiples of {EVERY}, got {args.steps} and {args.warm_up}")
-    if args.rounds < 1:
-        parser.error(f"--rounds must be at least 1, got {args.rounds}")
+        parser.error(
+            f"--steps and --warm-up must be multiples of {EVERY} and not 0, got {args.steps} and {args.warm_up}"
+        )
     limit_threads()
     found = measure(contestants(args.data, args.only, args.batches, args.steps, args.warm_up), args.rounds)
     notes = [

@@ -223,7 +223,7 @@ def jobs_at_a_time() -> int:
 
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return 1
-    jobs = int(HydraConfig.get().launcher.get("n_jobs", 1))  # joblib's name and meaning: -1 is all cores
+    jobs = int(HydraConfig.get().launcher.get("n_jobs") or 1)  # joblib's name and meaning: -1 is all cores
     return jobs if jobs > 0 else max(1, cores() + 1 + jobs)
 
 

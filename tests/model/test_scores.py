@@ -9,6 +9,7 @@ import torch
 from small_attentions import EQUAL_WIDTHS, MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
 
 from attnlab.composition.part import Part
+from attnlab.model.attention.additive import additive
 from attnlab.model.attention.attention import Attention
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.multi_head import MultiHeadAttention
@@ -143,3 +144,15 @@ def test_scores_without_a_matrix_refuse_unequal_widths(name):
     told = r"score needs a query and keys of one width, but the query has 3 and the encoder's output 4; make them equal"
     with pytest.raises(Exception, match=told):
         PARTS[name](query_size=3, key_size=4)
+
+
+def test_the_additive_sum_keeps_its_digits_in_half_precision():
+    """Whatever the constant that the sigmoid's way leaves: v of one sign, where it is as large as it can be."""
+    random = torch.Generator().manual_seed(0)
+    query, keys = (torch.randn(8, n, 64, generator=random) for n in (1, 6))
+    v = torch.rand(64, generator=random)
+    truth = torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1)) @ v
+    with torch.autocast("cpu", torch.bfloat16):
+        found = additive(query, keys, v).float()
+    centred = (found - truth) - (found - truth).mean(-1, keepdim=True)  # the softmax knows no constant
+    assert centred.abs().max() < 0.04

@@ -32,7 +32,7 @@ def work(seconds: float) -> None:
 
 @pytest.fixture
 def trainer():
-    return SimpleNamespace(global_step=0, is_global_zero=True, logger=Recorder())
+    return SimpleNamespace(global_step=0, is_global_zero=True, logger=Recorder(), world_size=1)
 
 
 def train(counters, trainer, batches, validate_after=()):
@@ -87,3 +87,21 @@ def test_counters_are_no_part_of_the_learning_curves(tmp_path):
     spool = MetricSpool(tmp_path / "metrics.jsonl")
     spool.append({"speed/sentences": 1, "time/training_cpu_seconds": 2, "system/resident_megabytes": 3, "loss": 4}, 0)
     assert [row.name for row in history(spool.path)] == ["loss"]
+
+
+def test_of_several_processes_the_first_counts_itself_alone(trainer):
+    """Its children may be the others, whose tokens nobody counts."""
+    trainer.world_size = 2
+    batch = make_batch([[4]], [[5]], Padding())
+    counters = SpeedCounters(every=1)
+    counters.on_train_start(trainer, None)
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True)
+    trainer.global_step += 1
+    counters.on_train_batch_end(trainer, None, None, batch, 0)
+    assert trainer.logger.records[0][1]["time/training_cpu_seconds"] < 0.3
+
+
+def test_two_records_within_a_tick_of_the_clock_have_no_rate(trainer, monkeypatch):
+    monkeypatch.setattr("attnlab.training.speed.cpu_seconds", lambda: 1.0)
+    train(SpeedCounters(every=1), trainer, [make_batch([[4]], [[5]], Padding())] * 2)
+    assert all("speed/target_tokens_per_cpu_second" not in record for _, record in trainer.logger.records)

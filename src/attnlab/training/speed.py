@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import time
 from typing import Any
 
 import psutil
@@ -21,26 +22,29 @@ class SpeedCounters(pl.Callback):
         and their delivery included, is counted apart as time/validation_cpu_seconds.
     system/resident_megabytes, system/peak_resident_megabytes: memory of this process.
 
-    Processor time and not the clock's: another program on the machine changes it least.
+    Processor time and not the clock's: another program on the machine changes it least. Of several processes all of it
+    is the first one's, without its children, which may be the others.
     """
 
     def __init__(self, every: int) -> None:
         self._every = every
         self._tokens = self._sentences = 0
         self._started = self._validation = 0.0
+        self._children = True
         self._validating_since: float | None = None
         self._last = (0, 0.0)  # tokens and seconds at the last record
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._started = cpu_seconds()
+        self._children = trainer.world_size == 1
+        self._started = self._cpu_seconds()
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self._validating_since is None:
-            self._validating_since = cpu_seconds()
+            self._validating_since = self._cpu_seconds()
 
     def on_train_batch_start(self, *args: Any, **kwargs: Any) -> None:
         if self._validating_since is not None:
-            self._validation += cpu_seconds() - self._validating_since
+            self._validation += self._cpu_seconds() - self._validating_since
             self._validating_since = None
 
     def on_train_batch_end(
@@ -52,8 +56,11 @@ class SpeedCounters(pl.Callback):
         if trainer.global_step % self._every == 0 and trainer.is_global_zero and trainer.logger is not None:
             trainer.logger.log_metrics(self._counters(), step=trainer.global_step - 1)
 
+    def _cpu_seconds(self) -> float:
+        return cpu_seconds() if self._children else time.process_time()
+
     def _counters(self) -> dict[str, float]:
-        seconds = cpu_seconds() - self._started - self._validation
+        seconds = self._cpu_seconds() - self._started - self._validation
         resident = psutil.Process().memory_info().rss
         counters = {
             "time/training_cpu_seconds": seconds,
@@ -65,8 +72,9 @@ class SpeedCounters(pl.Callback):
         if self._tokens:
             tokens, before = self._last
             counters["speed/target_tokens"] = self._tokens
-            counters["speed/target_tokens_per_cpu_second"] = (self._tokens - tokens) / (seconds - before)
-            self._last = (self._tokens, seconds)
+            if seconds > before:  # the clock has ticked since
+                counters["speed/target_tokens_per_cpu_second"] = (self._tokens - tokens) / (seconds - before)
+                self._last = (self._tokens, seconds)
         return counters
 
 
