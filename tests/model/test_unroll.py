@@ -75,7 +75,7 @@ def test_unroll_is_a_loop_over_the_step(choices, side, pattern, share, tiny_mode
     assert followed_a_guess == (pattern != "reference")  # else the guesses would have been the reference
 
 
-# Single precision has paths of its own; a discrete choice (sparsemax's support) may fall otherwise in it.
+# Single precision has a library of its own: how near the logits must be, and the gradients.
 PRECISIONS = [(torch.float64, 1e-11, 1e-9), (torch.float32, 1e-5, 1e-4)]
 
 
