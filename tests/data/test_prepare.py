@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from attnlab.batch import UNK
@@ -199,9 +200,19 @@ def test_a_damaged_file_is_one_sentence(dates, tmp_path):
     (tmp_path / "data" / "train.arrow").write_bytes(b"ARROW1")
     with pytest.raises(ExperimentError, match=r"train\.arrow cannot be read"):
         PreparedData(tmp_path / "data").split("train")
-    (tmp_path / "data" / "stats.json").write_bytes(b"{")
-    with pytest.raises(ExperimentError, match=r"stats.json cannot be read"):
-        PreparedData(tmp_path / "data")
+    for text in (b"{", b"[]"):
+        (tmp_path / "data" / "stats.json").write_bytes(text)
+        with pytest.raises(ExperimentError, match=r"stats.json cannot be read"):
+            PreparedData(tmp_path / "data")
+
+
+def test_a_file_with_columns_of_another_kind_is_one_sentence(dates, tmp_path):
+    prepare(dates(num_pairs=30), tmp_path / "data")
+    table = pa.table({"source_ids": [[1.5]], "target_ids": [["two"]]})
+    with pa.ipc.new_file(str(tmp_path / "data" / "train.arrow"), table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(ExperimentError, match=r"train\.arrow cannot be read .*lists of int32, got list<"):
+        PreparedData(tmp_path / "data").split("train")
 
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"

@@ -85,6 +85,17 @@ def test_the_input_alone_can_be_asked_for(x):
     torch.testing.assert_close(torch.autograd.grad(total, [x])[0], expected, rtol=1e-12, atol=1e-12)
 
 
+def test_asking_for_the_input_first_does_not_count_the_weights_twice(x):
+    layer = RepeatedLinear(4, 4, dtype=torch.float64)
+    expected = gradients(layer, x, collected=False)
+    with gradients_after_the_loop():
+        total = loop(layer, x)
+    (first,) = torch.autograd.grad(total, [x], retain_graph=True)
+    found = torch.autograd.grad(total, [x, *layer.parameters()])
+    for mine, theirs in zip([first, *found], [expected[0], *expected], strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
 def test_frozen_weights_and_passes_without_gradients_are_plain(x):
     layer = RepeatedLinear(4, 4, dtype=torch.float64).requires_grad_(False)
     with gradients_after_the_loop():

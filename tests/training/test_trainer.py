@@ -14,6 +14,7 @@ from attnlab.data.padding import make_batch
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.optimizer import SGD, Adam
 from attnlab.training.schedule import ConstantSchedule, CosineSchedule, PlateauSchedule
+from attnlab.training.spool import history
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
 from attnlab.training.teacher_forcing.linear import LinearTeacherForcing
 
@@ -356,3 +357,18 @@ def test_sampled_guesses_are_others_than_the_best(train):
     assert nll["argmax"] != nll["sample"]
     again = train(**choices, teacher_forcing=ConstantTeacherForcing(0.0, guess="sample"))
     assert again.values("train/token_nll") == nll["sample"]  # drawn from the seed
+
+
+def test_what_is_recorded_seldom_is_what_is_recorded_always(train):
+    """With the last step, whatever its number; and nothing that is older than its step."""
+    names = ("train/token_nll", "train/loss", "train/gradient_norm", "train/learning_rate", "train/epoch_token_nll")
+    chosen = {"max_steps": 10, "label_smoothing": 0.1, "schedule": CosineSchedule(0)}
+    every, some = (
+        {(row.name, row.step): row.value for row in history(train(**chosen, log_every=n).folder / "metrics.jsonl")}
+        for n in (1, 4)
+    )
+    for name in names[:4]:
+        assert [step for each, step in some if each == name] == [3, 7, 9]
+    ours = {key: value for key, value in some.items() if key[0] in names}
+    assert ours == {key: every[key] for key in ours}
+    assert {key for key in every if key[0] == names[4]} == {key for key in some if key[0] == names[4]}

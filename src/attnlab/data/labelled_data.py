@@ -98,7 +98,7 @@ class LabelledData:
         if name not in self._splits:
             try:
                 self._splits[name] = LabelledSplit(file)
-            except (pa.ArrowException, OSError, KeyError) as error:
+            except (pa.ArrowException, OSError, KeyError, TypeError) as error:
                 raise unreadable(file, error) from error
         return self._splits[name]
 

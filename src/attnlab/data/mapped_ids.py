@@ -20,9 +20,13 @@ class MappedIds:
     """A column of lists of int32, in the groups that `RowGroups` wrote.
 
     lengths: (rows,) of the lists.
+
+    Raises TypeError for a column of anything else.
     """
 
     def __init__(self, column: pa.ChunkedArray) -> None:
+        if column.type != pa.list_(pa.int32()):
+            raise TypeError(f"a column of ids must hold lists of int32, got {column.type}")
         # Views of the file: making them reads nothing.
         self._groups = [
             Ragged(group.values.to_numpy(zero_copy_only=True), group.offsets.to_numpy(zero_copy_only=True))

@@ -123,7 +123,7 @@ class PreparedData:
         if name not in self._splits:
             try:
                 self._splits[name] = PreparedSplit(file)
-            except (pa.ArrowException, OSError, KeyError) as error:
+            except (pa.ArrowException, OSError, KeyError, TypeError) as error:
                 raise unreadable(file, error) from error
         return self._splits[name]
 

@@ -35,12 +35,14 @@ class PreparedFolder:
         self.stats = self.json("stats.json")
 
     def json(self, name: str) -> dict[str, Any]:
+        file = self.path / name
         try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
+            found = json.loads(file.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise ExperimentError(
-                f"{self.path / name} cannot be read ({error}); run the prepare stage again"
-            ) from error
+            raise unreadable(file, error) from error
+        if not isinstance(found, dict):
+            raise unreadable(file, TypeError(f"it must hold an object, got {type(found).__name__}"))
+        return found
 
     def rows_file(self, split: str) -> Path:
         """The file of a split that must be one of `SPLITS`."""

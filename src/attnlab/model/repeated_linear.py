@@ -102,7 +102,9 @@ class _Use(torch.autograd.Function):
         (x,) = ctx.saved_tensors
         uses: _Collected = ctx.collected
         rows = gradient.flatten(0, -2)
-        uses.inputs.append(x.flatten(0, -2))
-        uses.gradients.append(rows)
+        # A backward pass that asks for other gradients than the weights' leaves nothing here for the next one.
+        if torch._C._will_engine_execute_node(uses.ticket.grad_fn):  # type: ignore[arg-type]
+            uses.inputs.append(x.flatten(0, -2))
+            uses.gradients.append(rows)
         into_x = product(rows, uses.weight.t()).view(x.shape).to(ctx.dtype) if ctx.needs_input_grad[0] else None
         return into_x, gradient.new_zeros(()), None

@@ -13,7 +13,13 @@ from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import ClassMetrics
 from attnlab.training.classification import VALIDATION, ClassificationTraining
 from attnlab.training.loss import smoothed_nll
-from attnlab.training.stepping import clip_and_log, optimizer_and_schedule, share_of_a_process, step_plateau
+from attnlab.training.stepping import (
+    clip_and_log,
+    is_recorded,
+    optimizer_and_schedule,
+    share_of_a_process,
+    step_plateau,
+)
 
 
 class ClassifierModule(pl.LightningModule):
@@ -35,12 +41,16 @@ class ClassifierModule(pl.LightningModule):
         found = self.model(batch.source, batch.source_mask)
         loss, nll = smoothed_nll(found.log_probabilities, batch.labels, self.settings.label_smoothing)
         sentences = len(batch)
-        if loss is not nll:
-            self.log("train/loss", loss.detach() / sentences)
-        self.log("train/nll", nll.detach() / sentences)
         self.training_nll.update(nll.detach() / sentences, weight=sentences)
-        self.log("train/epoch_nll", self.training_nll, on_step=False, on_epoch=True)
+        if is_recorded(self, self.settings):
+            self.log("train/nll", nll.detach() / sentences)
+            if loss is not nll:
+                self.log("train/loss", loss.detach() / sentences)
         return loss / share_of_a_process(self, sentences)
+
+    def on_train_epoch_end(self) -> None:
+        self.log("train/epoch_nll", self.training_nll.compute())
+        self.training_nll.reset()
 
     def validation_step(self, batch: LabelledBatch, batch_index: int) -> None:
         self.metrics.update(self.model(batch.source, batch.source_mask).log_probabilities, batch.labels)
@@ -53,7 +63,7 @@ class ClassifierModule(pl.LightningModule):
         step_plateau(self, self.settings, measured)
 
     def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
-        clip_and_log(self, optimizer, self.settings.gradient_clip)
+        clip_and_log(self, optimizer, self.settings)
 
     def configure_optimizers(self) -> Any:
         return optimizer_and_schedule(self, self.settings)

@@ -13,7 +13,13 @@ from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.settings import FREE_RUNNING, PERPLEXITY, TOKEN_NLL, Training
-from attnlab.training.stepping import clip_and_log, optimizer_and_schedule, share_of_a_process, step_plateau
+from attnlab.training.stepping import (
+    clip_and_log,
+    is_recorded,
+    optimizer_and_schedule,
+    share_of_a_process,
+    step_plateau,
+)
 from attnlab.training.teacher_forcing.coin import toss
 
 
@@ -64,16 +70,21 @@ class Seq2SeqModule(pl.LightningModule):
         tokens = batch.num_target_tokens
         if unrolled.coverage_loss is not None:
             loss = loss + unrolled.coverage_loss
-            self.log("train/coverage_loss", unrolled.coverage_loss.detach() / tokens)
-        if smoothing or unrolled.coverage_loss is not None:
-            self.log("train/loss", loss.detach() / tokens)
-        self.log("train/token_nll", nll.detach() / tokens)
         # Weighted by tokens, the epoch's mean is the mean over the epoch's tokens and not a mean of batch means.
         # A metric of its own: over processes, `log(..., sync_dist=True)` rounds the number of tokens down.
         self.training_nll.update(nll.detach() / tokens, weight=tokens)
-        self.log("train/epoch_token_nll", self.training_nll, on_step=False, on_epoch=True)
-        self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
+        if is_recorded(self, self.settings):
+            self.log("train/token_nll", nll.detach() / tokens)
+            self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
+            if unrolled.coverage_loss is not None:
+                self.log("train/coverage_loss", unrolled.coverage_loss.detach() / tokens)
+            if smoothing or unrolled.coverage_loss is not None:
+                self.log("train/loss", loss.detach() / tokens)
         return loss / share_of_a_process(self, tokens)
+
+    def on_train_epoch_end(self) -> None:
+        self.log("train/epoch_token_nll", self.training_nll.compute())
+        self.training_nll.reset()
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         tokens = batch.num_target_tokens
@@ -93,7 +104,7 @@ class Seq2SeqModule(pl.LightningModule):
         step_plateau(self, self.settings, measured)
 
     def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
-        clip_and_log(self, optimizer, self.settings.gradient_clip)
+        clip_and_log(self, optimizer, self.settings)
 
     def configure_optimizers(self) -> Any:
         return optimizer_and_schedule(self, self.settings)

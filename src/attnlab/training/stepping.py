@@ -25,11 +25,19 @@ class Stepping(Stopping, Protocol):
     def gradient_clip(self) -> float: ...
 
 
-def clip_and_log(module: pl.LightningModule, optimizer: Any, limit: float) -> None:
+def is_recorded(module: pl.LightningModule, settings: Stopping) -> bool:
+    """Whether the metrics of this step are written down. Of the others Lightning would take the metrics too, at a
+    price that small models feel, and drop them."""
+    step = module.global_step + 1
+    return step % settings.log_every == 0 or step >= module.trainer.max_steps
+
+
+def clip_and_log(module: pl.LightningModule, optimizer: Any, settings: Stepping) -> None:
     """Clip by the norm over all parameters, and log the norm as it was before; a limit of 0 does not clip."""
-    norm = torch.nn.utils.clip_grad_norm_(module.parameters(), limit or torch.inf)
-    module.log("train/gradient_norm", norm)
-    module.log("train/learning_rate", optimizer.param_groups[0]["lr"])
+    norm = torch.nn.utils.clip_grad_norm_(module.parameters(), settings.gradient_clip or torch.inf)
+    if is_recorded(module, settings):
+        module.log("train/gradient_norm", norm)
+        module.log("train/learning_rate", optimizer.param_groups[0]["lr"])
 
 
 def optimizer_and_schedule(module: pl.LightningModule, settings: Stepping) -> Any:
