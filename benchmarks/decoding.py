@@ -148,7 +148,7 @@ def contestants(
                 given = None if batching == "own" else text / "test.batches"
                 every[f"{peer.name} · {search} · {batching}"] = lambda p=peer, k=beam, b=given: peers(p, k, b)  # type: ignore[misc]
     taking_part = chosen(every, names)
-    check_installed(peer for peer in ALL_PEERS if any(name.startswith(f"{peer.name} ·") for name in taking_part))
+    check_installed(taking_part)
     return {name: trained() for name, trained in taking_part.items()}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from configuration import ROOT, Peer
+from configuration import ALL_PEERS, ROOT, Peer
 from process_cost import Cost, run_measured
 
 Value = TypeVar("Value")
@@ -34,9 +34,11 @@ def run_peer(peer: Peer, job: Mapping[str, Any]) -> tuple[dict[str, float], Cost
     return json.loads(said.splitlines()[-1]), cost
 
 
-def check_installed(peers: Iterable[Peer]) -> None:
-    """Raises SystemExit where one of them is not, before anything was measured in vain."""
-    missing = sorted({peer.environment for peer in peers if not peer.python.exists()})
+def check_installed(names: Iterable[str]) -> None:
+    """Raises SystemExit where a peer among the contestants of these names, `<peer> · ...`, is not, before anything was
+    measured in vain."""
+    wanted = {name.partition(" · ")[0] for name in names}
+    missing = sorted({peer.environment for peer in ALL_PEERS if peer.name in wanted and not peer.python.exists()})
     if missing:
         sys.exit(f"not installed: {', '.join(missing)}; python benchmarks/peers/install.py --only {' '.join(missing)}")
 

@@ -31,7 +31,7 @@ KINDS = {
     "copies, casts, joins": r"copy_|_to_copy|cat|clone|contiguous|index.*|stack|fill_|zero_|embedding_dense_backward",
     "dropout's draws": r"bernoulli_?|native_dropout.*",
     "sums": r"sum|mean",
-    "optimiser and clipping": r"_fused_adam_|Optimizer\..*|linalg_vector_norm|_foreach_.*",
+    "optimiser and clipping": r"_fused_adamw?_|Optimizer\..*|linalg_vector_norm|_foreach_.*",
     "element by element": r"(mul|add|sub|rsub|div|neg|tanh|sigmoid|masked_fill|addcmul)_?(_backward)?",
 }
 REST = "shapes, memory, autograd"

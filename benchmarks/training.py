@@ -140,7 +140,7 @@ def contestants(
             batches = None if batching == "own" else text / "train.batches"
             every[f"{peer.name} · {batching}"] = lambda p=peer, b=batches: train_peer(p, text, b, steps, warm_up)  # type: ignore[misc]
     taking_part = chosen(every, names)
-    check_installed(peer for peer in ALL_PEERS if any(name.startswith(f"{peer.name} ·") for name in taking_part))
+    check_installed(taking_part)
     return {**taking_part, LIMITS: limits}
 
 
