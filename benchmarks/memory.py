@@ -1,9 +1,11 @@
 """Memory over a long training: what the process holds after each epoch, and the most it ever held.
 
-    python benchmarks/memory.py --data <folder with Multi30k, tokenised> [--epochs 10] [--precision bf16 32]
+    python benchmarks/memory.py --data <folder with Multi30k, tokenised> [--epochs 10] [--precision bf16 fp32]
+    python benchmarks/memory.py --trained runs/benchmarks/quality/9-1
 
 Batches differ in their lengths from step to step, which tempts allocators and caches to grow: the table says whether
-they do. attnlab trains through `pipelines/train.py`, Lightning and MLflow on.
+they do. attnlab trains through `pipelines/train.py`, Lightning and MLflow on; a training that is done already, such as
+one of quality.py, tells the same by what it recorded.
 """
 
 from __future__ import annotations
@@ -40,27 +42,32 @@ def train(data: Path, epochs: int, precision: str) -> tuple[Path, Cost]:
     return newest_point(runs), cost
 
 
-def by_epoch(point: Path, precision: str) -> list[Row]:
+def by_epoch(point: Path, name: str) -> list[Row]:
     """One line an epoch: what is held at its last record, and the most until then."""
     rows: list[Row] = []
     for epoch, records in groupby(counters(point), key=lambda record: record["epoch"]):
         last = list(records)[-1]["metrics"]
-        rows.append({"precision": precision, "epoch": epoch + 1, "holds MB": last[HELD], "peak MB": last[PEAK]})
+        rows.append({"training": name, "epoch": epoch + 1, "holds MB": last[HELD], "peak MB": last[PEAK]})
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", type=Path, help="the corpus, as data.path of train.py")
+    source.add_argument("--trained", type=Path, help="train nothing: the paths.runs of a training that is done")
     parser.add_argument("--epochs", type=at_least_one, default=10)
     parser.add_argument("--precision", nargs="+", choices=list(PRECISIONS), default=["bf16"])
     args = parser.parse_args()
+    if args.trained:
+        report("memory", by_epoch(newest_point(args.trained), str(args.trained)), ["a training that was done before"])
+        return
     limit_threads()
     rows: list[Row] = []
     for precision in args.precision:
         point, cost = train(args.data, args.epochs, precision)
         rows += by_epoch(point, precision)
-        rows.append({"precision": precision, "epoch": "whole process", "peak MB": cost.peak_megabytes})
+        rows.append({"training": precision, "epoch": "whole process", "peak MB": cost.peak_megabytes})
     report("memory", rows)
 
 

@@ -34,13 +34,15 @@ def run(data: Path, epochs: int, seed: int, overrides: list[str]) -> Row:
         *overrides,
     )
     metrics = json.loads((folder / "output" / "metrics.json").read_text(encoding="utf-8"))
-    return {
+    found: Row = {
         "epochs": epochs,
         "seed": str(seed),
         "BLEU": metrics["bleu"],
         "CPU minutes": cost.cpu_seconds / 60,
         "peak MB": cost.peak_megabytes,
     }
+    print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)  # a run takes half an hour
+    return found
 
 
 def main() -> None:
