@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import torch
 from torch import nn
 
-from attnlab.model.repeated_linear import RepeatedLinear, gradients_after_the_loop, repeated_linear
+from attnlab.model.repeated_linear import RepeatedLinear, _Collected, gradients_after_the_loop, repeated_linear
 
 STEPS = 5
 
@@ -140,3 +142,18 @@ def test_a_first_use_without_gradients_costs_the_later_ones_nothing(x):
         total = loop(layer, x)
     for mine, plain in zip(torch.autograd.grad(total, [x, *layer.parameters()]), expected, strict=True):
         torch.testing.assert_close(mine, plain, rtol=1e-12, atol=1e-12)
+
+
+def test_what_was_collected_goes_with_the_graph(x):
+    """At once, and not when Python next looks for circles: a cast weight lies in it."""
+    layer = RepeatedLinear(4, 4, dtype=torch.float64)
+    gc.collect()
+    gc.disable()
+    try:
+        with gradients_after_the_loop():
+            total = loop(layer, x)
+        total.backward()
+        del total
+        assert not [each for each in gc.get_objects() if isinstance(each, _Collected)]
+    finally:
+        gc.enable()

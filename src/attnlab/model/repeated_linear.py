@@ -17,7 +17,7 @@ from torch.nn.functional import linear
 
 from attnlab.model.product import product
 
-_LOOP: ContextVar[dict[Tensor, _Collected] | None] = ContextVar("loop", default=None)
+_LOOP: ContextVar[dict[Tensor, tuple[_Collected, Tensor]] | None] = ContextVar("loop", default=None)
 
 
 @contextmanager
@@ -40,9 +40,11 @@ def repeated_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Te
     if loop is None or not weight.requires_grad:
         return linear(x, weight, bias)
     if weight not in loop:
-        loop[weight] = _Collected(weight, bias)
-    collected = loop[weight]
-    return _Use.apply(x, collected.ticket, collected)
+        collected = _Collected(weight, bias)
+        with torch.enable_grad():  # the first use may be one that asks for no gradient
+            loop[weight] = collected, _Ticket.apply(weight, bias, collected)
+    collected, ticket = loop[weight]
+    return _Use.apply(x, ticket, collected)
 
 
 class RepeatedLinear(nn.Linear):
@@ -55,8 +57,8 @@ class RepeatedLinear(nn.Linear):
 class _Collected:
     """A weight as the loop uses it, and the inputs and output gradients of its uses.
 
-    ticket: an empty number that every use takes: by it autograd knows that the gradients are complete when the last
-        use has had its turn.
+    The graph holds it, so it must hold nothing of the graph: in a circle both would live on until Python looks for
+    circles, and with them a cast copy of the weight for every batch.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -67,11 +69,12 @@ class _Collected:
         self.bias = None if bias is None else bias.detach().to(dtype)
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []
-        with torch.enable_grad():  # the first use may be one that asks for no gradient
-            self.ticket: Tensor = _Ticket.apply(weight, bias, self)
 
 
 class _Ticket(torch.autograd.Function):
+    """An empty number that every use of a weight takes: by it autograd knows that the gradients are complete when the
+    last use has had its turn."""
+
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bias: Tensor | None, collected: _Collected) -> Tensor:
         ctx.collected, ctx.dtype = collected, weight.dtype
@@ -103,7 +106,8 @@ class _Use(torch.autograd.Function):
         uses: _Collected = ctx.collected
         rows = gradient.flatten(0, -2)
         # A backward pass that asks for other gradients than the weights' leaves nothing here for the next one.
-        if torch._C._will_engine_execute_node(uses.ticket.grad_fn):  # type: ignore[arg-type]
+        ticket = ctx.next_functions[1][0]
+        if torch._C._will_engine_execute_node(ticket):
             uses.inputs.append(x.flatten(0, -2))
             uses.gradients.append(rows)
         into_x = product(rows, uses.weight.t()).view(x.shape).to(ctx.dtype) if ctx.needs_input_grad[0] else None
