@@ -21,8 +21,8 @@ def prepared_text(data: Path) -> tuple[Path, Path]:
     """
     from attnlab.data.prepared import PreparedData
 
-    if not data.exists():
-        sys.exit(f"--data must be a folder with the corpus, but {data} does not exist")
+    if not data.is_dir():
+        sys.exit(f"--data must be a folder with the corpus, but {data} is none")
     prepared, text = WORK / "data", WORK / "text"
     run_attnlab("prepare.py", *BAHDANAU, f"data.path={data.resolve()}", f"paths.data={prepared}")
     opened = PreparedData(prepared)

@@ -9,6 +9,9 @@ import sys
 
 import psutil
 
+from configuration import PEERS
+
+PEER_LIBRARIES = {"joeynmt": "joeynmt", "opennmt": "OpenNMT-py"}  # by the environments that they are installed in
 LIBRARIES = (
     "torch",
     "pytorch-lightning",
@@ -23,7 +26,8 @@ LIBRARIES = (
 
 
 def describe_machine() -> dict[str, str]:
-    """Processor, cores, memory, system, Python, the libraries that cost or save time, and the threads in use.
+    """Processor, cores, memory, system, Python, the libraries that cost or save time, installed peers, and the threads
+    in use.
 
     Nothing of it changes from one measurement to the next, a date least of all.
     """
@@ -35,6 +39,7 @@ def describe_machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: _version(name) for name in LIBRARIES},
+        **_peers(),
         "threads": os.environ.get("OMP_NUM_THREADS", "not limited"),
     }
 
@@ -50,6 +55,15 @@ def _processor() -> str:
         known = facts.get("flags", "").split()
         units = " ".join(unit for unit in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if unit in known)
     return f"{name} ({units})" if units else name
+
+
+def _peers() -> dict[str, str]:
+    versions = {}
+    for environment, library in PEER_LIBRARIES.items():
+        places = [str(place) for place in (PEERS / environment).glob("lib/python3*/site-packages")]
+        for found in importlib.metadata.distributions(name=library, path=places):
+            versions[library] = found.version
+    return versions
 
 
 def _version(library: str) -> str:

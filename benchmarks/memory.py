@@ -60,7 +60,11 @@ def main() -> None:
     parser.add_argument("--precision", nargs="+", choices=list(PRECISIONS), default=["bf16"])
     args = parser.parse_args()
     if args.trained:
-        report("memory", by_epoch(newest_point(args.trained), str(args.trained)), ["a training that was done before"])
+        report(
+            "memory",
+            by_epoch(newest_point(args.trained), str(args.trained)),
+            ["a training that was done before, on whatever machine that was"],
+        )
         return
     limit_threads()
     rows: list[Row] = []

@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,23 +23,13 @@ class Cost:
     peak_megabytes: float
 
 
-def run_measured(
-    command: Sequence[str | Path],
-    *,
-    cwd: Path | None = None,
-    extra: Mapping[str, str] | None = None,
-    threads: int = 1,
-) -> tuple[Cost, str]:
-    """Run a command to its end; what it cost and what it wrote to its standard output.
-
-    Args:
-        extra: environment variables beside those of this process.
-        threads: how many a matrix product may use.
+def run_measured(command: Sequence[str | Path], *, cwd: Path | None = None) -> tuple[Cost, str]:
+    """Run a command to its end, with one thread; what it cost and what it wrote to its standard output.
 
     The kernel counts a child's time when its parent waited for it: a process that outlives its parent is not in it.
     Raises RuntimeError, with the end of what it said, where the command fails.
     """
-    environment = {**os.environ, **thread_limits(threads), **(extra or {})}
+    environment = {**os.environ, **thread_limits()}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen([str(part) for part in command], cwd=cwd, env=environment, stdout=output,
                                    stderr=complaints, stdin=subprocess.DEVNULL)  # fmt: skip
@@ -54,6 +44,8 @@ def run_measured(
         said, complained = (stream.read().decode(errors="replace") for stream in (output, complaints))
     if process.returncode != 0:
         words = " ".join(str(part) for part in command)
+        if mistakes := [line for line in complained.splitlines() if line.startswith("error: ")]:
+            raise RuntimeError("\n".join(mistakes))  # a sentence for the user
         raise RuntimeError(f"{words}\nended with {process.returncode}:\n{(complained + said)[-3000:]}")
     return _cost(usage), said
 
@@ -64,15 +56,15 @@ def this_process() -> Cost:
     return Cost(_cost(own).cpu_seconds + _cost(children).cpu_seconds, _cost(own).peak_megabytes)
 
 
-def limit_threads(threads: int = 1) -> None:
-    """Let this process, and those that it starts, take no more threads; to be called before torch is imported."""
-    os.environ.update(thread_limits(threads))
+def limit_threads() -> None:
+    """Let this process, and those that it starts, take one thread; to be called before torch is imported."""
+    os.environ.update(thread_limits())
 
 
-def thread_limits(threads: int) -> dict[str, str]:
-    """The environment variables by which torch, numpy, tokenizers and Arrow take no more threads than these."""
+def thread_limits() -> dict[str, str]:
+    """The environment variables by which torch, numpy, tokenizers and Arrow take one thread."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-    return {name: str(threads) for name in names}
+    return dict.fromkeys(names, "1")
 
 
 def _cost(usage: resource.struct_rusage) -> Cost:

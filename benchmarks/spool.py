@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 
 def newest_point(runs: Path) -> Path:
-    """The folder of the experiment under `paths.runs` that was trained last."""
-    return max((runs / "points").iterdir(), key=lambda folder: (folder / "metrics.jsonl").stat().st_mtime)
+    """The folder of the experiment under `paths.runs` that was trained last; raises SystemExit where none is done."""
+    done = [path.parent for path in (runs / "points").glob("*/done.json")]
+    if not done:
+        sys.exit(f"{runs} must be the paths.runs of a training that is done, but there is none in it")
+    return max(done, key=lambda folder: (folder / "metrics.jsonl").stat().st_mtime)
 
 
 def counters(point: Path) -> list[dict[str, Any]]:

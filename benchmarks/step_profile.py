@@ -27,7 +27,7 @@ WARM_UP = 20
 KINDS = {
     "matrix products": r"_?(add)?(b?mm|mv_?)|_linear_pointwise|baddbmm_?",
     "recurrences": r"mkldnn_rnn_layer(_backward)?|_thnn_.*",
-    "softmax and loss": r"_log_softmax.*|_softmax.*|exp_?|gather|scatter_add_|_OutputLoss(Backward)?|nll_loss.*",
+    "softmax, loss, gathers": r"_log_softmax.*|_softmax.*|exp_?|gather|scatter_add_|_OutputLoss(Backward)?|nll_loss.*",
     "copies, casts, joins": r"copy_|_to_copy|cat|clone|contiguous|index.*|stack|fill_|zero_|embedding_dense_backward",
     "dropout's draws": r"bernoulli_?|native_dropout.*",
     "sums": r"sum|mean",

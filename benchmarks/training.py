@@ -89,20 +89,20 @@ def train_peer(peer: Peer, text: Path, batches: Path | None, steps: int, warm_up
 
 
 def ratios(found: Rounds) -> list[Row]:
-    """One line for each contestant and each of its rivals on each batching, where both were measured."""
+    """One line for each contestant and each of its rivals, a peer on each batching, where both were measured."""
     rows: list[Row] = []
     for contestant in CONTESTANTS:
-        for rival in (f"{name} · {batching}" for name in contestant.rivals for batching in ("own", "given")):
+        for rival in (f"{name}{batching}" for name in contestant.rivals for batching in ("", " · own", " · given")):
             if contestant.name in found.of and rival in found.of:
                 ours, theirs = (found.median(name, "parameters") for name in (contestant.name, rival))
                 rows.append(
                     {
                         "attnlab": contestant.name,
-                        "peer · batches": rival,
+                        "against · batches": rival,
                         "times as fast": found.ratio(contestant.name, rival, SPEED),
                         "tokens/CPU-s": found.median(contestant.name, SPEED),
-                        "peer's": found.median(rival, SPEED),
-                        "parameters, % of peer's": f"{100 * (ours / theirs - 1):+.1f}",
+                        "theirs": found.median(rival, SPEED),
+                        "parameters, % of theirs": f"{100 * (ours / theirs - 1):+.1f}",
                     }
                 )
     return rows

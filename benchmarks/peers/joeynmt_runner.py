@@ -37,7 +37,7 @@ def train(job: dict[str, Any]) -> dict[str, float]:
     def counted(self: Any, batch: Any) -> Any:
         nonlocal parameters
         parameters = sum(p.numel() for p in self.model.parameters())
-        meter.begins(int(batch.ntokens), int(batch.nseqs), batch.trg.numel())
+        meter.begins(int(batch.ntokens))
         return original(self, batch)
 
     joeynmt.training.TrainManager._train_step = counted

@@ -46,7 +46,7 @@ def train(job: dict[str, Any]) -> dict[str, float]:
         parameters = sum(p.numel() for p in self.model.parameters())
         target = torch.cat([batch["tgt"][:, 1:, 0].flatten() for batch in batches])
         real = int(target.ne(self.train_loss.padding_idx).sum())
-        meter.begins(real, sum(len(batch["tgt"]) for batch in batches), target.numel())
+        meter.begins(real)
         return original(self, batches, *rest)
 
     Trainer._gradient_accumulation = counted

@@ -14,35 +14,28 @@ class StepMeter:
         self._first, self._after = warm_up, warm_up + steps
         self._begun = 0
         self._cpu = 0.0
-        self.tokens = self.sentences = self.padded_tokens = 0
+        self.tokens = 0
         self.cpu_seconds: float | None = None
 
     @property
     def steps_to_train(self) -> int:
         return self._after + 1
 
-    def begins(self, tokens: int, sentences: int, padded_tokens: int) -> None:
-        """A step begins: its real target tokens (`<eos>` included), its sentences, and target positions with pads."""
+    def begins(self, tokens: int) -> None:
+        """A step begins, with so many real target tokens, `<eos>` included."""
         if self._begun == self._first:
             self._cpu = cpu_seconds()
         if self._begun == self._after:
             self.cpu_seconds = cpu_seconds() - self._cpu
         if self._first <= self._begun < self._after:
             self.tokens += tokens
-            self.sentences += sentences
-            self.padded_tokens += padded_tokens
         self._begun += 1
 
     def found(self) -> dict[str, float]:
         """What was counted. Raises RuntimeError where training ended too early for it."""
         if self.cpu_seconds is None:
             raise RuntimeError(f"training ended after {self._begun} steps, but {self._after} were to be measured")
-        return {
-            "tokens": self.tokens,
-            "sentences": self.sentences,
-            "padded_tokens": self.padded_tokens,
-            "cpu_seconds": self.cpu_seconds,
-        }
+        return {"tokens": self.tokens, "cpu_seconds": self.cpu_seconds}
 
 
 def cpu_seconds() -> float:

@@ -154,6 +154,17 @@ def test_what_was_collected_goes_with_the_graph(x):
             total = loop(layer, x)
         total.backward()
         del total
-        assert not [each for each in gc.get_objects() if isinstance(each, _Collected)]
+        assert not [each for each in gc.get_objects() if type(each) is _Collected]
     finally:
         gc.enable()
+
+
+def test_a_graph_may_be_gone_through_twice(x):
+    layer = RepeatedLinear(4, 4, dtype=torch.float64)
+    expected = gradients(layer, x, collected=False)
+    with gradients_after_the_loop():
+        total = loop(layer, x)
+    for _ in range(2):
+        found = torch.autograd.grad(total, [x, *layer.parameters()], retain_graph=True)
+        for mine, theirs in zip(found, expected, strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)

@@ -55,6 +55,20 @@ def test_under_autocast_weights_and_readout_keep_their_kinds_of_gradients():
         assert (mine - expected).norm() < 0.02 * expected.norm()
 
 
+def test_under_autocast_the_loss_of_the_rounded_logits_is_exact():
+    """The logits are of half precision; what is made of them must not be rounded once more."""
+    random = torch.Generator().manual_seed(0)
+    output, labels = nn.Linear(R, 3000), torch.randint(3000, (N,), generator=random)
+    readout = torch.randn(N, R, generator=random).to(torch.bfloat16)
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = output(readout)
+        loss, nll = output_loss(output, readout, labels, 0.1)
+    assert logits.dtype == torch.bfloat16
+    exact = smoothed_nll(logits.double().log_softmax(-1), labels, 0.1)
+    torch.testing.assert_close(loss.double(), exact.loss, rtol=1e-5, atol=0)
+    torch.testing.assert_close(nll.double(), exact.nll, rtol=1e-5, atol=0)
+
+
 def test_a_tied_embedding_gets_both_of_its_gradients():
     output, _, labels = inputs()
     embedding = nn.Embedding(V, R, dtype=torch.float64)

@@ -11,7 +11,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """The processors that this process may use, as the system counts them: two threads of one core are two."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -60,7 +60,8 @@ class Hardware:
     def check_available(self, jobs: int = 1) -> None:
         """Refuse devices that this machine lacks, and more threads than it has cores; raises ValueError.
 
-        Two threads on one core are slower than one: each small operation waits for both.
+        Two threads that take turns are slower than one: each small operation waits for both. Loader workers, which
+        mostly wait, and the processes of several GPUs are not counted.
 
         jobs: of a sweep, that run at the same time.
         """
