@@ -13,6 +13,8 @@ from pathlib import Path
 
 # Peak memory is in kilobytes, on macOS in bytes.
 _UNIT = 1 if sys.platform == "darwin" else 1024
+# The environment variables by which torch, numpy, tokenizers and Arrow take one thread.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,9 @@ def run_measured(command: Sequence[str | Path], *, cwd: Path | None = None) -> t
     """Run a command to its end, with one thread; what it cost and what it wrote to its standard output.
 
     The kernel counts a child's time when its parent waited for it: a process that outlives its parent is not in it.
-    Raises RuntimeError, with the end of what it said, where the command fails.
+    Raises RuntimeError where the command fails, with its `error: ...` lines, or else with the end of what it said.
     """
-    environment = {**os.environ, **thread_limits()}
+    environment = {**os.environ, **ONE_THREAD}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen([str(part) for part in command], cwd=cwd, env=environment, stdout=output,
                                    stderr=complaints, stdin=subprocess.DEVNULL)  # fmt: skip
@@ -58,13 +60,7 @@ def this_process() -> Cost:
 
 def limit_threads() -> None:
     """Let this process, and those that it starts, take one thread; to be called before torch is imported."""
-    os.environ.update(thread_limits())
-
-
-def thread_limits() -> dict[str, str]:
-    """The environment variables by which torch, numpy, tokenizers and Arrow take one thread."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-    return dict.fromkeys(names, "1")
+    os.environ.update(ONE_THREAD)
 
 
 def _cost(usage: resource.struct_rusage) -> Cost:
