@@ -126,13 +126,15 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         callbacks: Sequence[pl.Callback] = (),
         loaders: tuple[Any, Any] | None = None,
         model: dict[str, Any] | None = None,
+        folder: str | None = None,
+        resume: bool = False,
         **changed: Any,
     ) -> Run:
         import torch
 
         nonlocal count
         count += 1
-        folder = tmp_path / f"run{count}"
+        place = tmp_path / (folder or f"run{count}")
         chosen, padding = settings(**changed), Padding()
         pl.seed_everything(seed, workers=True, verbose=False)
         built = tiny_model(
@@ -152,20 +154,22 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
             references=lambda rows: [validation.target_text(row) for row in rows],
             seed=seed,
         )
-        batches = SeqDataModule(prepared, chosen.batching, padding, seed=seed)
+        machine = hardware(**(on or {}))
+        batches = SeqDataModule(prepared, chosen.batching, padding, seed=seed, num_workers=machine.workers)
         steps_per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())
         trainer, checkpoint = build_trainer(
             chosen,
-            hardware(**(on or {})),
+            machine,
             steps_per_epoch,
-            folder / "checkpoints",
-            SpoolLogger(MetricSpool(folder / "metrics.jsonl")),
+            place / "checkpoints",
+            SpoolLogger(MetricSpool(place / "metrics.jsonl")),
             callbacks,
         )
         if loaders:
             trainer.fit(module, *loaders)
         else:
-            trainer.fit(module, batches)
-        return Run(trainer, module, checkpoint, batches, folder)
+            last = place / "checkpoints" / "last.ckpt" if resume else None
+            trainer.fit(module, batches, ckpt_path=last, weights_only=True if resume else None)
+        return Run(trainer, module, checkpoint, batches, place)
 
     return run

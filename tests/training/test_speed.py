@@ -62,6 +62,24 @@ def test_real_tokens_are_counted_and_validations_left_out(trainer):
     assert 0 < last["system/resident_megabytes"] <= last["system/peak_resident_megabytes"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is Linux's to tell")
+def test_a_training_is_not_charged_with_the_memory_of_an_earlier_one(trainer):
+    batch = make_batch([[4]], [[5]], Padding())
+    large = b"x" * 400_000_000
+    assert large[-1]
+    del large
+    train(SpeedCounters(every=1), trainer, [batch] * 2)
+    last = trainer.logger.records[-1][1]
+    assert last["system/peak_training_megabytes"] < last["system/peak_resident_megabytes"] - 300
+    assert last["system/peak_training_megabytes"] >= 0.9 * last["system/resident_megabytes"]
+
+    # One that goes on from a checkpoint knows what it held before.
+    counters = SpeedCounters(every=1)
+    counters.load_state_dict({**SpeedCounters(every=1).state_dict(), "peak": 5_000_000_000})
+    train(counters, trainer, [batch])
+    assert trainer.logger.records[-1][1]["system/peak_training_megabytes"] == 5000
+
+
 def test_sentences_with_labels_have_no_target_tokens(trainer):
     ones = torch.ones(3, 2, dtype=torch.long)
     batch = LabelledBatch(ones, ones.bool(), torch.zeros(3, dtype=torch.long), torch.arange(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -44,6 +45,24 @@ class BatchedRows(Dataset[BatchT_co]):
 
     def __getitem__(self, rows: NDArray[np.int64]) -> BatchT_co:
         return self.split.batch(rows, self.padding)
+
+
+class ResumableLoader(DataLoader[Any]):
+    """A loader that knows how to begin in the middle of an epoch, for Lightning to ask.
+
+    consumed: the batches of the present epoch that training has done with; workers have fetched more of them.
+    """
+
+    def __init__(self, dataset: Dataset[Any], sampler: BatchSampler, consumed: Callable[[], int], **more: Any) -> None:
+        super().__init__(dataset, sampler=sampler, **more)
+        self._consumed = consumed
+
+    def state_dict(self) -> dict[str, int]:
+        return {"batches": self._consumed()}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        assert isinstance(self.sampler, BatchSampler)
+        self.sampler.skip(state["batches"])
 
 
 class SeqDataModule(pl.LightningDataModule):
@@ -92,15 +111,19 @@ class SeqDataModule(pl.LightningDataModule):
         )
         if self.trainer:
             sampler.set_epoch(self.trainer.current_epoch)
-        return DataLoader(
+        return ResumableLoader(
             BatchedRows(split, self.padding),
             batch_size=None,  # the sampler gives whole batches
             sampler=sampler,
+            consumed=self._consumed,
             num_workers=self.num_workers,
             collate_fn=_as_it_is,
             # Without one of its own, every pass over a loader would draw from the generator that dropout draws from.
             generator=torch.Generator().manual_seed(self.seed),
         )
+
+    def _consumed(self) -> int:
+        return self.trainer.fit_loop.epoch_loop.batch_progress.current.completed if self.trainer else 0
 
 
 def _as_it_is(batch: Any) -> Any:

@@ -60,15 +60,21 @@ class BatchSampler(Sampler[Rows]):
         self.batching, self.seed, self.shuffle = batching, seed, shuffle
         self.rank, self.world_size = rank, world_size
         self.epoch = 0
+        self._skipped = 0
         self._planned: tuple[int, list[Rows]] | None = None
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is that of `epoch`."""
         self.epoch = epoch
 
+    def skip(self, batches: int) -> None:
+        """The next iteration, and only that one, begins behind so many batches."""
+        self._skipped = batches
+
     def __iter__(self) -> Iterator[Rows]:
-        for batch in self.batches():
-            yield batch[self.rank :: self.world_size]
+        # No generator: this iteration takes the skip, though nobody may ask it for a batch.
+        skipped, self._skipped = self._skipped, 0
+        return (batch[self.rank :: self.world_size] for batch in self.batches()[skipped:])
 
     def __len__(self) -> int:
         return len(self.batches())

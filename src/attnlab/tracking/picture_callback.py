@@ -19,14 +19,12 @@ PicturesOf = Callable[[pl.LightningModule], Pictures | None]
 
 
 class PictureCallback(pl.Callback):
-    """Draws at the end of each validation, in the first process alone, and then has things delivered.
+    """Draws at the end of each validation, in the first process alone.
 
     pictures: of the chosen sentences, None for none; called without gradients, in the precision of the training,
         module in evaluation mode.
     point: the experiment's state folder, with the outbox in it.
     keep: validations whose pictures stay, beside the best one by the metric `monitor`.
-    deliver: hands over metrics and outbox; in a forked training process it does nothing, and the main process
-        delivers after the training.
     """
 
     def __init__(
@@ -36,14 +34,12 @@ class PictureCallback(pl.Callback):
         keep: int,
         monitor: str,
         mode: Literal["min", "max"],
-        deliver: Callable[[], None],
     ) -> None:
         self._pictures = pictures
         self._point = point
         self._keep = keep
         self._monitor = monitor
         self._mode = mode
-        self._deliver = deliver
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero:
@@ -65,7 +61,6 @@ class PictureCallback(pl.Callback):
             for path in outbox.iterdir() if outbox.exists() else ():
                 if path.name not in kept:
                     shutil.rmtree(path)
-        self._deliver()
 
     def _drawn(self, module: pl.LightningModule) -> Pictures | None:
         was_training = module.training

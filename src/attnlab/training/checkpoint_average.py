@@ -14,6 +14,8 @@ import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
 
+from attnlab.training.outcome import callback_states
+
 _PREFIX = "model."  # the model among the module's metrics and other state
 
 
@@ -22,11 +24,8 @@ def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
     best = Path(checkpoint.best_model_path)
     if count == 1:
         return [best]
-    # The callback itself knows nothing but the best where training ran in forked processes; its saved state does.
-    saved = torch.load(best.parent / "last.ckpt", map_location="cpu", weights_only=True)
-    scores = {
-        Path(path): float(score) for path, score in saved["callbacks"][checkpoint.state_key]["best_k_models"].items()
-    }
+    known = callback_states(checkpoint)[checkpoint.state_key]["best_k_models"]
+    scores = {Path(path): float(score) for path, score in known.items()}
     ranked = sorted(scores, key=scores.__getitem__, reverse=checkpoint.mode == "max")
     return [best, *(path for path in ranked if path != best)][:count]
 

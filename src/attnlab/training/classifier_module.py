@@ -16,6 +16,7 @@ from attnlab.training.loss import smoothed_nll
 from attnlab.training.stepping import (
     clip_and_log,
     is_recorded,
+    log_mean_of_epoch,
     optimizer_and_schedule,
     share_of_a_process,
     step_plateau,
@@ -36,6 +37,7 @@ class ClassifierModule(pl.LightningModule):
         self.settings = settings
         self.metrics = ClassMetrics(num_classes)
         self.training_nll = MeanMetric()
+        self.training_nll.persistent(True)  # a checkpoint in mid-epoch has half a mean
 
     def training_step(self, batch: LabelledBatch, batch_index: int) -> Tensor:
         found = self.model(batch.source, batch.source_mask)
@@ -48,9 +50,8 @@ class ClassifierModule(pl.LightningModule):
                 self.log("train/loss", loss.detach() / sentences)
         return loss / share_of_a_process(self, sentences)
 
-    def on_train_epoch_end(self) -> None:
-        self.log("train/epoch_nll", self.training_nll.compute())
-        self.training_nll.reset()
+    def on_train_batch_end(self, *args: Any) -> None:
+        log_mean_of_epoch(self, "train/epoch_nll", self.training_nll)
 
     def validation_step(self, batch: LabelledBatch, batch_index: int) -> None:
         self.metrics.update(self.model(batch.source, batch.source_mask).log_probabilities, batch.labels)

@@ -86,6 +86,13 @@ class Hardware:
             )
 
     @property
+    def repeatable(self) -> str:
+        """How far another run may be trusted to give the same bytes, in words."""
+        if self.accelerator == "cpu":
+            return f"to the byte, on the same machine with {self.threads} thread(s) and {self.devices} process(es)"
+        return f"not to the byte: a {self.accelerator} adds numbers in no fixed order"
+
+    @property
     def device(self) -> str:
         """torch's name of the device for work in one process, such as evaluation."""
         return {"cpu": "cpu", "gpu": "cuda", "mps": "mps"}[self.accelerator]

@@ -16,6 +16,7 @@ from attnlab.training.settings import FREE_RUNNING, PERPLEXITY, TOKEN_NLL, Train
 from attnlab.training.stepping import (
     clip_and_log,
     is_recorded,
+    log_mean_of_epoch,
     optimizer_and_schedule,
     share_of_a_process,
     step_plateau,
@@ -60,6 +61,7 @@ class Seq2SeqModule(pl.LightningModule):
         self.references = references
         self.seed = seed
         self.training_nll = MeanMetric()
+        self.training_nll.persistent(True)  # a checkpoint in mid-epoch has half a mean
         self.validation_nll = MeanMetric()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
@@ -82,9 +84,8 @@ class Seq2SeqModule(pl.LightningModule):
                 self.log("train/loss", loss.detach() / tokens)
         return loss / share_of_a_process(self, tokens)
 
-    def on_train_epoch_end(self) -> None:
-        self.log("train/epoch_token_nll", self.training_nll.compute())
-        self.training_nll.reset()
+    def on_train_batch_end(self, *args: Any) -> None:
+        log_mean_of_epoch(self, "train/epoch_token_nll", self.training_nll)
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         tokens = batch.num_target_tokens

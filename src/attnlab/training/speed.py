@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -20,32 +21,59 @@ class SpeedCounters(pl.Callback):
     speed/target_tokens_per_cpu_second: since the last record.
     time/training_cpu_seconds: of this process and its children; what a validation takes, its pictures, checkpoints
         and their delivery included, is counted apart as time/validation_cpu_seconds.
-    system/resident_megabytes, system/peak_resident_megabytes: memory of this process.
+    system/resident_megabytes, system/peak_resident_megabytes: memory of this process, now and at most ever.
+    system/peak_training_megabytes: at most since this training started, which in a process of several trainings is
+        another figure; left out where the system does not tell (it is Linux that does).
 
     Processor time and not the clock's: another program on the machine changes it least. Of several processes all of it
-    is the first one's, without its children, which may be the others.
+    is the first one's, without its children, which may be the others. What was counted before a checkpoint is counted
+    on from it.
     """
 
     def __init__(self, every: int) -> None:
         self._every = every
         self._tokens = self._sentences = 0
-        self._started = self._validation = 0.0
+        self._training = self._validation = 0.0  # seconds so far
+        self._since = 0.0  # which these were last added to
+        self._validates = False
         self._children = True
-        self._validating_since: float | None = None
         self._last = (0, 0.0)  # tokens and seconds at the last record
+        self._peak: int | None = 0  # bytes, before this process went on from a checkpoint; None where nobody tells
+        self._peak_before = 0  # of this process, before this training
+
+    def state_dict(self) -> dict[str, Any]:
+        self._add()
+        return {
+            "tokens": self._tokens,
+            "sentences": self._sentences,
+            "training": self._training,
+            "validation": self._validation,
+            "last": list(self._last),
+            "peak": self._peak_of_training(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._tokens, self._sentences = state["tokens"], state["sentences"]
+        self._training, self._validation = state["training"], state["validation"]
+        self._last = (state["last"][0], state["last"][1])
+        self._peak = state["peak"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._children = trainer.world_size == 1
-        self._started = self._cpu_seconds()
+        self._peak_before = peak_resident_bytes()
+        if not forget_peak():
+            self._peak = None
+        self._since = self._cpu_seconds()
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if self._validating_since is None:
-            self._validating_since = self._cpu_seconds()
+        if not self._validates:
+            self._add()
+            self._validates = True
 
     def on_train_batch_start(self, *args: Any, **kwargs: Any) -> None:
-        if self._validating_since is not None:
-            self._validation += self._cpu_seconds() - self._validating_since
-            self._validating_since = None
+        if self._validates:
+            self._add()
+            self._validates = False
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -56,26 +84,41 @@ class SpeedCounters(pl.Callback):
         if trainer.global_step % self._every == 0 and trainer.is_global_zero and trainer.logger is not None:
             trainer.logger.log_metrics(self._counters(), step=trainer.global_step - 1)
 
+    def _add(self) -> None:
+        """Add what has passed to what it was spent on."""
+        now = self._cpu_seconds()
+        if self._validates:
+            self._validation += now - self._since
+        else:
+            self._training += now - self._since
+        self._since = now
+
     def _cpu_seconds(self) -> float:
         return cpu_seconds() if self._children else time.process_time()
 
     def _counters(self) -> dict[str, float]:
-        seconds = self._cpu_seconds() - self._started - self._validation
+        self._add()
         resident = psutil.Process().memory_info().rss
         counters = {
-            "time/training_cpu_seconds": seconds,
+            "time/training_cpu_seconds": self._training,
             "time/validation_cpu_seconds": self._validation,
             "speed/sentences": self._sentences,
             "system/resident_megabytes": resident / 1e6,
-            "system/peak_resident_megabytes": max(resident, peak_resident_bytes()) / 1e6,
+            "system/peak_resident_megabytes": max(resident, self._peak_before, peak_resident_bytes()) / 1e6,
         }
+        peak = self._peak_of_training()
+        if peak is not None:
+            counters["system/peak_training_megabytes"] = peak / 1e6
         if self._tokens:
             tokens, before = self._last
             counters["speed/target_tokens"] = self._tokens
-            if seconds > before:  # the clock has ticked since
-                counters["speed/target_tokens_per_cpu_second"] = (self._tokens - tokens) / (seconds - before)
-                self._last = (self._tokens, seconds)
+            if self._training > before:  # the clock has ticked since
+                counters["speed/target_tokens_per_cpu_second"] = (self._tokens - tokens) / (self._training - before)
+                self._last = (self._tokens, self._training)
         return counters
+
+    def _peak_of_training(self) -> int | None:
+        return None if self._peak is None else max(self._peak, remembered_peak_bytes())
 
 
 def cpu_seconds() -> float:
@@ -92,7 +135,23 @@ def cpu_seconds() -> float:
     return float(total)
 
 
+def forget_peak() -> bool:
+    """Have the kernel count the peak of this process's memory from here on; False where it does not."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def remembered_peak_bytes() -> int:
+    """The most memory that this process held since `forget_peak`."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+    return 1024 * int(peak)
+
+
 def peak_resident_bytes() -> int:
-    """The most memory that this process ever held."""
+    """The most memory that this process held, ever or since `forget_peak`."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak

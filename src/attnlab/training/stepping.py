@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import pytorch_lightning as pl
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torchmetrics import MeanMetric
 
 from attnlab.training.optimizer import Optimizer
 from attnlab.training.schedule import Schedule
@@ -30,6 +31,20 @@ def is_recorded(module: pl.LightningModule, settings: Stopping) -> bool:
     price that small models feel, and drop them."""
     step = module.global_step + 1
     return step % settings.log_every == 0 or step >= module.trainer.max_steps
+
+
+def log_mean_of_epoch(module: pl.LightningModule, name: str, mean: MeanMetric) -> None:
+    """With the last step of an epoch, and of all of them: write down the mean over the epoch's steps so far.
+
+    Lightning's own end of an epoch lies behind the last checkpoint: killed between them, a training would lose it.
+    """
+    trainer = module.trainer
+    if not (trainer.is_last_batch or trainer.global_step >= trainer.max_steps):
+        return
+    value = float(mean.compute())  # in every process: it is the mean over all of them
+    mean.reset()
+    if trainer.logger is not None:
+        trainer.logger.log_metrics({name: value, "epoch": trainer.current_epoch}, step=trainer.global_step - 1)
 
 
 def clip_and_log(module: pl.LightningModule, optimizer: Any, settings: Stepping) -> None:

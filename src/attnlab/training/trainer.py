@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from attnlab.composition.error import ExperimentError
 from attnlab.training.freed_memory import ReturnFreedMemory
 from attnlab.training.hardware import Hardware
 from attnlab.training.progress import TrainingProgress
+from attnlab.training.resume import ExactResume
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import SpoolLogger
 from attnlab.training.stopping import Stopping, total_steps
@@ -28,12 +29,14 @@ def build_trainer(
     checkpoints: Path,
     spool: SpoolLogger,
     callbacks: Sequence[pl.Callback] = (),
+    saved: Callable[[int], None] = lambda reached: None,
 ) -> tuple[pl.Trainer, ModelCheckpoint]:
     """The trainer, and the callback that knows its best checkpoint.
 
     Args:
         steps_per_epoch: batches of an epoch, for validations and limits that are counted in epochs.
         checkpoints: the folder for the best and the last checkpoint.
+        saved: called after a checkpoint with how far the spool reached in it.
 
     Raises ExperimentError where training is too short for the checkpoints that are to be averaged.
     """
@@ -63,12 +66,13 @@ def build_trainer(
         TrainingProgress(),
         SpeedCounters(settings.log_every),
         ReturnFreedMemory(),
+        ExactResume(spool.spool, saved),
         ValidateAtTheEnd(),
         checkpoint,
         last,
     ]
     if settings.patience is not None:
-        own.append(EarlyStopping(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
+        own.append(Patience(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
     precision: Any = "bf16-mixed" if hardware.precision == "bf16" else "32-true"
     trainer = pl.Trainer(
         accelerator=hardware.accelerator,
@@ -97,6 +101,14 @@ class ValidateAtTheEnd(pl.Callback):
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
         if trainer.global_step >= trainer.max_steps:
             trainer.should_stop = True  # Lightning validates before it stops
+
+
+class Patience(EarlyStopping):
+    """One that had run out when the last checkpoint was written has run out still."""
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if self.wait_count >= self.patience:
+            trainer.should_stop = True
 
 
 def _quiet() -> None:
