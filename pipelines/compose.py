@@ -1,7 +1,10 @@
 """Compose: the choices of params.yaml -> build/resolved.yaml, the one config that all later stages read.
 
     python pipelines/compose.py [overrides, which go before the choices of params.yaml]
+    python pipelines/compose.py into=attentions/build/dot-1 model/attention=dot seed=1
 
+`into` is the folder of the result, and of the outputs of the stages that read it. The data lie beside it, in
+attentions/build/data, and are shared by all that are composed there.
 `dvc repro` composes nothing by itself, so this stage does; each later stage depends on its own sections of the result.
 """
 
@@ -21,26 +24,27 @@ from composed import CONF, ConfigSource
 from experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from launch import mistakes_as_sentences
 
-BUILD = {
-    "data": "build/data",
-    "model": "build/model",
-    "training": "build/training",
-    "evaluation": "build/evaluation",
-    "report": "build/report",
-}
+INTO = "build"
+
+
+def outputs(into: str = INTO) -> dict[str, str]:
+    """Where the stages write, by the name of the stage's path."""
+    own = {stage: f"{into}/{stage}" for stage in ("model", "training", "evaluation", "report")}
+    # One composed alone keeps its data with the rest.
+    return {"data": f"{INTO if into == INTO else Path(into).parent}/data", **own}
 
 
 SECTIONS_OF_STAGES = {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}
 
 
-def compose(params: dict[str, Any], more: list[str] | None = None) -> dict[str, Any]:
+def compose(params: dict[str, Any], more: list[str] | None = None, into: str = INTO) -> dict[str, Any]:
     """params.yaml's content, and more overrides -> the resolved config; raises ExperimentError with every problem."""
     overrides = params.get("overrides") or []
     if not isinstance(overrides, list) or not all(isinstance(override, str) for override in overrides):
         raise ExperimentError(f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}")
     choices = {key: value for key, value in params.items() if key != "overrides" and value is not None}
     chosen = [f"{key}={_as_override(value)}" for key, value in choices.items()]
-    places = [f"paths.{stage}={folder}" for stage, folder in BUILD.items()]
+    places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
     with ConfigSource(CONF, "config") as source:
         experiment = source.check([*chosen, *overrides, *(more or []), *places, "chain=false"])
     if experiment.paths.ensemble:
@@ -117,14 +121,18 @@ def main() -> None:
     options = [text for text in more if text.startswith("-")]
     if options:
         raise ExperimentError(f"compose takes overrides such as seed=2 and no options, got {' '.join(options)}")
+    places = [text.partition("=")[2] for text in more if text.startswith("into=")]
+    into = places[-1] if places else INTO
+    if len(places) > 1 or not into or Path(into).is_absolute() or ".." in Path(into).parts:
+        raise ExperimentError(f"into must be one folder inside the project, such as attentions/build/dot; got {places}")
     params = read_params(Path("params.yaml"))
     try:
-        resolved = compose(params, more)
+        resolved = compose(params, [text for text in more if not text.startswith("into=")], into)
     except ExperimentError as error:
         raise ExperimentError([f"{problem} (chosen in params.yaml)" for problem in error.problems]) from error
-    with atomic_file(Path("build/resolved.yaml")) as path:
+    with atomic_file(Path(into, "resolved.yaml")) as path:
         path.write_text(OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8")
-    with atomic_file(Path("build/digests.yaml")) as path:
+    with atomic_file(Path(into, "digests.yaml")) as path:
         path.write_text(yaml.safe_dump(digests(resolved)), encoding="utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +14,24 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
+from attnlab.sweep.directions import directions
 from hydra_node import hydra_problems
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
 
 if TYPE_CHECKING:
     from experiment import Experiment
+    from sweep_plan import SweepPlan
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
+
+# Which way a sweep's objectives are better depends on what training monitors.
+OmegaConf.register_new_resolver("directions", directions, replace=True)
 
 # Of a larger grid only the values are tried, one by one, and not their combinations.
 LARGEST_CHECKED_GRID = 64
@@ -117,8 +123,10 @@ class ConfigSource:
         if problems:
             raise ExperimentError(problems)
 
-    def check_sweep(self, overrides: list[str]) -> None:
-        """Check every point of a grid before its first job starts."""
+    def check_sweep(self, overrides: list[str]) -> SweepPlan:
+        """Check every point of a sweep, the ends of its ranges too, before its first job starts."""
+        from sweep_plan import SweepPlan
+
         problems: list[str] = []
         parsed = self._parsed(overrides, problems)
         if problems:
@@ -127,23 +135,28 @@ class ConfigSource:
         config, without_choices = self.compose(fixed)
         of_sweeper = config.hydra.sweeper.get("params") or {}
         parsed = self._parsed([f"{key}={value}" for key, value in of_sweeper.items()], problems) + parsed
-        for point in _points([_values(text, override) for text, override in parsed]):
+        values = [_values(text, override) for text, override in parsed]
+        experiments = []
+        for point in _points(values):
             try:
-                self.check(point)
+                experiments.append(self.check(point))
             except ExperimentError as error:
                 problems += error.problems
+        problems += _not_for_this_sweeper(parsed, experiments)
         if without_choices and not problems:  # Hydra composes the sweep itself without the choices that it varies
             hint = "where only a choice of the sweep brings it, write ++ before it"
             problems = [f"{problem}; {hint}" for problem in without_choices]
         if problems:
             raise ExperimentError(list(dict.fromkeys(problems)))
+        varies = [override.key_or_group for _, override in parsed if override.is_sweep_override()]
+        return SweepPlan(overrides, list(dict.fromkeys(varies)), math.prod(map(len, values)), experiments)
 
     def _parsed(self, overrides: list[str], problems: list[str]) -> list[tuple[str, Override]]:
         parser = OverridesParser.create(self.loader)
         parsed = []
         for text in overrides:
             try:
-                parsed.append((text, parser.parse_override(text)))
+                parsed.append((text, parser.parse_overrides([text])[0]))
             except HydraException:
                 problems.append(unreadable(text))
                 continue
@@ -166,6 +179,23 @@ class ConfigSource:
         return f"a config file is not valid YAML: {' '.join(str(error).split())}"
 
 
+def _not_for_this_sweeper(parsed: list[tuple[str, Override]], experiments: list[Experiment]) -> list[str]:
+    """Hydra's sweepers would say so themselves, but after the sweep has begun."""
+    from attnlab.sweep.settings import Optuna
+
+    problems = []
+    by_optuna = bool(experiments) and isinstance(experiments[0].sweep, Optuna)
+    for text, override in parsed:
+        values = [] if override.is_interval_sweep() else _values(text, override)
+        if len(set(values)) < len(values):
+            problems.append(f"{text}: gives a value twice, but a point is one run; give each once")
+        if override.is_interval_sweep() and experiments and not by_optuna:
+            problems.append(f"{text}: only sweep=optuna chooses within an interval; or give values, with commas")
+        elif isinstance(override.value(), Glob) and by_optuna:
+            problems.append(f"{text}: sweep=optuna takes no glob; give the choices, with commas between them")
+    return problems
+
+
 def _values(text: str, override: Override) -> list[str]:
     """The override once for each value that a sweep gives it."""
     if not override.is_sweep_override():
@@ -178,10 +208,7 @@ def _values(text: str, override: Override) -> list[str]:
 
 
 def _points(values: list[list[str]]) -> list[list[str]]:
-    size = 1
-    for choices in values:
-        size *= len(choices)
-    if size <= LARGEST_CHECKED_GRID:
+    if math.prod(map(len, values)) <= LARGEST_CHECKED_GRID:
         return [list(point) for point in itertools.product(*values)]
     first: list[Any] = [choices[0] for choices in values]
     return [[*first[:i], choice, *first[i + 1 :]] for i, choices in enumerate(values) for choice in choices]

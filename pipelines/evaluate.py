@@ -7,13 +7,20 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
-from experiment import Experiment, check, here, output_folder
+from experiment import EVALUATE_SECTIONS, EVALUATE_SOURCES, Experiment, check, here, output_folder, overrides
 from launch import launch
 from task import Metrics
+
+if TYPE_CHECKING:
+    from attnlab.sweep.job import SweepJob
 
 
 def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
@@ -45,37 +52,80 @@ def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: 
             )
 
 
-def evaluate_and_track(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
-    """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
-    another or the model is one of several), and print it."""
+def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
+    """Where the evaluation of a point's model stays, so that the same is not evaluated twice."""
+    from attnlab.model.model_folder import read_facts
+
+    others = [read_facts(folder).identity for folder in experiment.ensemble_folders]
+    identity = experiment.identity(EVALUATE_SECTIONS, "\n".join([data.digest, *others]), EVALUATE_SOURCES)
+    return point / "evaluated" / identity
+
+
+def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
+    """The state folder of the run that this evaluation goes to: the training's, or one of the evaluation's own."""
     from attnlab.composition.identity import config_digest
     from attnlab.model.model_folder import read_config, read_facts
-    from attnlab.tracking.settings import RunRecord
 
-    facts = read_facts(model_folder)
-    metrics = evaluate(experiment, model_folder, data_folder, into)
-    point = experiment.paths.runs_folder / "points" / facts.identity
+    point = experiment.paths.runs_folder / "points" / read_facts(model_folder).identity
     measured_with = {"search": experiment.config["search"]}
     others = experiment.ensemble_folders
     if others:
         measured_with["ensemble"] = [read_facts(folder).identity for folder in others]
-    if measured_with != {"search": read_config(model_folder).get("search")}:
-        # Another search is another run: a run's params say what its metrics were measured with.
-        point = point / "evaluations" / config_digest(measured_with)[:16]
-    point.mkdir(parents=True, exist_ok=True)
+    if measured_with == {"search": read_config(model_folder).get("search")}:
+        return point
+    # Another search is another run: a run's params say what its metrics were measured with.
+    return point / "evaluations" / config_digest(measured_with)[:16]
+
+
+def evaluate_and_track(
+    experiment: Experiment, model_folder: Path, data_folder: Path, into: Path, kept: Path | None = None
+) -> None:
+    """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
+    another or the model is one of several), and print it.
+
+    kept: where the evaluation lies when it was made before, and stays when it is made now.
+    """
+    from attnlab.composition.atomic import atomic_folder
+    from attnlab.model.model_folder import read_facts
+    from attnlab.sweep.job import current_job
+    from attnlab.tracking.settings import RunRecord
+
+    facts = read_facts(model_folder)
+    state = state_of_its_run(experiment, model_folder)
+    state.mkdir(parents=True, exist_ok=True)
+    job = current_job()
     record = RunRecord(
-        config=experiment.config,
+        config=experiment.told,
         identity=facts.identity,
         data_digest=experiment.task.open_data(data_folder).digest,
         data_source=str(data_folder),
         data_columns=experiment.task.columns,
+        tags=tags(experiment, job),
+        name=None if job is None else job.record.name,
     )
-    with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
+    with experiment.tracking.start(experiment.paths.runs_folder, state, record) as run:
+        if job is not None:
+            job.tell(run_id=run.run_id)
+        if kept is None:
+            evaluate(experiment, model_folder, data_folder, into)
+        else:
+            if not (kept / "metrics.json").is_file():
+                evaluate(experiment, model_folder, data_folder, kept)
+            with atomic_folder(into) as temporary:
+                shutil.copytree(kept, temporary, dirs_exist_ok=True)
+        metrics = json.loads((into / "metrics.json").read_text(encoding="utf-8"))
         measured = {f"test/{name}": value for name, value in metrics.items() if value is not None}
         run.log_metrics(measured, facts.step)
         run.log_artifact(into)
     print_metrics(metrics)
-    return metrics
+
+
+def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:
+    """What a tracker is told beside the config."""
+    from attnlab.tracking.address import told_overrides
+
+    told = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(told_overrides(overrides()))}
+    return told if job is None else {**told, **job.tags}
 
 
 def print_metrics(metrics: Metrics) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from attnlab.batch import Padding
     from attnlab.composition.part import Part
     from attnlab.composition.paths import Paths
+    from attnlab.sweep.launcher import Launcher
+    from attnlab.sweep.settings import Sweep
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
@@ -38,6 +40,18 @@ TRAIN_SOURCES = (
     "evaluation/text_metrics.py",
 )
 EVALUATE_SECTIONS = ("search", "hardware")
+EVALUATE_SOURCES = (
+    "batch.py",
+    "composition",
+    "data",
+    "model",
+    "search",
+    "training/class_metrics.py",
+    "training/loss.py",
+    "evaluation",
+)
+# How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is told of it.
+SWEEP_SECTIONS = ("sweep", "launcher")
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,8 @@ class Experiment:
     tracking: Tracking
     hardware: Hardware
     paths: Paths
+    sweep: Sweep
+    launcher: Launcher
     chain: bool
     rerun: bool
 
@@ -72,6 +88,11 @@ class Experiment:
     def sections(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Sections to write down."""
         return {name: self.config[name] for name in names}
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The config as a tracker is told it."""
+        return {name: section for name, section in self.config.items() if name not in SWEEP_SECTIONS}
 
     def identity(self, names: tuple[str, ...], data: str, sources: tuple[str, ...]) -> str:
         """What these sections, the state of the data and the sources decide: another value of an environment
@@ -102,6 +123,8 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
     from attnlab.batch import Padding
     from attnlab.composition.error import ExperimentError
     from attnlab.composition.paths import Paths
+    from attnlab.sweep.launcher import Launcher
+    from attnlab.sweep.settings import Sweep
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
@@ -115,6 +138,8 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
         "tracking": Tracking,
         "hardware": Hardware,
         "paths": Paths,
+        "sweep": Sweep,
+        "launcher": Launcher,
         "chain": bool,
         "rerun": bool,
     }
@@ -212,6 +237,13 @@ def output_folder() -> Path:
     from hydra.core.hydra_config import HydraConfig
 
     return Path(HydraConfig.get().runtime.output_dir)
+
+
+def overrides() -> list[str]:
+    """What the command line chose for this job, as it was written: `${oc.env:NAME}` stays."""
+    from hydra.core.hydra_config import HydraConfig
+
+    return OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)  # type: ignore[return-value]
 
 
 def jobs_at_a_time() -> int:

@@ -14,6 +14,12 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 ALLOWED_HOMES = ("hydra._internal.core_plugins.", "hydra_plugins.", "attnlab.tracking.")
+# By the names that the sweeper's own config gives them; `_is_class_of` would refuse a name that is imported from below.
+ALLOWED_SAMPLERS = tuple(
+    f"optuna.samplers.{name}Sampler" for name in ("TPE", "Random", "CmaEs", "NSGAII", "MOTPE", "Grid")
+)
+# Of Optuna's sweeper: a class by another key, and a database, which does not work with the versions around it.
+MUST_BE_NULL = ("hydra.sweeper.custom_search_space", "hydra.sweeper.storage")
 ALLOWED_LOGGING = (
     "colorlog.ColoredFormatter",
     "logging.FileHandler",
@@ -32,7 +38,12 @@ def hydra_problems(node: DictConfig) -> list[str]:
     """A sentence for each class in the composed `hydra` node that is none of those allowed."""
     problems = []
     for path, key, value in _leaves(node, "hydra"):
-        if key == "_target_" and not _is_class_of(value, ALLOWED_HOMES):
+        if path in MUST_BE_NULL and value is not None:
+            problems.append(f"{path} must be null, got {value!r}")
+        if key == "_target_" and path.startswith("hydra.sweeper.sampler."):
+            if value not in ALLOWED_SAMPLERS:
+                problems.append(f"{path} must be one of {', '.join(ALLOWED_SAMPLERS)}; got {value!r}")
+        elif key == "_target_" and not _is_class_of(value, ALLOWED_HOMES):
             homes = ", ".join(home.rstrip(".") for home in ALLOWED_HOMES)
             problems.append(f"{path} must be a class of {homes}; got {value!r}")
         in_logging = path.startswith(("hydra.job_logging.", "hydra.hydra_logging."))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import functools
+import inspect
 import os
 import sys
 import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -23,8 +24,13 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
+from attnlab.sweep.stage import job_of_script
 from composed import CONF, ConfigSource
 from override_problems import config_sentence
+
+if TYPE_CHECKING:
+    from attnlab.sweep.job import SweepJob
+    from sweep_plan import SweepPlan
 
 # Dependencies that would call home, or warn about how they were started.
 QUIET_ENVIRONMENT = {
@@ -49,15 +55,28 @@ class JobFailedError(ExperimentError):
     """A job of a sweep failed, and has said so."""
 
 
-def launch(stage: Stage) -> None:
-    """Run a stage as Hydra's application; a user's mistake is told in sentences, with exit code 1."""
+def launch(stage: Stage, leads_sweeps: bool = False) -> None:
+    """Run a stage as Hydra's application; a user's mistake is told in sentences, with exit code 1.
+
+    leads_sweeps: whether a multirun of this stage is a sweep, with records and a run of its own, or merely many runs.
+    """
     with mistakes_as_sentences():
+        _end_with_dvc()
         arguments = _arguments()
-        if not arguments.shell_completion:
-            _check_before_start(arguments)
+        plan = None if arguments.shell_completion else _check_before_start(arguments)
         if arguments.help:
-            print(stage.__globals__["__doc__"].strip(), end="\n\n")
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(_as_job(stage))()
+            print(inspect.getmodule(stage).__doc__.strip(), end="\n\n")  # type: ignore[union-attr]
+        application = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(Job(stage))
+        with nullcontext() if plan is None or not leads_sweeps else plan.led():
+            application()
+
+
+def _end_with_dvc() -> None:
+    """A stage must not live on when `dvc repro` is killed: it would write what the next one writes too."""
+    if "DVC_STAGE" in os.environ:
+        from attnlab.sweep.outliving import end_with, starter
+
+        end_with(starter())
 
 
 @contextmanager
@@ -110,7 +129,7 @@ def _arguments() -> Namespace:
     return arguments
 
 
-def _check_before_start(arguments: Namespace) -> None:
+def _check_before_start(arguments: Namespace) -> SweepPlan | None:
     """Compose what Hydra is about to compose and check all of it, Hydra's own node included, while nothing has run."""
     directory = CONF
     if arguments.config_path is not None:
@@ -121,32 +140,68 @@ def _check_before_start(arguments: Namespace) -> None:
         if only_asks:
             source.check_composition(arguments.overrides)
         elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
-            source.check_sweep(arguments.overrides)
+            return source.check_sweep(arguments.overrides)
         else:
             source.check(arguments.overrides)
+    return None
 
 
-def _as_job(stage: Stage) -> Stage:
-    """A sweep's job tells at once what went wrong, for Hydra keeps only the first failure of a sweep, to its end."""
+class Job:
+    """A stage as Hydra calls it.
 
-    @functools.wraps(stage)
-    def job(config: DictConfig) -> Any:
+    A job of a sweep tells at once what went wrong, for Hydra keeps only the first failure of a sweep, to its end.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        functools.update_wrapper(self, stage)
+        self.stage = stage
+        self.__code__ = stage.__code__
+
+    def __call__(self, config: DictConfig) -> Any:
+        from attnlab.sweep.job import running
+        from attnlab.tracking.address import told_overrides
+        from experiment import overrides
+
         node = HydraConfig.get()
         if node.mode != RunMode.MULTIRUN:
-            return stage(config)
+            return self.stage(config)
+        where = f"job {node.job.num} ({','.join(told_overrides(overrides()))})"
         try:
-            return stage(config)
+            with running(node.job.num, told_overrides(overrides()), Path(node.runtime.output_dir)) as job:
+                try:
+                    return self.stage(config)
+                except Exception as error:
+                    if job is not None and job.record.run_id is None:
+                        _track_failure(config, job, error)
+                    raise
         except Exception as error:
-            where = f"job {node.job.num} ({node.job.override_dirname})"
             if isinstance(error, ExperimentError):
                 for problem in error.problems:
                     print(f"error: {where}: {problem}", file=sys.stderr)
             else:
                 print(f"error: {where}:", file=sys.stderr)
                 traceback.print_exception(error)
-            raise JobFailedError(f"{where} failed") from error
+            raise JobFailedError(f"{where} failed") from None
 
-    return job
+    def __reduce__(self) -> Any:
+        # By the script's path: a worker may have been started anywhere.
+        return job_of_script, (str(Path(self.stage.__code__.co_filename).resolve()),)
+
+
+def _track_failure(config: DictConfig, job: SweepJob, error: Exception) -> None:
+    """A job that failed before it had a run gets one, so that the tracker shows it beside the others."""
+    from attnlab.sweep.job import sentence
+    from attnlab.tracking.settings import RunRecord
+    from experiment import check
+
+    try:
+        experiment = check(config)
+        record = RunRecord(config=experiment.told, identity="", data_digest="", tags=job.tags, name=job.record.name)
+        with experiment.tracking.start(experiment.paths.runs_folder, job.state, record) as run:
+            run.finish("FAILED", sentence(error))
+        job.tell(run_id=run.run_id)
+    except ExperimentError:
+        return  # the config or the tracker is what failed, and what it says is said by the job itself
 
 
 def _return_value(self: JobReturn) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from compose import BUILD
+from compose import outputs
 from composed import compose_config
 from experiment import check
 from launch import mistakes_as_sentences
@@ -17,10 +17,10 @@ from launch import mistakes_as_sentences
 def main() -> None:
     from evaluate import print_metrics
 
-    metrics = json.loads(Path(BUILD["evaluation"], "metrics.json").read_text(encoding="utf-8"))
+    metrics = json.loads(Path(outputs()["evaluation"], "metrics.json").read_text(encoding="utf-8"))
     experiment = check(compose_config(Path("build"), "resolved", []))
     print_metrics(metrics)
-    print(f"report: {Path(BUILD['report'], 'index.html').resolve()}")
+    print(f"report: {Path(outputs()['report'], 'index.html').resolve()}")
     print(f"MLflow: {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
 
 

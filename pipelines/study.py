@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from attnlab.composition.error import ExperimentError
 from composed import CONF, ConfigSource
 from experiment import EVALUATE_SECTIONS, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
-from train import clear, data_to_train_on, only_one_at_a_time, train
+from point import checkpoint_to_go_on_from, clear, only_one_at_a_time
+from train import data_to_train_on, train
 
 if TYPE_CHECKING:
     from attnlab.data.prepared import PreparedData
 
 # The code of an evaluation, beside the TRAIN_SOURCES that the experiment's own identity has in it.
-EVALUATE_SOURCES = ("evaluation", "plots", "tracking/pictures.py")
+STUDY_SOURCES = ("evaluation", "plots", "tracking/pictures.py")
 
 T = TypeVar("T")
 
@@ -122,8 +123,10 @@ def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path
                 print(f"{what}: already trained ({identity})", file=sys.stderr)
             else:
                 print(f"{what}: training", file=sys.stderr)
-                clear(folder)
-                train(experiment, data, folder, UntrackedRun())
+                last = None if experiment.rerun else checkpoint_to_go_on_from(folder)
+                if last is None:
+                    clear(folder)
+                train(experiment, data, folder, UntrackedRun(), last)
         yield point, data, folder
 
 
@@ -133,7 +136,7 @@ def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Pa
 
     for point, data, folder in trained(points):
         # Not below evaluations/, where the tracked runs of evaluate.py keep their state.
-        evaluation = folder / "studies" / point.experiment.identity(EVALUATE_SECTIONS, data.digest, EVALUATE_SOURCES)
+        evaluation = folder / "studies" / point.experiment.identity(EVALUATE_SECTIONS, data.digest, STUDY_SOURCES)
         if not (evaluation / "metrics.json").is_file():
             evaluate(point.experiment, folder / "model", data.folder, evaluation)
         yield point, data, folder, evaluation

@@ -13,25 +13,29 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
-from evaluate import evaluate_and_track
-from experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, here, output_folder
+from evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
+from experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, output_folder
 from launch import launch
+from point import begin_anew, changed_since, checkpoint_to_go_on_from, only_one_at_a_time, publish
 from prepare import prepare_where_missing
 from report import report
 
 if TYPE_CHECKING:
     from attnlab.tracking.run import Run
+    from attnlab.training.outcome import Outcome
 
 
-def train(experiment: Experiment, data: Any, point: Path, run: Run) -> None:
-    """Train in the experiment's own folder; `done.json` there says that it is finished."""
+def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: Path | None = None) -> None:
+    """Train in the experiment's own folder; `done.json` there says that it is finished.
+
+    go_on_from: a checkpoint of the same training.
+    """
     import pytorch_lightning as pl
     import torch
     from pytorch_lightning.utilities.exceptions import SIGTERMException
@@ -40,6 +44,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run) -> None:
     from attnlab.data.datamodule import SeqDataModule
     from attnlab.tracking.picture_callback import PictureCallback
     from attnlab.training.checkpoint_average import best_checkpoints
+    from attnlab.training.outcome import outcome_of
     from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
     from attnlab.training.trainer import build_trainer
 
@@ -63,7 +68,6 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run) -> None:
         experiment.tracking.keep_heat_maps,
         settings.monitored_metric,
         settings.monitor_mode,
-        run.deliver,
     )
     # 4. Train.
     trainer, checkpoint = build_trainer(
@@ -73,13 +77,14 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run) -> None:
         point / "checkpoints",
         SpoolLogger(MetricSpool(point / SPOOL_NAME)),
         [pictures],
+        run.deliver,
     )
     try:
-        trainer.fit(module, batches)
+        trainer.fit(module, batches, ckpt_path=go_on_from, weights_only=None if go_on_from is None else True)
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
-    except SystemExit:
-        if not trainer.interrupted:
+    except SystemExit as stop:
+        if not trainer.interrupted or stop.code != 1:
             raise
         raise KeyboardInterrupt from None  # Lightning makes a silent exit of it
     if torch.distributed.is_initialized():
@@ -91,10 +96,10 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run) -> None:
         best = best_checkpoints(checkpoint, settings.average_checkpoints)
         if len(best) < settings.average_checkpoints:
             print(f"training ended early: the model is the mean of {len(best)} checkpoint(s)", file=sys.stderr)
-        keep(experiment, data, point, best)
+        keep(experiment, data, point, best, outcome_of(checkpoint))
 
 
-def keep(experiment: Experiment, data: Any, point: Path, best: list[Path]) -> None:
+def keep(experiment: Experiment, data: Any, point: Path, best: list[Path], outcome: Outcome) -> None:
     """Write the model folder, the learning curves and at last `done.json`.
 
     best: the checkpoints whose mean the model is.
@@ -110,41 +115,7 @@ def keep(experiment: Experiment, data: Any, point: Path, best: list[Path]) -> No
     save_model(point / "model", weights, sections, facts, data.folder)
     write_history(point, point / "training" / "history.csv")
     with atomic_file(point / "done.json") as path:
-        path.write_text(json.dumps({"step": facts.step}) + "\n")
-
-
-def publish(point: Path, experiment: Experiment) -> None:
-    """Copy the finished outputs to where the config wants them."""
-    from attnlab.composition.atomic import atomic_folder
-
-    for name, wanted in (("model", experiment.paths.model), ("training", experiment.paths.training)):
-        if wanted is not None:
-            with atomic_folder(here(wanted)) as temporary:
-                shutil.copytree(point / name, temporary, dirs_exist_ok=True)
-
-
-@contextmanager
-def only_one_at_a_time(point: Path) -> Iterator[None]:
-    """Wait, and say so, while another process trains the same experiment; afterwards its result is there."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(point / "lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print(f"another process trains experiment {point.name}; waiting for it", file=sys.stderr)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def clear(point: Path) -> None:
-    """Remove what an earlier, unfinished or repeated training left, but for the lock that is held."""
-    for path in point.iterdir():
-        if path.name != "lock":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        path.write_text(json.dumps({"step": facts.step, **asdict(outcome)}) + "\n")
 
 
 def data_to_train_on(experiment: Experiment) -> Any:
@@ -154,8 +125,8 @@ def data_to_train_on(experiment: Experiment) -> Any:
     return data
 
 
-def main(config: DictConfig) -> float | None:
-    from attnlab.tracking.run import RUN_FILE
+def main(config: DictConfig) -> Any:
+    from attnlab.sweep.job import current_job, objective_values
     from attnlab.tracking.settings import RunRecord
 
     experiment = check(config)
@@ -164,43 +135,66 @@ def main(config: DictConfig) -> float | None:
     identity = experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
     point = experiment.paths.runs_folder / "points" / identity
     point.mkdir(parents=True, exist_ok=True)
+    if not is_first_process():
+        from attnlab.tracking.run import UntrackedRun
+
+        # The first process does all the rest. Nothing changes here before all of them have started to train, so that
+        # each sees the same.
+        if experiment.rerun or not (point / "done.json").is_file():
+            last = None if experiment.rerun else checkpoint_to_go_on_from(point)
+            train(experiment, data, point, UntrackedRun(), last)
+        return None
+    job = current_job()
+    if job is not None:
+        job.tell(identity=identity, data=str(data.folder))
     record = RunRecord(
-        config=experiment.config,
+        config=experiment.told,
         identity=identity,
         data_digest=data.digest,
         data_source=str(data.folder),
         data_facts=data.sizes,
         data_columns=experiment.task.columns,
+        tags=tags(experiment, job),
+        name=None if job is None else job.record.name,
+        adopt=None if job is None else job.run_to_adopt,
     )
-    if not is_first_process():
-        from attnlab.tracking.run import UntrackedRun
-
-        train(experiment, data, point, UntrackedRun())  # the first process does all the rest
-        return None
     with only_one_at_a_time(point):
-        if (point / "done.json").is_file() and not experiment.rerun:
-            print(f"already trained: experiment {identity}; rerun=true trains it again", file=sys.stderr)
+        rerun_since = None if job is None else job.sweep.rerun_since
+        anew = experiment.rerun and (rerun_since is None or not changed_since(point, rerun_since))
+        finished = (point / "done.json").is_file() and not anew
+        if finished:
+            print(f"experiment {identity} is finished already; rerun=true trains it again", file=sys.stderr)
+            last = None
         else:
-            if (point / RUN_FILE).is_file() and not (point / "done.json").is_file():
-                # A training that was killed could not close its run.
-                with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
-                    run.finish("KILLED", "stopped before it was finished")
-            clear(point)
+            last = None if anew else checkpoint_to_go_on_from(point)
+            if last is None:
+                begin_anew(experiment, point, record)
+        if job is not None:
+            job.tell(new=not finished)
+        if not finished or state_of_its_run(experiment, point / "model") == point:
             with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
-                train(experiment, data, point, run)
+                if job is not None:
+                    job.tell(run_id=run.run_id)
+                if not finished:
+                    train(experiment, data, point, run, last)
                 run.deliver()
                 run.log_model(point / "model")
         publish(point, experiment)
-    if not experiment.chain:
-        return None
+    if experiment.chain:
+        evaluate_and_report(experiment, data, point)
+    found = json.loads((point / "done.json").read_text(encoding="utf-8"))
+    return objective_values(experiment.sweep.objectives, found)
+
+
+def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
+    """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
     output = output_folder()
-    metrics = evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation")
+    kept = kept_evaluation(experiment, data, point)
+    evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept)
     shutil.copyfile(output / "evaluation" / "metrics.json", output / "metrics.json")
     page = report(experiment, data.folder, point / "training", output / "evaluation", output / "report")
     print(f"metrics: {output / 'metrics.json'}\nreport:  {page}\nmodel:   {point / 'model'}")
     print(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
-    value = metrics.get(experiment.training.monitor)
-    return None if value is None else float(value)
 
 
 def is_first_process() -> bool:
@@ -211,4 +205,4 @@ def is_first_process() -> bool:
 
 
 if __name__ == "__main__":
-    launch(main)
+    launch(main, leads_sweeps=True)

@@ -28,7 +28,7 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
 
     again = command("train.py", *tiny)
     assert again.code == 0, again.err
-    assert "already trained: experiment " in again.err
+    assert "is finished already; rerun=true trains it again" in again.err
     assert len(list((folder / "runs" / "points").iterdir())) == 1
 
     paths = (f"paths.model={model}", f"paths.data={data}", "paths.evaluation=evaluation")

@@ -67,7 +67,7 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     assert "test/accuracy" not in (model.parent / "training" / "history.csv").read_text()
 
     again = command("train.py", *tiny, "tracking=none")
-    assert "already trained: experiment " in again.err
+    assert "is finished already; rerun=true trains it again" in again.err
 
     paths = (f"paths.model={model}", f"paths.data={data}", "paths.evaluation=evaluation", "tracking=none")
     ended = command("evaluate.py", *tiny, *paths)

@@ -95,8 +95,12 @@ def test_a_run_that_was_deleted_is_started_anew_with_all_its_metrics(tracking, r
     ],
 )
 def test_a_run_closes_itself_whatever_happens(tracking, runs, point, record, client, error, status, tag):
-    MetricSpool(point / "metrics.jsonl").append({"loss": 1.0}, 1)
-    with pytest.raises(type(error)), tracking().start(runs, point, record) as run:
+    spool = MetricSpool(point / "metrics.jsonl")
+    spool.append({"loss": 1.0}, 1)
+    run = tracking().start(runs, point, record)
+    run.deliver(spool.size())  # as behind a checkpoint
+    spool.append({"loss": 2.0}, 2)  # and this is written again by the training that goes on from there
+    with pytest.raises(type(error)), run:
         raise error
     found = client.get_run(run.run_id)
     assert (found.info.status, found.data.tags["error"]) == (status, tag)

@@ -29,5 +29,9 @@ class Paths:
 
     @property
     def runs_folder(self) -> Path:
-        """`runs`, resolved against the project even where DVC works in a temporary copy of it."""
-        return Path(os.environ.get("DVC_ROOT", "."), self.runs).resolve()
+        return runs_folder(self.runs)
+
+
+def runs_folder(runs: str) -> Path:
+    """`paths.runs`, resolved against the project even where DVC works in a temporary copy of it."""
+    return Path(os.environ.get("DVC_ROOT", "."), runs).resolve()

@@ -7,6 +7,7 @@ import re
 import shlex
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -77,6 +78,14 @@ def scrubbed(text: str, uri: str) -> str:
 def is_secret_name(key: str) -> bool:
     """Whether a config key by its name holds a secret."""
     return _SECRET_NAME.search(key.rpartition(".")[2]) is not None
+
+
+def told_overrides(overrides: Sequence[str]) -> list[str]:
+    """The overrides of a command without what is secret in them."""
+    keys = [text.partition("=")[0] for text in overrides]
+    return [
+        f"{key}={HIDDEN}" if is_secret_name(key) else masked(text) for key, text in zip(keys, overrides, strict=True)
+    ]
 
 
 def where_to_look(uri: str | None, experiment: str, runs_folder: Path, port: int = 5000) -> str:

@@ -22,11 +22,11 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 
 from attnlab.composition.atomic import atomic_file
 from attnlab.tracking.retention import HEAT_MAPS, kept_heat_maps
+from attnlab.tracking.run import DELIVERED
 from attnlab.training.spool import MetricSpool, Record
 
 OUTBOX = "outbox"
 LARGEST_BATCH = 1000  # MLflow's limit
-_STATE = "delivered.json"
 
 
 class Delivery:
@@ -38,20 +38,21 @@ class Delivery:
         self._point = point
         self.outbox = point / OUTBOX
 
-    def metrics(self, spool: MetricSpool, up_to: int | None = None) -> None:
-        """Deliver the records behind the last delivered one, to byte `up_to` at most."""
+    def metrics(self, spool: MetricSpool, up_to: int | None = None) -> bool:
+        """Deliver the records behind the last delivered one, to byte `up_to` at most; False where there are none."""
         state = self._state()
         offset = state["spools"].get(spool.path.name, {}).get("offset", 0)
         if offset and _fingerprint(spool.path, offset) != state["spools"][spool.path.name]["fingerprint"]:
             offset = 0  # the spool was cut back and written anew
         records, end = spool.read(offset, up_to)
         if not records:
-            return
+            return False
         points = [point for record in records for point in _points(record)]
         for batch in _batches(points):
             self._client.log_batch(self._run_id, metrics=batch)
         state["spools"][spool.path.name] = {"offset": end, "fingerprint": _fingerprint(spool.path, end)}
         self._remember(state)
+        return True
 
     def artifacts(self) -> None:
         """Log each file of the outbox and remove it, then remove the heat maps that are no longer kept."""
@@ -92,13 +93,13 @@ class Delivery:
                 path.rmdir()
 
     def _state(self) -> dict[str, Any]:
-        path = self._point / _STATE
+        path = self._point / DELIVERED
         state = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         # Another run (the old one was deleted, another database was chosen) gets everything from the start.
         return state if state.get("run_id") == self._run_id else {"run_id": self._run_id, "spools": {}}
 
     def _remember(self, state: dict[str, Any]) -> None:
-        with atomic_file(self._point / _STATE) as temporary:
+        with atomic_file(self._point / DELIVERED) as temporary:
             temporary.write_text(json.dumps(state, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -49,6 +49,17 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in named.items() if value is not None}
 
 
+def without_secrets(node: Any, key: str = "") -> Any:
+    """A config with what is secret hidden."""
+    if isinstance(node, Mapping):
+        return {name: without_secrets(value, str(name)) for name, value in node.items()}
+    if isinstance(node, list):
+        return [without_secrets(value, key) for value in node]
+    if is_secret_name(key) and node is not None:
+        return HIDDEN
+    return masked(node) if isinstance(node, str) else node
+
+
 def readable_name(short: Mapping[str, str]) -> str:
     """`bahdanau · dates · seed 1`."""
     seed = f"seed {short['seed']}" if "seed" in short else None

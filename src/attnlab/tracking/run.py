@@ -11,7 +11,9 @@ from typing import Literal, Self
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 
-RUN_FILE = "mlflow.json"  # in the experiment's state folder: which run is its own
+# In the experiment's state folder: which run is its own, and what was delivered to it.
+RUN_FILE, DELIVERED = "mlflow.json", "delivered.json"
+CONFIG_FILE = "config.yaml"  # among the artifacts of a run: its config as it was composed
 
 
 class Run(ABC):
@@ -32,6 +34,10 @@ class Run(ABC):
     @abstractmethod
     def log_artifact(self, path: Path, folder: str = "") -> None:
         """A file, or a folder with all it holds, as artifact `folder/name`."""
+
+    @abstractmethod
+    def describe(self, text: str) -> None:
+        """What a person should know of the run, in place of what was said before."""
 
     @abstractmethod
     def log_model(self, folder: Path) -> None:
@@ -73,6 +79,9 @@ class UntrackedRun(Run):
         pass
 
     def log_artifact(self, path: Path, folder: str = "") -> None:
+        pass
+
+    def describe(self, text: str) -> None:
         pass
 
     def log_model(self, folder: Path) -> None:

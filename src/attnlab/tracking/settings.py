@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import NonNegativeInt
 
 from attnlab.tracking.address import checked_address, where_to_look
-from attnlab.tracking.run import Run, UntrackedRun
+from attnlab.tracking.run import Run, Status, UntrackedRun
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,9 @@ class RunRecord:
     data_source: where the prepared data lie.
     data_facts: a few figures about them (sizes, lengths), shown beside the dataset.
     data_columns: what a row of them holds.
-    tags: more tags; a sweep puts `mlflow.parentRunId` here.
+    tags: more tags, which always tell the present state; a sweep puts `mlflow.parentRunId` here.
+    name: of the run, where tracking.run_name gives none; None makes one of the choices.
+    adopt: a run that failed before its experiment had a folder; it becomes this experiment's, if that has none.
     """
 
     config: Mapping[str, Any]
@@ -34,6 +36,8 @@ class RunRecord:
     data_facts: Mapping[str, Any] = field(default_factory=dict)
     data_columns: tuple[str, ...] = ("source", "target")
     tags: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    adopt: str | None = None
 
 
 class Tracking(ABC):
@@ -49,6 +53,14 @@ class Tracking(ABC):
         Raises:
             ExperimentError: the tracker cannot be reached or refuses.
         """
+
+    def start_sweep(self, runs_folder: Path, folder: Path, record: RunRecord) -> Run:
+        """Start or reopen the run that a sweep's runs are children of; its state lies in `folder`."""
+        return self.start(runs_folder, folder, record)
+
+    @abstractmethod
+    def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
+        """Close a run whose process is gone; a tracker that cannot be reached is a warning."""
 
     @abstractmethod
     def where_to_look(self, runs_folder: Path) -> str:
@@ -90,6 +102,14 @@ class MlflowTracking(Tracking):
 
         return TrackedRun.start(self, runs_folder, point, record)
 
+    def start_sweep(self, runs_folder: Path, folder: Path, record: RunRecord) -> Run:
+        return replace(self, run_name=None, system_metrics=False, log_model=False).start(runs_folder, folder, record)
+
+    def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
+        from attnlab.tracking.tracked_run import end_run
+
+        end_run(self, runs_folder, run_id, status, error)
+
     def where_to_look(self, runs_folder: Path) -> str:
         return where_to_look(self.uri, self.experiment, runs_folder)
 
@@ -103,6 +123,9 @@ class NoTracking(Tracking):
 
     def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
         return UntrackedRun()
+
+    def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
+        pass
 
     def where_to_look(self, runs_folder: Path) -> str:
         return "tracking is off (tracking=none)"

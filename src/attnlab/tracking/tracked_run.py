@@ -16,17 +16,19 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, LifecycleStage, Par
 from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.composition.atomic import atomic_file, atomic_folder
+from attnlab.composition.error import ExperimentError
 from attnlab.composition.identity import config_digest
 from attnlab.tracking.address import masked, scrubbed
 from attnlab.tracking.database import Store, open_store, refusal
 from attnlab.tracking.delivery import OUTBOX, Delivery
-from attnlab.tracking.flatten import dotted_params, readable_name, short_params
+from attnlab.tracking.flatten import dotted_params, readable_name, short_params, without_secrets
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
-from attnlab.tracking.run import RUN_FILE, Run, Status
+from attnlab.tracking.run import CONFIG_FILE, RUN_FILE, Run, Status
 from attnlab.tracking.settings import MlflowTracking, RunRecord
 from attnlab.tracking.system_metrics import SystemMetrics
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -52,20 +54,36 @@ class TrackedRun(Run):
         self._process = os.getpid()
         self._finished = False
         self._lost_at: float | None = None
+        # How far the spool may be handed over where the run ends before it is finished: what lies behind is written
+        # again, with other times, by the training that goes on from the last checkpoint. None: all of it.
+        self._up_to: int | None = 0
+        # When it was finished before; where it has nothing new to tell, it is not finished anew.
+        self._ended: int | None = None
+        self._note: str | None = None
 
     @classmethod
     def start(cls, settings: MlflowTracking, runs_folder: Path, point: Path, record: RunRecord) -> TrackedRun:
         """Start or reopen; see `Tracking.start`."""
         store = open_store(settings.uri, settings.experiment, runs_folder)
         try:
-            known = _stored_run(store, point)
+            # Where a sweep names its points, a name for all of them tells none apart.
+            name = " · ".join(filter(None, (settings.run_name, record.name))) or None
+            known, orphan = _stored_run(store, point), _run_to_adopt(store, record)
             if known is None:
-                name = settings.run_name or readable_name(short_params(record.config))
-                known = store.client.create_run(store.experiment_id, run_name=name, tags=_tags(record))
+                known = orphan
+                if known is None:
+                    first = name or readable_name(short_params(record.config))
+                    known = store.client.create_run(store.experiment_id, run_name=first, tags=_tags(record))
                 _store_run(point, known)
-            else:
-                store.client.update_run(known.info.run_id, status="RUNNING")
+            elif orphan is not None and orphan.info.run_id != known.info.run_id:
+                store.client.delete_run(orphan.info.run_id)
+            store.client.update_run(known.info.run_id, status="RUNNING", name=name)
+            if "error" in known.data.tags:
+                store.client.delete_tag(known.info.run_id, "error")  # of an earlier try
             run = cls(store, known.info.run_id, point, settings)
+            run._note = known.data.tags.get(MLFLOW_RUN_NOTE)
+            if known.info.status == "FINISHED":
+                run._ended = known.info.end_time
             run._describe(known, record)
             if settings.system_metrics:
                 run._monitor = SystemMetrics(run.run_id, store.uri)
@@ -92,6 +110,13 @@ class TrackedRun(Run):
                 shutil.copyfile(path, temporary)
         self.deliver()
 
+    def describe(self, text: str) -> None:
+        if self._is_ours():
+            if text != self._note:
+                self._ended = None
+            with self._warning("the run has no description; run the same command again"):
+                self._store.client.set_tag(self.run_id, MLFLOW_RUN_NOTE, text)
+
     def log_model(self, folder: Path) -> None:
         if not (self._settings.log_model and self._is_ours()):
             return
@@ -103,6 +128,7 @@ class TrackedRun(Run):
                 self._store.client.set_tag(self.run_id, "model_hash", digest)
 
     def deliver(self, up_to: int | None = None) -> None:
+        self._up_to = up_to
         paused = self._lost_at is not None and time.monotonic() < self._lost_at + PAUSE
         if self._is_ours() and not paused:
             self._deliver(up_to)
@@ -113,34 +139,42 @@ class TrackedRun(Run):
         self._finished = True
         if self._monitor is not None:
             self._monitor.finish()
-        self._deliver(None)
+        self._deliver(None if status == "FINISHED" else self._up_to)
         with self._warning("the run was not closed; the same command again does it"):
             if error is not None:
                 self._store.client.set_tag(self.run_id, "error", scrubbed(error, self._store.uri)[:5000])
-            self._store.client.set_terminated(self.run_id, status)
+            self._store.client.set_terminated(self.run_id, status, self._ended if status == "FINISHED" else None)
 
     def _deliver(self, up_to: int | None) -> None:
         self._lost_at = time.monotonic()
         with self._warning("metrics and pictures wait on disk for the next delivery"):
-            self._delivery.metrics(self._spool, up_to)
-            self._delivery.metrics(self._later)
+            if any([self._delivery.metrics(self._spool, up_to), self._delivery.metrics(self._later)]):
+                self._ended = None
             self._delivery.artifacts()
             self._lost_at = None
 
     def _describe(self, known: MlflowRun, record: RunRecord) -> None:
         """Params, tags and the dataset; what is there already stays, for MLflow's params never change."""
+        # Before the params, which tell that it is there.
+        if record.config and not known.data.params:
+            self._store.client.log_dict(self.run_id, without_secrets(record.config), CONFIG_FILE)
         params = {**short_params(record.config), **dotted_params(record.config)}
         missing = [Param(name, value) for name, value in params.items() if name not in known.data.params]
         for start in range(0, len(missing), 100):
             self._store.client.log_batch(self.run_id, params=missing[start : start + 100])
-        tags = {name: value for name, value in _tags(record).items() if name not in known.data.tags}
+        tags = {
+            name: value
+            for name, value in _tags(record).items()
+            if name not in known.data.tags or (name in record.tags and value != known.data.tags[name])
+        }
         changed = {name: value for name, value in params.items() if known.data.params.get(name, value) != value}
         if changed:
             # As when a trained model is evaluated with another search.
             tags["changed_params"] = json.dumps(changed, ensure_ascii=False, sort_keys=True)[:5000]
         if tags:
             self._store.client.log_batch(self.run_id, tags=[RunTag(name, value) for name, value in tags.items()])
-        self._store.client.log_inputs(self.run_id, [_dataset(record)])
+        if record.data_digest:
+            self._store.client.log_inputs(self.run_id, [_dataset(record)])
 
     @contextmanager
     def _warning(self, consequence: str) -> Iterator[None]:
@@ -155,13 +189,29 @@ class TrackedRun(Run):
         return os.getpid() == self._process
 
 
+def end_run(settings: MlflowTracking, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
+    """See `Tracking.end`."""
+    try:
+        client = open_store(settings.uri, settings.experiment, runs_folder).client
+        client.set_tag(run_id, "error", error)
+        client.set_terminated(run_id, status)
+    except (*LOST, ExperimentError) as lost:
+        print(f"warning: the run {run_id} was not closed: {str(lost).splitlines()[0]}", file=sys.stderr)
+
+
 def _stored_run(store: Store, point: Path) -> MlflowRun | None:
     """The run that the point's folder names, if this store has it still, and in this experiment."""
     path = point / RUN_FILE
-    if not path.exists():
-        return None
+    return _run_here(store, json.loads(path.read_text(encoding="utf-8"))["run_id"]) if path.exists() else None
+
+
+def _run_to_adopt(store: Store, record: RunRecord) -> MlflowRun | None:
+    return None if record.adopt is None else _run_here(store, record.adopt)
+
+
+def _run_here(store: Store, run_id: str) -> MlflowRun | None:
     try:
-        run = store.client.get_run(json.loads(path.read_text(encoding="utf-8"))["run_id"])
+        run = store.client.get_run(run_id)
     except MlflowException as error:
         if error.error_code == ErrorCode.Name(RESOURCE_DOES_NOT_EXIST):
             return None
@@ -181,7 +231,7 @@ def _tags(record: RunRecord) -> dict[str, str]:
         **origin_tags(),
         "identity": record.identity,
         "config_hash": config_digest(record.config),
-        "data_hash": record.data_digest,
+        **({"data_hash": record.data_digest} if record.data_digest else {}),
         "mlflow.source.name": Path(sys.argv[0]).name or "python",
         **record.tags,
     }

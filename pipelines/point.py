@@ -1,0 +1,87 @@
+"""The folder of one experiment, `runs/points/<identity>`: whose turn it is, where training goes on, what is kept."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiment import Experiment, here
+
+if TYPE_CHECKING:
+    from attnlab.tracking.settings import RunRecord
+
+
+def publish(point: Path, experiment: Experiment) -> None:
+    """Copy the finished outputs to where the config wants them."""
+    from attnlab.composition.atomic import atomic_folder
+
+    for name, wanted in (("model", experiment.paths.model), ("training", experiment.paths.training)):
+        if wanted is not None:
+            with atomic_folder(here(wanted)) as temporary:
+                shutil.copytree(point / name, temporary, dirs_exist_ok=True)
+
+
+@contextmanager
+def only_one_at_a_time(point: Path) -> Iterator[None]:
+    """Wait, and say so, while another process trains the same experiment; afterwards its result is there."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(point / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"another process trains experiment {point.name}; waiting for it", file=sys.stderr)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def checkpoint_to_go_on_from(point: Path) -> Path | None:
+    """The last checkpoint of an unfinished training, if there is one that can be read."""
+    import torch
+
+    last = point / "checkpoints" / "last.ckpt"
+    if not last.is_file():
+        return None
+    try:
+        step = torch.load(last, map_location="cpu", weights_only=True)["global_step"]
+    except Exception as error:  # whatever torch says of a torn file
+        print(f"warning: {last} cannot be read ({str(error).splitlines()[0]}); training starts again", file=sys.stderr)
+        return None
+    print(f"experiment {point.name} goes on from its checkpoint at step {step}", file=sys.stderr)
+    return last
+
+
+def changed_since(point: Path, moment: float) -> bool:
+    """Whether its training, finished or not, was saved after this moment, in seconds since 1970."""
+    saved = (point / "done.json", point / "checkpoints" / "last.ckpt")
+    return any(path.is_file() and path.stat().st_mtime >= moment for path in saved)
+
+
+def clear(point: Path, *kept: str) -> None:
+    """Remove what an earlier or repeated training left, but for the lock that is held and what is named."""
+    for path in point.iterdir():
+        if path.name not in ("lock", *kept):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
+    """Clear the folder for a training from its first step on.
+
+    A run to which nothing was delivered yet is used again; one that was killed with metrics in it is closed.
+    """
+    from attnlab.tracking.run import DELIVERED, RUN_FILE
+
+    finished = (point / "done.json").is_file()
+    if not finished and not (point / DELIVERED).is_file():
+        return clear(point, RUN_FILE)
+    if not finished and (point / RUN_FILE).is_file():
+        with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
+            run.finish("KILLED", "stopped before it was finished")
+    return clear(point)

@@ -1,0 +1,1 @@
+"""Sweeps: many jobs of one multirun, led by its first process. Knows neither Hydra nor MLflow."""

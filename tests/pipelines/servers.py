@@ -1,0 +1,55 @@
+"""Servers that tests really start, each at a free port of this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 90.0) -> None:
+    """Until somebody answers there; fails with the log where the process ends first."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        assert process.poll() is None, log.read_text()
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError(f"nobody answers at port {port}: {log.read_text()}")
+
+
+@contextmanager
+def mlflow_server(folder: Path, database: str, *options: str) -> Iterator[str]:
+    """The address of an MLflow server that runs in `folder` as long as the block does."""
+    port, log = free_port(), folder / "server.log"
+    command = [
+        sys.executable, "-m", "mlflow", "server", "--backend-store-uri", database, "--host", "127.0.0.1",
+        "--port", str(port), *options,
+    ]  # fmt: skip
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=out, stderr=out, start_new_session=True,
+            env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
+        )  # fmt: skip
+        try:
+            wait_for_port(port, process, log)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
+                assert answer.read() == b"OK"
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            os.killpg(process.pid, 15)
+            process.wait(30)

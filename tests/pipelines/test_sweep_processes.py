@@ -1,0 +1,189 @@
+"""Sweeps in several processes: killed and started again, ended by a signal, through a queue."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from entry_points import PIPELINES, TINY
+from mlflow import MlflowClient
+
+from attnlab.sweep.record import SweepFolder
+
+POINTS = ("model/attention=dot,none", "seed=1,2")
+# Long enough to be killed in: twenty validations.
+SHORT = tuple(choice for choice in TINY if not choice.startswith("model.attention."))
+LONG = (*SHORT, "training.max_steps=60", "training.validate_every=3", "tracking.system_metrics=false")
+
+
+@contextmanager
+def sweep(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`python pipelines/train.py -m ...` in a folder, in a process of its own that leaves nothing behind."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, str(PIPELINES / "train.py"), "-m", *arguments]
+    with (folder / "err.txt").open("w") as err:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=err, text=True
+        )
+    try:
+        yield process
+    finally:
+        for left in [*psutil.Process(process.pid).children(recursive=True)] if process.poll() is None else []:
+            left.kill()
+        process.kill()
+        process.wait()
+
+
+def said(folder: Path) -> str:
+    return (folder / "err.txt").read_text()
+
+
+def folder_of(folder: Path) -> SweepFolder:
+    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
+    return SweepFolder(record.parent)
+
+
+def in_the_middle(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until a point is finished and another one has been validated a few times, but is not finished."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and process.poll() is None:
+        found = list((folder / "runs" / "sweeps").glob("*/sweep.json"))
+        jobs = SweepFolder(found[0].parent).jobs() if found else []
+        running = [folder / "runs" / "points" / str(job.identity) for job in jobs if job.status == "running"]
+        training = [
+            point
+            for point in running
+            if (point / "checkpoints" / "last.ckpt").is_file() and not (point / "done.json").exists()
+        ]
+        if any(job.status == "finished" for job in jobs) and training:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"the sweep never came to its middle: {said(folder)}")
+
+
+def table(folder: Path) -> dict[str, object]:
+    """What each point found."""
+    return {job.name: json.loads((Path(job.output) / "metrics.json").read_text()) for job in folder_of(folder).jobs()}
+
+
+def curves(folder: Path) -> dict[str, list[tuple[str, int, float]]]:
+    """What the tracker holds of each child: every point of every curve but those of time, each once."""
+    client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
+    found = {}
+    for run in client.search_runs(["1"]):
+        # `epoch` goes with every record, and of two in one millisecond the tracker keeps one.
+        left_out = ("time/", "speed/", "system/", "sweep/", "epoch")
+        names = [name for name in run.data.metrics if not name.startswith(left_out)]
+        assert run.info.status == "FINISHED", run.info.run_name
+        found[run.info.run_name] = [
+            (name, point.step, point.value)
+            for name in sorted(names)
+            for point in sorted(client.get_metric_history(run.info.run_id, name), key=lambda point: point.step)
+        ]
+    return found
+
+
+def statuses(folder: Path) -> set[str]:
+    client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
+    return {run.info.status for run in client.search_runs(["1"])}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a sweep that nobody stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    with sweep(folder, *LONG, *POINTS) as process:
+        assert process.wait(300) == 0, said(folder)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
+def test_stopped_and_started_again_it_ends_as_one_that_was_never_stopped(
+    how: signal.Signals, whole: Path, tmp_path: Path
+) -> None:
+    parallel = (*LONG, *POINTS, "launcher=joblib", "launcher.workers=2", "hardware.threads=1")
+    with sweep(tmp_path, *parallel) as process:
+        in_the_middle(tmp_path, process)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        assert len(workers) >= 2
+        process.send_signal(how)
+        code = process.wait(90)
+        assert not psutil.wait_procs(workers, timeout=20)[1]
+    unfinished = [job for job in folder_of(tmp_path).jobs() if job.status != "finished"]
+    assert unfinished
+    if how is not signal.SIGKILL:
+        assert code == 128 + how
+        assert {job.status for job in unfinished} == {"failed"}
+        assert statuses(tmp_path) == {"FINISHED", "KILLED"}
+    with sweep(tmp_path, *parallel) as process:
+        assert process.wait(300) == 0, said(tmp_path)
+    logs = "".join((Path(job.output) / "output.log").read_text() for job in folder_of(tmp_path).jobs())
+    assert "goes on from its checkpoint at step" in logs
+    assert "is finished already" in logs
+
+    assert table(tmp_path) == table(whole)
+    assert curves(tmp_path) == curves(whole)
+    assert len(curves(tmp_path)) == 5  # four children and their parent
+
+
+@pytest.mark.slow
+def test_a_signal_ends_jobs_in_the_leader_itself_too(tmp_path: Path) -> None:
+    with sweep(tmp_path, *LONG, "seed=1,2") as process:
+        in_the_middle(tmp_path, process)
+        process.terminate()
+        assert process.wait(90) == 128 + signal.SIGTERM
+    assert "Ctrl-C" not in said(tmp_path)
+    assert "Traceback" not in said(tmp_path)
+    assert statuses(tmp_path) == {"FINISHED", "KILLED"}
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_fails_its_job_and_nothing_stays_open(tmp_path: Path) -> None:
+    """As where memory runs out."""
+    with sweep(tmp_path, *LONG, *POINTS, "launcher=joblib") as process:
+        in_the_middle(tmp_path, process)
+        running = [job for job in folder_of(tmp_path).jobs() if job.status == "running"]
+        workers = [
+            child for child in psutil.Process(process.pid).children(recursive=True) if child.memory_info().rss > 2e8
+        ]
+        max(workers, key=lambda child: sum(child.cpu_times()[:2])).kill()
+        assert process.wait(90) == 1
+    assert running
+    assert "Traceback" not in said(tmp_path)
+    assert "jobs failed" in said(tmp_path)
+    assert "running" not in {job.status for job in folder_of(tmp_path).jobs()}
+    assert "RUNNING" not in statuses(tmp_path)
+
+
+@pytest.mark.slow
+def test_of_jobs_beside_each_other_one_may_fail(tmp_path: Path) -> None:
+    fails = ("training.keep_best=2", "training.average_checkpoints=1,2")
+    with sweep(tmp_path, *TINY, "tracking.system_metrics=false", *fails, "launcher=joblib") as process:
+        assert process.wait(300) == 1
+    assert "1 of 2 jobs failed: average checkpoints 2" in said(tmp_path)
+    assert "Traceback" not in said(tmp_path)
+    jobs = {job.name: job for job in folder_of(tmp_path).jobs()}
+    assert jobs["average checkpoints 1"].status == "finished"
+    assert "training.average_checkpoints must be at most" in str(jobs["average checkpoints 2"].error)
+    assert statuses(tmp_path) == {"FINISHED", "FAILED"}
+
+
+@pytest.mark.slow
+def test_jobs_go_through_submitit(tmp_path: Path) -> None:
+    """Its local executor stands for Slurm: each job is a command of its own, which knows nothing of ours."""
+    with sweep(
+        tmp_path, *TINY, "tracking.system_metrics=false", "seed=1,2", "hydra/launcher=submitit_local"
+    ) as process:
+        assert process.wait(300) == 0, said(tmp_path)
+    assert [job.status for job in folder_of(tmp_path).jobs()] == ["finished", "finished"]
+    assert len(curves(tmp_path)) == 3

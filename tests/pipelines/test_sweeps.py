@@ -1,0 +1,270 @@
+"""Sweeps through the entry point: records, runs in the tracker, what is skipped, what is told of failures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from entry_points import TINY, Command
+from mlflow import MlflowClient
+
+from attnlab.sweep.record import JobRecord, SweepFolder
+
+ANY_ATTENTION = tuple(choice for choice in TINY if not choice.startswith("model.attention."))
+TRACKED = (*ANY_ATTENTION, "tracking.system_metrics=false", "tracking.heat_map_sentences=1")
+
+
+def the_sweep(folder: Path) -> SweepFolder:
+    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
+    return SweepFolder(record.parent)
+
+
+def client(folder: Path) -> MlflowClient:
+    return MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
+
+
+def runs(folder: Path):
+    return client(folder).search_runs(["1"])
+
+
+def children(folder: Path, parent: str):
+    return [run for run in runs(folder) if run.data.tags.get("mlflow.parentRunId") == parent]
+
+
+def by_name(jobs: list[JobRecord]) -> dict[str, JobRecord]:
+    return {job.name: job for job in jobs}
+
+
+def test_a_grid_has_one_run_with_a_child_for_each_point_and_is_not_done_twice(folder: Path, command: Command) -> None:
+    sweep = ("-m", *TRACKED, "model/attention=dot,none", "seed=1,2")
+    ended = command("train.py", *sweep)
+    assert ended.code == 0, ended.err
+    assert "sweep: 4 of 4 done, 0 running, 0 failed" in ended.err
+    assert "4 of 4 points finished, 4 of them trained now" in ended.err
+
+    first = the_sweep(folder)
+    names = {"dot · seed 1", "dot · seed 2", "no attention · seed 1", "no attention · seed 2"}
+    jobs = first.jobs()
+    assert {job.name for job in jobs} == names
+    assert all(job.status == "finished" and job.new for job in jobs)
+    record = first.read()
+    assert (record.name, record.varies, record.points) == ("attention × seed", ["model/attention", "seed"], 4)
+    for job in jobs:
+        output = Path(job.output)
+        assert output == first.path / str(job.number)
+        assert (output / "metrics.json").is_file()
+        assert (output / "report" / "index.html").is_file()
+
+    parent = client(folder).get_run(record.run_id)
+    assert parent.info.status == "FINISHED"
+    assert parent.info.run_name == "sweep · attention × seed"
+    assert parent.data.metrics == {}
+    assert parent.data.tags["mlflow.note.content"] == "4 of 4 points finished, 0 failed"
+    found = children(folder, record.run_id)
+    assert {run.info.run_name for run in found} == names
+    assert {run.info.run_id for run in found} == {job.run_id for job in jobs}
+    assert {run.info.status for run in found} == {"FINISHED"}
+    assert all("test/bleu" in run.data.metrics for run in found)
+
+    ended_at = {run.info.run_id: run.info.end_time for run in found}
+    ended = command("train.py", *sweep)
+    assert ended.code == 0, ended.err
+    assert "4 of 4 points finished, 0 of them trained now" in ended.err
+    # When it ended is when it was finished, and not when somebody asked for it again.
+    assert {run.info.run_id: run.info.end_time for run in children(folder, record.run_id)} == ended_at
+    again = the_sweep(folder).jobs()
+    assert not any(job.new for job in again)
+    assert [(job.identity, job.run_id) for job in again] == [(job.identity, job.run_id) for job in jobs]
+    assert len(runs(folder)) == 5
+
+
+def test_a_rerun_trains_every_point_once_and_is_a_sweep_beside_the_old_one(folder: Path, command: Command) -> None:
+    sweep = ("-m", *TRACKED, "search.size=1,2", "seed=1,2")
+    assert command("train.py", *sweep).code == 0
+    before = the_sweep(folder).read()
+    ended = command("train.py", *sweep, "rerun=true")
+    assert ended.code == 0, ended.err
+    assert "4 of 4 points finished, 2 of them trained now" in ended.err
+    after = the_sweep(folder).read()
+    assert after.identity == before.identity
+    assert after.run_id != before.run_id
+    for record in (before, after):
+        assert len(children(folder, record.run_id)) == 4
+    assert "RUNNING" not in {run.info.status for run in runs(folder)}
+    # As if that had been killed: the same words go on with it.
+    the_sweep(folder).write(replace(after, ended=None))
+    ended = command("train.py", *sweep, "rerun=true")
+    assert "4 of 4 points finished, 0 of them trained now" in ended.err
+    assert the_sweep(folder).read().run_id == after.run_id
+    # What was forced once is finished: without the word it is not done again.
+    ended = command("train.py", *sweep)
+    assert "4 of 4 points finished, 0 of them trained now" in ended.err
+    assert the_sweep(folder).read().run_id == after.run_id
+
+
+def test_a_rerun_closes_a_sweep_that_was_killed(folder: Path, command: Command) -> None:
+    sweep = ("-m", *TRACKED, "seed=1,2")
+    assert command("train.py", *sweep).code == 0
+    before = the_sweep(folder).read()
+    client(folder).update_run(before.run_id, "RUNNING")
+    the_sweep(folder).write(replace(before, ended=None))
+    assert command("train.py", *sweep, "rerun=true").code == 0
+    assert client(folder).get_run(before.run_id).info.status == "KILLED"
+
+
+def test_a_larger_sweep_runs_only_what_is_missing(folder: Path, command: Command) -> None:
+    assert command("train.py", "-m", *TRACKED, "seed=1,2").code == 0
+    (small,) = (path.parent for path in (folder / "runs" / "sweeps").glob("*/sweep.json"))
+    ended = command("train.py", "-m", *TRACKED, "seed=1,2,3")
+    assert "3 of 3 points finished, 1 of them trained now" in ended.err
+    (large,) = (path.parent for path in (folder / "runs" / "sweeps").glob("*/sweep.json") if path.parent != small)
+    # Each point has one run, which is now a child of the sweep that took it last.
+    assert len(runs(folder)) == 5
+    assert len(children(folder, SweepFolder(large).read().run_id)) == 3
+
+
+def test_a_plain_run_that_is_finished_says_so_and_shows_its_result(folder: Path, command: Command) -> None:
+    first = command("train.py", *TRACKED)
+    again = command("train.py", *TRACKED)
+    assert (first.code, again.code) == (0, 0)
+    assert "is finished already; rerun=true trains it again" in again.err
+    assert "is finished already" not in first.err
+    table = [line for line in first.out.splitlines() if "bleu" in line]
+    assert table == [line for line in again.out.splitlines() if "bleu" in line]
+    forced = command("train.py", *TRACKED, "rerun=true")
+    assert "finished already" not in forced.err
+    assert "validation" in forced.err
+
+
+def test_what_the_environment_holds_is_written_nowhere(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTNLAB_DATA_SEED", "918273645")
+    seed = "data.seed='${oc.decode:${oc.env:ATTNLAB_DATA_SEED}}'"
+    ended = command("train.py", "-m", *TRACKED, seed, "training.average_checkpoints=1,2", "training.keep_best=2")
+    assert ended.code == 1  # of the second job, which says in which overrides it failed
+    assert "918273645" not in ended.out + ended.err
+    holding = [path for path in folder.rglob("*") if path.is_file() and b"918273645" in path.read_bytes()]
+    assert holding == []
+
+
+FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validation=0.1", "data.splits.test=0.1")
+
+
+@pytest.mark.parametrize(
+    ("varied", "fails", "sentence"),
+    [
+        # Refused when the trainer is built, in the experiment's own run.
+        (
+            ["training.keep_best=2", "training.average_checkpoints=1,2"],
+            "average checkpoints 2",
+            "training.average_checkpoints must be at most",
+        ),
+        # Refused when the data are prepared: there is no experiment yet.
+        ([*FILES, "data.path=good.json,missing.json"], "missing.json", "missing.json"),
+    ],
+    ids=["while training", "before it"],
+)
+def test_a_job_that_fails_says_so_and_the_others_go_on(
+    folder: Path, command: Command, varied: list[str], fails: str, sentence: str
+) -> None:
+    rows = [{"from": f"{number} a b", "to": f"{number} c d"} for number in range(60)]
+    (folder / "good.json").write_text("\n".join(map(json.dumps, rows)))
+    kept = TRACKED if "data=hub" not in varied else [text for text in TRACKED if not text.startswith("data")]
+    sweep = ("-m", *kept, *varied)
+    for attempt in (1, 2):
+        ended = command("train.py", *sweep)
+        assert ended.code == 1
+        assert "Traceback" not in ended.err
+        assert f"1 of 2 jobs failed: {fails}" in ended.err
+        assert sentence in ended.err
+        record = the_sweep(folder).read()
+        jobs = by_name(the_sweep(folder).jobs())
+        assert jobs[fails].status == "failed"
+        assert sentence in jobs[fails].error
+        assert {job.status for name, job in jobs.items() if name != fails} == {"finished"}
+        assert client(folder).get_run(record.run_id).info.status == "FAILED"
+        failed = client(folder).get_run(jobs[fails].run_id)
+        assert failed.info.status == "FAILED"
+        assert sentence in failed.data.tags["error"]
+        assert failed.data.tags["mlflow.parentRunId"] == record.run_id
+        assert len(children(folder, record.run_id)) == 2, attempt
+
+
+def test_a_glob_takes_every_choice_that_it_names(folder: Path, command: Command) -> None:
+    ended = command("train.py", "-m", *ANY_ATTENTION, "tracking=none", "model/attention=glob(d*)")
+    assert ended.code == 0, ended.err
+    assert [job.choices for job in the_sweep(folder).jobs()] == [{"model/attention": "dot"}]
+
+
+def test_another_search_of_one_training_is_a_point_of_its_own(folder: Path, command: Command) -> None:
+    ended = command("train.py", "-m", *TRACKED, "search.size=1,2")
+    assert ended.code == 0, ended.err
+    jobs = the_sweep(folder).jobs()
+    assert len({job.identity for job in jobs}) == 1
+    assert [job.new for job in jobs] == [True, False]
+    found = children(folder, the_sweep(folder).read().run_id)
+    assert {run.info.run_name: run.data.params["search.size"] for run in found} == {
+        "search size 1": "1",
+        "search size 2": "2",
+    }
+
+
+OPTUNA = (
+    "-m", *ANY_ATTENTION, "tracking=none", "sweep=optuna", "sweep.trials=3",
+    "training.optimizer.learning_rate=interval(0.001,0.1)",
+)  # fmt: skip
+
+
+def test_optuna_chooses_the_same_points_again_and_goes_on_from_them(folder: Path, command: Command) -> None:
+    sweep = (*OPTUNA, "model/attention=dot,general", "training.monitor=token_nll")
+    ended = command("train.py", *sweep)
+    assert ended.code == 0, ended.err
+    first = the_sweep(folder).jobs()
+    assert len({job.name for job in first}) == 3
+    ended = command("train.py", *(text.replace("trials=3", "trials=4") for text in sweep))
+    assert ended.code == 0, ended.err
+    again = the_sweep(folder).jobs()
+    assert [job.choices for job in again[:3]] == [job.choices for job in first]
+    assert [job.new for job in again] == [False, False, False, True]
+    best = (the_sweep(folder).path / "optimization_results.yaml").read_text()
+    values = [
+        json.loads((folder / "runs" / "points" / job.identity / "done.json").read_text())["quality"] for job in again
+    ]
+    assert f"best_value: {min(values)}" in best  # of token_nll less is better
+
+
+def test_optuna_takes_two_objectives(folder: Path, command: Command) -> None:
+    ended = command("train.py", *OPTUNA, "sweep.objectives=[quality,training_cpu_seconds]")
+    assert ended.code == 0, ended.err
+    found = (the_sweep(folder).path / "optimization_results.yaml").read_text()
+    assert "solutions" in found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (["launcher.workers=2"], "launcher.workers must be"),
+        (["launcher=joblib", "launcher.workers=4000"], "choose fewer devices, or a sweep with fewer jobs at a time"),
+        (["sweep=optuna", "sweep.trials=0"], "sweep.trials must be"),
+        (["sweep=optuna", "sweep.objectives=[quality,quality]"], "objectives must differ"),
+        (["sweep=optuna", "hydra.sweeper.storage=sqlite:///o.db"], "hydra.sweeper.storage must be null"),
+        (["sweep=optuna", "hydra.sweeper.custom_search_space=os.system"], "custom_search_space must be null"),
+        (["sweep=optuna", "hydra.sweeper.sampler._target_=os.system"], "hydra.sweeper.sampler._target_ must be one of"),
+        (["launcher=cloud"], "launcher"),
+        (["training.optimizer.learning_rate=interval(0.1,0.2)"], "only sweep=optuna chooses within an interval"),
+        (["sweep=optuna", "model/attention=glob(*)"], "sweep=optuna takes no glob"),
+        (["padding=pre_post,pre_post"], "gives a value twice"),
+        (["launcher=slurm"], "there is no Slurm on this machine"),
+    ],
+)
+def test_mistakes_are_told_before_the_first_job(
+    folder: Path, command: Command, wrong: list[str], sentence: str
+) -> None:
+    ended = command("train.py", "-m", *TINY, "tracking=none", "seed=1,2", *wrong)
+    assert ended.code == 1
+    assert sentence in ended.err
+    assert "Traceback" not in ended.err
+    assert not (folder / "runs" / "sweeps").exists()

@@ -1,0 +1,60 @@
+"""A worker ends when the process that started it is killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+
+from attnlab.sweep.outliving import end_with, this_process
+
+WORKER = """
+import subprocess, sys, time
+from attnlab.sweep.outliving import end_with
+end_with(sys.argv[1])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+LEADER = """
+import subprocess, sys, time
+from attnlab.sweep.outliving import this_process
+worker = subprocess.Popen([sys.executable, "-c", sys.argv[1], this_process()], start_new_session=True)
+print(worker.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_worker_and_its_children_end_with_a_leader_that_is_killed():
+    leader = subprocess.Popen([sys.executable, "-c", LEADER, WORKER], stdout=subprocess.PIPE, text=True)
+    pids = [int(leader.stdout.readline()) for _ in range(2)]
+    processes = [psutil.Process(pid) for pid in pids]
+    assert all(process.is_running() for process in processes)
+    leader.send_signal(signal.SIGKILL)
+    leader.wait()
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    assert not alive
+
+
+def test_a_process_that_is_gone_is_told_from_a_new_one_with_its_number():
+    """The number is this very process's, but its birth is another's: the worker must end."""
+    host, pid, birth = this_process().rsplit(" ", 2)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, f"{host} {pid} {float(birth) - 1000}"], stdout=subprocess.DEVNULL
+    )
+    assert worker.wait(timeout=20) == 128 + signal.SIGKILL
+
+
+def test_a_shell_between_them_does_not_hide_who_started_a_process():
+    told = "from attnlab.sweep.outliving import starter; print(starter())"
+    for command in ([sys.executable, "-c", told], ["bash", "-c", f"'{sys.executable}' -c '{told}'; true"]):
+        ended = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert ended.stdout.strip() == this_process()
+
+
+def test_a_leader_on_another_machine_is_left_to_its_queue():
+    end_with("elsewhere 1 0.0")
+    time.sleep(1.5)  # it would have ended this process
