@@ -14,7 +14,7 @@ from attnlab.composition.atomic import atomic_file
 from attnlab.plots.fonts import drawable, font_families
 
 INK, GRID = "#24292f", "#d8dee4"
-COLOURS = ("#0b62a8", "#c2410c", "#15803d", "#7c3aed")
+COLOURS = ("#0b62a8", "#c2410c", "#15803d", "#7c3aed", "#be185d", "#0e7490", "#a16207", "#57606a")
 
 
 def new_figure(width: float, height: float) -> Figure:

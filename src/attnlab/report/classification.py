@@ -9,12 +9,13 @@ from typing import Any
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.plots.confusion_matrix import confusion_matrix
 from attnlab.plots.length_histogram import length_histogram
+from attnlab.plots.sentences import coloured_sentences
 from attnlab.plots.sentences_html import coloured_rows
 from attnlab.report.page import Metric, Stages, chosen_names, picture, write_page
 from attnlab.report.read import read_json, read_lines
 from attnlab.report.samples import sample_predictions
 
-_METRICS: dict[str, Metric] = {
+METRICS: dict[str, Metric] = {
     "accuracy": ("accuracy", "↑", 4, "0–1, share of sentences taken for what they are"),
     "f1": ("F1", "↑", 4, "0–1, mean over the classes"),
     "nll": ("NLL", "↓", 4, "nats, mean over sentences"),
@@ -30,18 +31,21 @@ def write_classification_report(config: Mapping[str, Any], stages: Stages, into:
     labels = read_json(stages.data / "data.json", "prepare")["labels"]
     train = read_json(stages.data / "stats.json", "prepare")["splits"]["train"]
     confusions = read_json(stages.evaluation / "confusions.json", "evaluate")
+    matrix = confusion_matrix(confusions["labels"], confusions["counts"])
+    maps = load_maps(stages.evaluation / "attention.npz")
     write_page(
         "classification.html",
         config,
         stages,
         into,
         title=[" / ".join(labels), *chosen_names(config, ("model.attention",))],
-        known=_METRICS,
+        known=METRICS,
         headlines=_HEADLINES,
         lengths=length_histogram({"sentences": dict(train["text"]["length_histogram"])}),
+        pictures={"confusion_matrix": matrix, "sentences": coloured_sentences(maps)},
         more={
-            "confusions": picture(confusion_matrix(confusions["labels"], confusions["counts"])),
-            "rows": coloured_rows(load_maps(stages.evaluation / "attention.npz")),
+            "confusions": picture(matrix),
+            "rows": coloured_rows(maps),
             "samples": sample_predictions(read_lines(stages.evaluation / "predictions.jsonl")),
         },
     )

@@ -10,11 +10,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from attnlab.composition.atomic import atomic_file
+from attnlab.composition.atomic import atomic_file, atomic_folder
 from attnlab.composition.choice_name import choice_name
 from attnlab.plots.curves import learning_curves
 from attnlab.plots.embedded_fonts import font_face_rules
-from attnlab.plots.figure import png_bytes
+from attnlab.plots.figure import png_bytes, save_png
 from attnlab.plots.heat_map_html import environment
 from attnlab.report.read import as_text, flatten, read_history, read_json
 
@@ -65,9 +65,13 @@ def write_page(
     known: Mapping[str, Metric],
     headlines: Sequence[str],
     lengths: Figure,
+    pictures: Mapping[str, Figure],
     more: Mapping[str, Any],
 ) -> None:
     """Write `into`/index.html, the same bytes for the same inputs.
+
+    The learning curves and `pictures` are also written to `into`/pictures/<name>.png, for programs that show pictures
+    of several experiments side by side.
 
     Args:
         template: of the task, which extends base.html.
@@ -76,6 +80,7 @@ def write_page(
         known: the task's metrics, in the order of the page.
         headlines: those of them that stand on top.
         lengths: a histogram.
+        pictures: by name.
         more: what the task's own template asks for.
 
     Raises:
@@ -98,10 +103,13 @@ def write_page(
         "notes": {name: text for name, text in sorted(signatures.items()) if name not in metrics},
         **more,
     }
+    with atomic_folder(into / "pictures") as folder:
+        for name, figure in {**({} if curves is None else {"curves": curves}), **pictures}.items():
+            save_png(figure, folder / f"{name}.png")
     page = environment("attnlab.report", "attnlab.plots").get_template(template)
     # The fonts depend on all characters of the page, so it is made once without them.
     font_faces = font_face_rules(page.render(**content, font_faces=""))
-    with atomic_file(Path(into) / "index.html") as temporary:
+    with atomic_file(into / "index.html") as temporary:
         temporary.write_text(page.render(**content, font_faces=font_faces), encoding="utf-8", newline="\n")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.evaluation.attention_map import load_maps
+from attnlab.plots.heat_map import heat_map
 from attnlab.plots.heat_map_html import heat_map_tables
 from attnlab.plots.length_curve import length_curve
 from attnlab.plots.length_histogram import length_histogram
@@ -15,7 +16,7 @@ from attnlab.report.page import Metric, Stages, chosen_names, picture, write_pag
 from attnlab.report.read import read_json, read_lines
 from attnlab.report.samples import sample_translations
 
-_METRICS: dict[str, Metric] = {
+METRICS: dict[str, Metric] = {
     "bleu": ("BLEU", "↑", 2, "0–100, n-gram counts summed over the corpus; free-running"),
     "chrf": ("chrF2", "↑", 2, "0–100, character n-gram counts summed over the corpus; free-running"),
     "ter": ("TER", "↓", 2, "edits per 100 reference words, summed over the corpus; free-running"),
@@ -45,6 +46,7 @@ _METRICS: dict[str, Metric] = {
     "sentences": ("sentences", "", 0, "in the test split"),
     "target_tokens": ("target tokens", "", 0, "real ones, <eos> included"),
 }
+_PICTURES = 4  # heat maps beside the page
 _HEADLINES = ("bleu", "chrf", "exact_match", "perplexity", "aer")
 
 
@@ -55,6 +57,7 @@ def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Pa
     buckets = read_json(stages.evaluation / "by_length.json", "evaluate")
     offsets = read_json(stages.evaluation / "alignment_offsets.json", "evaluate")
     maps_file = stages.evaluation / "attention.npz"
+    maps = load_maps(maps_file) if maps_file.is_file() else []
     languages = [info.get("source_language"), info.get("target_language")]
     write_page(
         "translation.html",
@@ -65,14 +68,15 @@ def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Pa
             *([" → ".join(map(str, languages))] if all(languages) else []),
             *chosen_names(config, ("model.attention", "model.decoder")),
         ],
-        known=_METRICS,
+        known=METRICS,
         headlines=_HEADLINES,
         lengths=length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")}),
+        pictures={f"attention_{number}": heat_map(each) for number, each in enumerate(maps[:_PICTURES], start=1)},
         more={
             "by_length": buckets,
             "length_curve": picture(length_curve(buckets)) if buckets else None,
             "samples": sample_translations(read_lines(stages.evaluation / "hypotheses.jsonl")),
             "offsets": picture(offset_histogram({"": offsets})) if offsets else None,
-            "tables": heat_map_tables(load_maps(maps_file) if maps_file.is_file() else []),
+            "tables": heat_map_tables(maps),
         },
     )

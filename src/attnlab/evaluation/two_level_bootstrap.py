@@ -1,0 +1,88 @@
+"""Resampling what a system's quality was measured with: its seeds, and the sentences of the test set.
+
+Seeds and sentences cross: every seed translates every sentence. Both are drawn again, independently of each other
+(compare the pigeonhole bootstrap of Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics 1), and the
+sentences of a sample are the same for all systems, so that their differences are paired (Koehn 2004, "Statistical
+significance tests for machine translation evaluation"). What the seeds add is taken from the whole test set: on a
+sample of it, seeds scatter by the chances of its sentences as well, which the sentences' own part has in it already.
+What remains in both parts is that seeds do well on different sentences. It makes intervals wider than they claim to be
+and tests more careful, the more so the smaller the test set and the less the seeds differ on the whole of it.
+
+Axes: R runs, N sentences, K sums, B samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_AT_A_TIME = 100  # samples: their counts are B by N
+
+
+@dataclass(frozen=True, eq=False)
+class SystemSample:
+    """A system, which is a mean over seeds, as it was measured and as it might have been.
+
+    values: (n,) the metric of each seed.
+    by_sentences: (B,) the mean over the seeds on samples of the sentences; the mean itself without sentences.
+    by_seeds: (B,) what samples of the seeds add to it; 0 of a single seed. Its variance is that of a mean of n: the
+        bootstrap's own is smaller by (n - 1) / n, a half of it for two seeds (Hesterberg 2015, "What teachers should
+        know about the bootstrap", The American Statistician 69).
+    sentences: how many there are; None where the metric does not come from sentences that could be drawn again.
+    """
+
+    values: NDArray[np.float64]
+    by_sentences: NDArray[np.float64]
+    by_seeds: NDArray[np.float64]
+    sentences: int | None
+
+    @property
+    def seeds(self) -> int:
+        return len(self.values)
+
+
+def resampled_sums(
+    statistics: Sequence[NDArray[np.float64]], samples: int, random: np.random.Generator
+) -> list[NDArray[np.float64]]:
+    """Sums over samples of the sentences, which are the same samples for all.
+
+    statistics: arrays (N, K), each with a K of its own. Returns an array (B, K) for each.
+    """
+    sentences = len(statistics[0])
+    even = np.full(sentences, 1 / sentences)
+    sums: list[list[NDArray[np.float64]]] = [[] for _ in statistics]
+    for start in range(0, samples, _AT_A_TIME):
+        # How often each sentence was drawn; a sum over a sample is then a product of matrices.
+        counts = random.multinomial(sentences, even, size=min(_AT_A_TIME, samples - start)).astype(np.float64)
+        for parts, of_sentences in zip(sums, statistics, strict=True):
+            parts.append(counts @ of_sentences)
+    return [np.concatenate(parts) for parts in sums]
+
+
+def system_sample(
+    values: Sequence[float],
+    scores: NDArray[np.float64] | None,
+    sentences: int | None,
+    samples: int,
+    random: np.random.Generator,
+) -> SystemSample:
+    """The samples of a system.
+
+    Args:
+        values: n, the metric of each seed.
+        scores: (n, B), the metric of each seed on the same samples of sentences; None where there are no such samples.
+        random: draws the seeds. One system's is not to be another's.
+    """
+    measured = np.asarray(values, dtype=np.float64)
+    if scores is None:
+        scores = np.repeat(measured[:, None], samples, axis=1)
+    seeds = len(measured)
+    by_sentences = scores.mean(axis=0)  # (B,)
+    if seeds == 1:
+        return SystemSample(measured, by_sentences, np.zeros(samples), sentences)
+    drawn = measured[random.integers(seeds, size=(samples, seeds))].mean(axis=1)  # (B,)
+    return SystemSample(measured, by_sentences, math.sqrt(seeds / (seeds - 1)) * (drawn - measured.mean()), sentences)

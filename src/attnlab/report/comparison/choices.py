@@ -1,0 +1,73 @@
+"""What varies between runs, and what systems are called by it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from attnlab.sweep.naming import name_of, short_key
+
+SEED = "seed"
+# Columns of the table of runs that no choice may take the name of.
+_TAKEN = (SEED, "run", "system", "run_id")
+# Settings that change nothing of what a run finds.
+_ASIDE = ("tracking.", "paths.", "chain", "rerun")
+
+
+def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
+    """The params that tell the systems apart: short ones such as `attention`, and of the others no more than it takes.
+
+    A choice has many params, its class and its sizes. So the dotted ones count only where runs differ in them that
+    agree in all short ones, as when a sweep varies the learning rate.
+
+    runs: the params of each.
+    """
+    short = [
+        key
+        for key in _differing(runs, (key for params in runs for key in params if "." not in key))
+        if not _goes_with_no_attention(key, runs)
+    ]
+    groups: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    for params in runs:
+        groups.setdefault(tuple(params.get(key, "") for key in short), []).append(params)
+    dotted = [
+        key
+        for group in groups.values()
+        for key in _differing(group, (key for params in group for key in params if "." in key))
+    ]
+    return list(dict.fromkeys([*short, *dotted]))
+
+
+def _goes_with_no_attention(key: str, runs: Sequence[Mapping[str, str]]) -> bool:
+    """Whether it is the decoder, and differs between runs with and without attention alone: that is one choice."""
+    without = {params.get("attention") == "none": set[str | None]() for params in runs}
+    for params in runs:
+        without[params.get("attention") == "none"].add(params.get(key))
+    return key == "decoder" and len(without) == 2 and all(len(values) == 1 for values in without.values())
+
+
+def _differing(runs: Sequence[Mapping[str, str]], keys: Iterable[str]) -> list[str]:
+    return [
+        key
+        for key in sorted(set(keys))  # the tracker has no order of its own
+        if key != SEED and not key.startswith(_ASIDE) and len({params.get(key) for params in runs}) > 1
+    ]
+
+
+def short_names(keys: Sequence[str]) -> dict[str, str]:
+    """{key: its last word}, and the whole key where two of them end alike."""
+    ends = Counter(map(short_key, keys))
+    return {key: end if ends[end := short_key(key)] == 1 and end not in _TAKEN else key for key in keys}
+
+
+def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
+    """A name for each of these choices (full keys, without a seed): the same ones for the same choices, and no others.
+
+    Names round numbers; where that makes one name of two systems, both get their choices as written.
+    """
+    written = [" · ".join(f"{key}={value}" for key, value in each.items()) for each in choices]
+    names = [name_of(each) for each in choices]
+    sharing: dict[str, set[str]] = {}
+    for name, text in zip(names, written, strict=True):
+        sharing.setdefault(name, set()).add(text)
+    return [text if len(sharing[name]) > 1 else name for name, text in zip(names, written, strict=True)]

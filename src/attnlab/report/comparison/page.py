@@ -1,0 +1,162 @@
+"""The page of a comparison, and the files beside it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attnlab.composition.atomic import atomic_folder
+from attnlab.composition.error import ExperimentError
+from attnlab.plots.embedded_fonts import font_face_rules
+from attnlab.plots.figure import png_bytes
+from attnlab.plots.heat_map_html import environment
+from attnlab.report.comparison.attention import attention_side_by_side
+from attnlab.report.comparison.compared_run import ComparedRuns
+from attnlab.report.comparison.figures import figures_of
+from attnlab.report.comparison.findings import Findings, Pair
+from attnlab.report.comparison.measures import Measure, in_order, measure_named
+from attnlab.report.comparison.tables import (
+    heading,
+    letters_sentence,
+    markdown,
+    mean_and_std,
+    measures_shown,
+    notes,
+    p_shown,
+    percent,
+    ranking,
+    write_runs,
+    write_systems,
+)
+
+PAGE = "index.html"
+
+
+def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sentences: int) -> None:
+    """Write the folder, whole or not at all; the same runs give the same bytes.
+
+    index.html      the page, with its figures inside
+    comparison.csv  a row a run
+    systems.csv     a row a system and measure
+    comparison.md   the ranking, to paste
+    *.png           the figures
+
+    sentences: whose attention is shown, at most.
+
+    Raises:
+        ExperimentError: there is such a folder, and it holds something else.
+    """
+    check_replaceable(into)
+    figures = {name: png_bytes(figure, dpi=140) for name, figure in figures_of(findings).items()}
+    content = _content(compared, findings, figures, sentences)
+    page = environment("attnlab.report", "attnlab.plots").get_template("comparison.html")
+    # The fonts depend on all characters of the page, so it is made once without them.
+    font_faces = font_face_rules(page.render(**content, font_faces=""))
+    with atomic_folder(into) as folder:
+        for name, picture in figures.items():
+            (folder / f"{name}.png").write_bytes(picture)
+        write_runs(compared.runs, folder / "comparison.csv")
+        write_systems(findings, folder / "systems.csv")
+        (folder / "comparison.md").write_text(markdown(findings), encoding="utf-8", newline="\n")
+        (folder / PAGE).write_text(page.render(**content, font_faces=font_faces), encoding="utf-8", newline="\n")
+
+
+def check_replaceable(into: Path) -> None:
+    """Raise ExperimentError where writing would put the comparison in the place of something else."""
+    if into.is_dir() and any(into.iterdir()) and not (into / "systems.csv").is_file():
+        raise ExperimentError(f"into: {into} holds something else than a comparison; name another folder, or empty it")
+    if into.exists() and not into.is_dir():
+        raise ExperimentError(f"into: {into} is a file; name a folder")
+
+
+def _content(
+    compared: ComparedRuns, findings: Findings, figures: Mapping[str, bytes], sentences: int
+) -> dict[str, Any]:
+    wanted = measure_named(findings.wanted.measure)
+    pictures = {
+        name: "data:image/png;base64," + base64.b64encode(picture).decode("ascii") for name, picture in figures.items()
+    }
+    measured = [measure_named(name) for name in in_order({name for run in compared.runs for name in run.measured})]
+    return {
+        "title": compared.title,
+        "told": compared.told,
+        "measure": wanted,
+        "heading": heading,
+        "level": percent(findings.wanted.confidence),
+        "ranking": ranking(findings),
+        "others": measures_shown(findings),
+        "letters_sentence": letters_sentence(findings),
+        "notes": notes(findings),
+        "pictures": {name: pictures.get(name) for name in ("systems", "learning", "length", "cost")},
+        "matrix": _matrix(findings, wanted),
+        "baseline": findings.wanted.baseline,
+        "grid": _grid(findings, wanted),
+        "attention": attention_side_by_side(findings.systems, wanted.name, sentences),
+        "measured": measured,
+        "choices": list(dict.fromkeys(name for run in compared.runs for name in run.choices)),
+        "runs": compared.runs,
+        "left_out": compared.left_out,
+    }
+
+
+def _matrix(findings: Findings, measure: Measure) -> dict[str, Any] | None:
+    """Rows and columns of systems; a cell is the row's system less the column's. None where there are no pairs."""
+    if not findings.pairs:
+        return None
+    columns = list(dict.fromkeys(pair.second for pair in findings.pairs))
+    found = {(pair.first, pair.second): pair for pair in findings.pairs}
+    rows = [
+        {"system": first, "cells": [_cell(found.get((first, second)), findings, measure) for second in columns]}
+        for first in dict.fromkeys(pair.first for pair in findings.pairs)
+    ]
+    return {
+        "columns": columns,
+        "rows": rows,
+        "pairs": len(findings.pairs),
+        "sacrebleu": any(pair.p_of_sacrebleu is not None for pair in findings.pairs),
+    }
+
+
+def _cell(pair: Pair | None, findings: Findings, measure: Measure) -> dict[str, Any] | None:
+    if pair is None:
+        return None
+    return {
+        "difference": measure.shown(pair.difference, signed=True),
+        "p": p_shown(pair.p),
+        "sacrebleu": p_shown(pair.p_of_sacrebleu),
+        "apart": pair.p is not None and pair.p < 1 - findings.wanted.confidence,
+    }
+
+
+def _grid(findings: Findings, measure: Measure) -> dict[str, Any] | None:
+    """Means by two factors, where two vary beside the seed, and most of their pairs are there.
+
+    A cell is the darker the better it is.
+    """
+    choices = {system.name: system.runs[0].choices for system in findings.systems}
+    names = list(dict.fromkeys(name for each in choices.values() for name in each))
+    factors = [name for name in names if len({each.get(name) for each in choices.values()}) > 1]
+    if len(factors) != 2:
+        return None
+    rows, columns = ([*dict.fromkeys(each.get(name, "") for each in _as_read(findings))] for name in factors)
+    if 2 * len(choices) <= len(rows) * len(columns):
+        return None
+    at = {(each.get(factors[0], ""), each.get(factors[1], "")): name for name, each in choices.items()}
+    means = {name: measure.sign * found.mean for name, found in findings.estimates[measure.name].items()}
+    least, most = min(means.values()), max(means.values())
+    cells = {
+        place: {
+            "text": mean_and_std(findings, measure, name),
+            "shade": f"{0.08 + 0.5 * ((means[name] - least) / (most - least) if most > least else 0):.2f}",
+        }
+        for place, name in at.items()
+    }
+    table = [{"name": row, "cells": [cells.get((row, column)) for column in columns]} for row in rows]
+    return {"factors": factors, "columns": columns, "rows": table}
+
+
+def _as_read(findings: Findings) -> Sequence[Mapping[str, str]]:
+    """The choices of the systems in the order of the sweep, which is that of the command."""
+    return [system.runs[0].choices for system in sorted(findings.systems, key=lambda system: system.number)]

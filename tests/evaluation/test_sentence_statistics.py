@@ -1,0 +1,79 @@
+"""A metric from the sums over its sentences is the metric itself, of the corpus and of any sample of it."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from attnlab.evaluation.sentence_statistics import classification_metrics, translation_metrics
+from attnlab.evaluation.text_metrics import TextMetrics, sacrebleu_metrics, signatures
+from attnlab.training.class_metrics import ClassMetrics
+
+SOME = "오늘 어제 학교에 고양이가 나는 갔다. the cat sat on a mat , . don't 3.5 日本語"
+WORDS = SOME.split()
+
+
+def sentences(count: int = 60) -> tuple[list[str], list[str]]:
+    draw = random.Random(4)
+    references = [" ".join(draw.choices(WORDS, k=draw.randint(1, 12))) for _ in range(count)]
+    hypotheses = []
+    for reference in references:
+        words = [word if draw.random() < 0.8 else draw.choice(WORDS) for word in reference.split()]
+        hypotheses.append(" ".join(words) + " " * (draw.random() < 0.2))
+    return ["", *hypotheses], ["the cat sat", *references]
+
+
+def rows(hypotheses: list[str], references: list[str]) -> list[dict[str, object]]:
+    return [
+        {"hypothesis": ours, "reference": theirs, "exact": ours == theirs}
+        for ours, theirs in zip(hypotheses, references, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("tokenize", ["13a", "none", "char"])
+def test_the_whole_corpus_gives_the_metrics_of_the_evaluation_and_of_sacrebleu(tokenize: str) -> None:
+    hypotheses, references = sentences()
+    evaluated = TextMetrics(tokenize)
+    evaluated.update(hypotheses, references)
+    of_evaluation = evaluated.compute()
+    metrics = translation_metrics(signatures(tokenize))
+    assert set(metrics) == set(of_evaluation)
+    for name, metric in metrics.items():
+        statistics = metric.statistics(rows(hypotheses, references))
+        (score,) = metric.scores(statistics.sum(axis=0, keepdims=True))
+        assert score == pytest.approx(of_evaluation[name], rel=1e-6), name
+        if name != "exact_match":
+            theirs = sacrebleu_metrics(tokenize)[name].corpus_score(hypotheses, [references]).score
+            assert score == pytest.approx(theirs, abs=1e-9), name
+
+
+def test_a_sample_gives_the_metrics_of_the_sentences_in_it() -> None:
+    hypotheses, references = sentences()
+    drawn = np.random.default_rng(0).integers(len(hypotheses), size=len(hypotheses)).tolist()
+    counts = np.bincount(drawn, minlength=len(hypotheses)).astype(float)
+    for name, metric in translation_metrics(signatures("13a")).items():
+        if name == "exact_match":
+            continue
+        (score,) = metric.scores((counts @ metric.statistics(rows(hypotheses, references)))[None])
+        sample = [[texts[i] for i in drawn] for texts in (hypotheses, references)]
+        theirs = sacrebleu_metrics("13a")[name].corpus_score(sample[0], [sample[1]]).score
+        assert score == pytest.approx(theirs, abs=1e-9), name
+
+
+def test_classes() -> None:
+    draw = np.random.default_rng(1)
+    labels = draw.integers(4, size=50)
+    taken = np.where(draw.random(50) < 0.6, labels, draw.integers(3, size=50))
+    evaluated = ClassMetrics(5)  # the fifth class never occurs, and counts neither here nor there
+    evaluated.update(torch.log(torch.nn.functional.one_hot(torch.tensor(taken), 5) + 1e-9), torch.tensor(labels))
+    expected = evaluated.compute()
+    predictions = [
+        {"label": str(label), "prediction": str(ours), "correct": bool(label == ours)}
+        for label, ours in zip(labels, taken, strict=True)
+    ]
+    for name, metric in classification_metrics([str(number) for number in range(5)]).items():
+        (score,) = metric.scores(metric.statistics(predictions).sum(axis=0, keepdims=True))
+        assert score == pytest.approx(float(expected[name]), rel=1e-6), name

@@ -1,0 +1,153 @@
+"""compare.py at its entry point: what it answers, what it refuses, and what it leaves behind."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from entry_points import PIPELINES, Command
+from test_refusals import left, refused
+
+from made_sweep import IDENTITY, write_sweep
+
+SMALL = ("samples=100", "sentences=1")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("made") / "runs"
+    write_sweep(runs)
+    return runs
+
+
+@pytest.fixture
+def sweep(folder: Path, made: Path) -> Path:
+    shutil.copytree(made, folder / "runs")
+    return folder / "runs" / "sweeps" / IDENTITY
+
+
+def test_help(command: Command, folder: Path) -> None:
+    ended = command("compare.py", "--help")
+    assert ended.code == 0, ended.err
+    for expected in ("python pipelines/compare.py sweep=last", "baseline: null", "samples: 1000", "tracking: mlflow"):
+        assert expected in ended.out
+    assert left(folder) == []
+
+
+def test_help_imports_no_torch(folder: Path) -> None:
+    program = (
+        f"import runpy, sys; sys.path.insert(0, {str(PIPELINES)!r}); sys.argv = ['compare.py', '--help']\n"
+        f"try: runpy.run_path({str(PIPELINES / 'compare.py')!r}, run_name='__main__')\n"
+        "except SystemExit as ended: assert not ended.code\n"
+        "heavy = {'torch', 'pytorch_lightning', 'mlflow', 'datasets', 'matplotlib', 'scipy', 'sacrebleu'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)
+    assert ended.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_the_last_sweep(command: Command, sweep: Path) -> None:
+    ended = command("compare.py", "sweep=last", *SMALL)
+    assert ended.code == 0, ended.err
+    assert f"page: {sweep}/comparison/index.html\n" in ended.out
+    for expected in ("bahdanau", "no attention", "BLEU ↑", "Systems that share a letter"):
+        assert expected in ended.out
+    assert "left out: general · seed 1: failed: the <disk> is full" in ended.err
+    assert "MLflow: not logged" in ended.err
+    assert not (sweep.parents[1] / "mlflow.db").exists()
+    first = (sweep / "comparison" / "index.html").read_bytes()
+    again = command("compare.py", f"sweep={IDENTITY[:3]}", "into=elsewhere", *SMALL)
+    assert again.code == 0, again.err
+    assert Path("elsewhere", "index.html").read_bytes() == first
+
+
+REFUSALS = {
+    "none": ((), "give exactly one of sweep, runs, filter, builds, such as sweep=last; got none of them"),
+    "two": (("sweep=last", "runs=[a]"), "got sweep and runs"),
+    "unknown sweep": (("sweep=ffff",), f"sweep must be last or (the beginning of) one of {IDENTITY}; got 'ffff'"),
+    "metric": (("sweep=last", "metric=meteor"), "metric must be null or one of bleu, chrf,"),
+    "metric of some": (("sweep=last", "metric=aer"), "metric: aer is not known of no attention · seed 1,"),
+    "baseline": (("sweep=last", "baseline=x"), "baseline must be null or one of bahdanau, dot, no attention; got 'x'"),
+    "samples": (("sweep=last", "samples=3"), "samples must be a whole number between 100 and 100000, got 3"),
+    "confidence": (("sweep=last", "confidence=1"), "confidence must be a number of at least 0.5 and below 1, got 1"),
+    "key": (("sweep=last", "sample=3"), "sample is not a setting; did you mean samples?"),
+    "tracking key": (("sweep=last", "tracking.url=x"), "tracking.url is not a setting; did you mean uri?"),
+    "tracking": (("sweep=last", "tracking=wandb"), "tracking must be one of mlflow, none; got 'wandb'"),
+    "paths": (("sweep=last", "paths.data=x"), "paths must be a mapping of runs to text"),
+    "no value": (("sweep",), "'sweep' cannot be read; write key=value"),
+    "option": (("-m", "sweep=last"), "this command takes settings written key=value and no options, got -m"),
+    "runs without a tracker": (("runs=[1e5]", "tracking=none"), "tracking must be mlflow where runs are asked for"),
+    "runs without a database": (("runs=[1e5]",), "tracking.uri: there is no database"),
+    "no list": (("runs=abc",), "runs must be a list of text"),
+    "into": (("sweep=last", "into=runs"), "holds something else than a comparison"),
+    "nothing built": (("builds=[runs]",), "builds: runs/resolved.yaml is missing; run the compose stage first"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_mistakes_are_sentences(command: Command, sweep: Path, folder: Path, case: str) -> None:
+    arguments, said = REFUSALS[case]
+    before = left(folder)
+    refused(command("compare.py", *arguments), said)
+    assert left(folder) == before
+
+
+def test_one_point_only(command: Command, folder: Path) -> None:
+    write_sweep(folder / "runs", {"dot": 0.5}, (1,), failed=False)
+    ended = command("compare.py", "sweep=last", *SMALL)
+    assert ended.code == 0, ended.err
+    assert "share a letter" not in ended.out
+    page = (folder / "runs" / "sweeps" / IDENTITY / "comparison" / "index.html").read_text(encoding="utf-8")
+    assert "nothing to hold it against" in page
+
+
+def test_runs_of_mlflow_and_what_is_logged(command: Command, folder: Path) -> None:
+    """The sweep's run gets the comparison, whichever way its children were asked for."""
+    import dataclasses
+
+    from mlflow import MlflowClient
+
+    from attnlab.tracking.settings import MlflowTracking, RunRecord
+
+    sweep = write_sweep(folder / "runs", {"dot": 0.8, "none": 0.3}, failed=False)
+    tracking = MlflowTracking(None, "attnlab", None, False, 0, 0, False)
+    runs = folder / "runs"
+    record = RunRecord({}, identity="x", data_digest="", tags={"sweep": "x", "varies": "seed"}, name="sweep")
+    with tracking.start_sweep(runs, sweep.path, record) as parent:
+        sweep.write(dataclasses.replace(sweep.read(), run_id=parent.run_id))
+    ids = []
+    for job in sweep.jobs():
+        score = {"dot": {"_target_": "attnlab.model.attention.dot.DotScore"}, "none": None}
+        chosen = job.choices["model/attention"]
+        config = {"model": {"attention": score[chosen]}, "seed": int(job.choices["seed"])}
+        tags = {"sweep": "x", "mlflow.parentRunId": str(parent.run_id)}
+        point = runs / "points" / str(job.identity)
+        with tracking.start(runs, point, RunRecord(config, "y", "", tags=tags, name=job.name)) as run:
+            run.log_artifact(Path(job.output) / "evaluation")
+        ids.append(str(run.run_id))
+    client = MlflowClient(f"sqlite:///{runs}/mlflow.db")
+
+    def logged() -> list[str]:
+        return [each.path for each in client.list_artifacts(str(parent.run_id), "comparison")]
+
+    ended = command("compare.py", "sweep=last", *SMALL)
+    assert ended.code == 0, ended.err
+    assert f"MLflow: logged to the sweep's run {parent.run_id}" in ended.err
+    assert "comparison/index.html" in logged()
+
+    by_ids = command("compare.py", f"runs=[{','.join(ids)}]", *SMALL)
+    assert by_ids.code == 0, by_ids.err
+    found = re.search(r"page: (\S*/runs/comparisons/[0-9a-f]{16}/index\.html)", by_ids.out)
+    assert found
+    # Some of the runs are another comparison than the sweep's own, and do not take its place.
+    others = [each.path for each in client.list_artifacts(str(parent.run_id), "comparisons")]
+    assert others == [f"comparisons/{found[1].split('/')[-2]}"]
+    by_filter = command("compare.py", "filter=tags.sweep = 'x' and params.attention != 'none'", *SMALL)
+    assert by_filter.code == 0, by_filter.err
+    assert "no attention" not in by_filter.out
+    nothing = command("compare.py", "filter=tags.sweep = 'z'")
+    refused(nothing, "filter: no run with an evaluation was found by \"tags.sweep = 'z'\"")

@@ -1,0 +1,327 @@
+"""The comparison of a made-up sweep: who takes part, what is found, and the page that tells it."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import html
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from attnlab.composition.error import ExperimentError
+from attnlab.report.comparison.attention import attention_side_by_side
+from attnlab.report.comparison.choices import short_names, system_names
+from attnlab.report.comparison.compared_run import ComparedRuns, LeftOut
+from attnlab.report.comparison.findings import Findings, Wanted, findings_of
+from attnlab.report.comparison.from_sweep import runs_of_sweep
+from attnlab.report.comparison.measures import chosen_measure, measure_named
+from attnlab.report.comparison.page import write_comparison
+from attnlab.sweep.find import find_sweep
+from attnlab.sweep.record import SweepFolder
+from made_sweep import IDENTITY, SYSTEMS, write_sweep
+
+WANTED = Wanted("bleu", None, 200, 0.95, 1)
+
+
+def silent(what: str, done: int, total: int) -> None:
+    assert done <= total
+
+
+def found(compared: ComparedRuns, **changed: object) -> Findings:
+    return findings_of(compared.runs, dataclasses.replace(WANTED, **changed), silent)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("sweep") / "runs"
+    write_sweep(runs)
+    return runs
+
+
+@pytest.fixture(scope="module")
+def compared(runs_folder: Path) -> ComparedRuns:
+    return runs_of_sweep(find_sweep(runs_folder, "last"), runs_folder)
+
+
+@pytest.fixture(scope="module")
+def findings(compared: ComparedRuns) -> Findings:
+    return found(compared)
+
+
+def test_a_sweep_is_found_by_its_beginning_and_by_being_the_last(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match=r"there is no sweep in .*/sweeps; python pipelines/train.py -m"):
+        find_sweep(tmp_path, "last")
+    for identity, started in (("aa11", 5.0), ("aa22", 9.0), ("bb33", 7.0)):
+        folder = SweepFolder(tmp_path / "sweeps" / identity)
+        record = write_sweep(tmp_path / "model", {"dot": 1.0}, (1,), failed=False).read()
+        folder.write(dataclasses.replace(record, identity=identity, started=started))
+    assert find_sweep(tmp_path, "last").path.name == "aa22"
+    assert find_sweep(tmp_path, "b").path.name == "bb33"
+    with pytest.raises(ExperimentError, match=r"'aa' begins aa11, aa22"):
+        find_sweep(tmp_path, "aa")
+    with pytest.raises(ExperimentError, match=r"one of aa11, aa22, bb33; got 'c'"):
+        find_sweep(tmp_path, "c")
+
+
+def test_what_a_run_says(compared: ComparedRuns) -> None:
+    first = compared.runs[0]
+    assert (first.name, first.system, first.seed) == ("bahdanau · seed 1", "bahdanau", "1")
+    assert first.choices == {"attention": "bahdanau"}
+    assert (first.cpu_seconds, first.peak_megabytes) == (60.0, 560.0)
+    assert first.history["validation/free_running/bleu"] == [(10, 10.5), (20, 21.0), (30, 31.5)]
+    assert len(first.evaluation.sentences) == 40
+    assert [run.system for run in compared.runs[4:]] == ["no attention"] * 2
+    assert not compared.runs[4].evaluation.maps
+
+
+def test_what_failed_is_left_out_and_named(compared: ComparedRuns, runs_folder: Path) -> None:
+    assert compared.left_out == [LeftOut("general · seed 1", "failed: the <disk> is full")]
+
+
+def test_what_never_ran_or_repeats_is_left_out(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path, {"dot": 0.5}, (1, 2), failed=False)
+    folder.write(dataclasses.replace(folder.read(), points=5))
+    second = folder.job(1)
+    assert second is not None
+    folder.write_job(dataclasses.replace(second, number=2, name="again"))
+    folder.write_job(dataclasses.replace(second, number=3, name="late", status="running"))
+    told = {point.name: point.reason for point in runs_of_sweep(folder, tmp_path).left_out}
+    assert told == {
+        "late": "still running, or stopped",
+        "1 more of 5 points": "not started",
+        "again": "the same choices and seed as dot · seed 2",
+    }
+
+
+def test_a_run_without_an_evaluation_is_left_out_and_named(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path, {"dot": 0.5}, (1, 2), failed=False)
+    (folder.path / "0" / "evaluation" / "metrics.json").unlink()
+    (lost,) = runs_of_sweep(folder, tmp_path).left_out
+    assert lost.name == "dot · seed 1"
+    assert "has no evaluation" in lost.reason
+    (folder.path / "1" / "evaluation" / "metrics.json").unlink()
+    with pytest.raises(ExperimentError, match=r"no point of .* is finished and evaluated"):
+        runs_of_sweep(folder, tmp_path)
+
+
+def test_systems_that_differ_are_told_apart(findings: Findings) -> None:
+    assert [system.name for system in findings.systems] == ["bahdanau", "dot", "no attention"]
+    assert set(findings.letters["bleu"]["no attention"]).isdisjoint(findings.letters["bleu"]["bahdanau"])
+    estimate = findings.estimates["bleu"]["bahdanau"]
+    values = findings.systems[0].measured("bleu")
+    assert estimate.mean == pytest.approx(sum(values) / 2)
+    assert estimate.over == "seeds and sentences"
+    assert findings.estimates["token_nll"]["dot"].over == "seeds"
+    assert set(findings.estimates["aer"]) == {"bahdanau", "dot"}
+    assert not {"sentences", "target_tokens"} & set(findings.estimates)
+    # Of a loss less is better, so the order of the letters is the other one.
+    assert findings.letters["token_nll"]["bahdanau"].startswith("a")
+
+
+def test_pairs_and_the_baseline(findings: Findings, compared: ComparedRuns) -> None:
+    names = [(pair.first, pair.second) for pair in findings.pairs]
+    assert names == [("bahdanau", "dot"), ("bahdanau", "no attention"), ("dot", "no attention")]
+    far = findings.pairs[1]
+    assert far.difference > 10
+    assert far.p is not None
+    assert far.p < 0.05
+    assert far.p_of_sacrebleu == pytest.approx(1 / 201)
+    against = found(compared, baseline="dot").pairs
+    assert [(pair.first, pair.second) for pair in against] == [("bahdanau", "dot"), ("no attention", "dot")]
+    assert against[1].difference < 0
+    assert found(compared, measure="exact_match").pairs[0].p_of_sacrebleu is None
+    with pytest.raises(ExperimentError, match=r"baseline must be null or one of bahdanau, dot, no attention; got 'x'"):
+        found(compared, baseline="x")
+
+
+def test_the_seed_decides_the_samples(findings: Findings, compared: ComparedRuns) -> None:
+    assert found(compared).estimates == findings.estimates
+    assert found(compared, seed=2).estimates["bleu"] != findings.estimates["bleu"]
+
+
+def test_metrics_that_do_not_fit_their_sentences_are_refused(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path, {"dot": 0.5}, (1,), failed=False)
+    path = folder.path / "0" / "evaluation" / "metrics.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"bleu": 99.0}))
+    with pytest.raises(ExperimentError, match=r"dot · seed 1: metrics.json says bleu 99.0000, but its sentences give"):
+        found(runs_of_sweep(folder, tmp_path))
+
+
+def test_what_is_ranked_by() -> None:
+    of_runs = [("one", ["sentences", "chrf", "bleu", "exact_match", "aer"]), ("two", ["chrf", "bleu", "exact_match"])]
+    assert chosen_measure(None, of_runs) == "bleu"
+    assert chosen_measure(None, [("one", ["f1", "accuracy"])]) == "accuracy"
+    assert chosen_measure("chrf", of_runs) == "chrf"
+    with pytest.raises(ExperimentError, match="aer is not known of two; of all runs there are bleu, chrf, exact_match"):
+        chosen_measure("aer", of_runs)
+    with pytest.raises(ExperimentError, match="metric must be null or one of bleu, chrf, exact_match; got 'meteor'"):
+        chosen_measure("meteor", of_runs)
+    assert measure_named("cpu_seconds").shown(90.0) == "1.50"
+    assert measure_named("bleu").shown(1.0, signed=True) == "+1.00"
+
+
+def test_names() -> None:
+    assert short_names(["model/encoder", "model.decoder.cell", "model.encoder.cell", "data.seed"]) == {
+        "model/encoder": "encoder",
+        "model.decoder.cell": "model.decoder.cell",
+        "model.encoder.cell": "model.encoder.cell",
+        "data.seed": "data.seed",
+    }
+    rates = [{"training.optimizer.learning_rate": rate} for rate in ("0.00012341", "0.00012342", "0.5", "0.5")]
+    close, other, half, same = system_names(rates)
+    assert close != other
+    assert half == same == "optimizer learning rate 0.5"
+    assert system_names([{}]) == ["as given"]
+
+
+def write(compared: ComparedRuns, findings: Findings, into: Path) -> str:
+    write_comparison(compared, findings, into, sentences=2)
+    return (into / "index.html").read_text(encoding="utf-8")
+
+
+def words(page: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.split("</style>")[1])).split())
+
+
+def test_the_page_tells_everything_and_escapes_it(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+    page = write(compared, findings, tmp_path / "new" / "comparison")
+    assert "<script" not in page
+    text = words(page)
+    for expected in (
+        "attention × seed: 6 runs of 3 systems", IDENTITY, "model/attention=bahdanau,dot,none seed=1,2",
+        "BLEU ↑", "CPU minutes ↓", "peak MB ↓", "Systems that share a letter cannot be told apart",
+        "two-level bootstrap with 200 samples, Holm's correction over 3 pairs, 95 %",
+        "drawn over seeds and sentences", "sacrebleu 0.005", "It has no attention.", "원문", "<b>고양이</b> & 학교",
+        "general · seed 1 failed: the <disk> is full",
+    ):  # fmt: skip
+        assert expected in text, expected
+    assert page.count("<img") == 4
+    assert "attnlab hangul'; src" in page
+    assert page.count('<div class="side">') == 2
+    assert page.count('<div class="maps">') == 4  # two systems attend
+
+
+def test_the_page_needs_no_network_and_is_the_same_again(
+    compared: ComparedRuns, findings: Findings, tmp_path: Path
+) -> None:
+    page = write(compared, findings, tmp_path / "first")
+    addresses = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert all(address.startswith(("#", "data:image/png;base64,")) for address in addresses)
+    sections = set(re.findall(r'<section id="([\w-]+)"', page))
+    assert {address[1:] for address in addresses if address.startswith("#")} == sections
+    write(compared, found(compared), tmp_path / "second")
+    write(compared, found(compared), tmp_path / "second")  # it takes its own place
+    for path in (tmp_path / "first").iterdir():
+        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
+
+
+def test_the_tables(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+    into = tmp_path / "comparison"
+    write(compared, findings, into)
+    assert sorted(path.name for path in into.iterdir()) == [
+        "comparison.csv", "comparison.md", "cost.png", "index.html", "learning.png", "length.png", "systems.csv",
+        "systems.png",
+    ]  # fmt: skip
+    with (into / "comparison.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["attention"], row["seed"]) for row in rows] == [(name, seed) for name in SYSTEMS for seed in "12"]
+    assert float(rows[0]["bleu"]) == compared.runs[0].measured["bleu"]
+    assert (rows[0]["cpu_seconds"], rows[0]["peak_megabytes"], rows[4]["aer"]) == ("60.0", "560.0", "")
+    with (into / "systems.csv").open(encoding="utf-8", newline="") as file:
+        systems = {(row["system"], row["metric"]): row for row in csv.DictReader(file)}
+    row = systems["no attention", "bleu"]
+    assert float(row["low"]) <= float(row["mean"]) <= float(row["high"])
+    assert (row["n"], row["letters"]) == ("2", findings.letters["bleu"]["no attention"])
+    lines = (into / "comparison.md").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("| system | BLEU ↑ | 95 % | group | seeds | CPU minutes ↓ | peak MB ↓ | chrF2 ↑ |")
+    assert lines[2].startswith("| bahdanau | ")
+    assert len({line.count("|") for line in lines[:5]}) == 1
+
+
+def test_something_else_is_never_overwritten(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years")
+    with pytest.raises(ExperimentError, match="holds something else than a comparison"):
+        write(compared, findings, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.fixture
+def compare_small(tmp_path: Path) -> Callable[..., str]:
+    def compare(measure: str, **sweep: object) -> str:
+        folder = write_sweep(tmp_path / "runs", failed=False, **sweep)  # type: ignore[arg-type]
+        compared = runs_of_sweep(folder, tmp_path / "runs")
+        return words(write(compared, found(compared, measure=measure), tmp_path / "comparison"))
+
+    return compare
+
+
+def test_classification(compare_small: Callable[..., str]) -> None:
+    text = compare_small("accuracy", translates=False)
+    for expected in ("accuracy ↑", "F1 ↑", "over seeds and sentences", "darkest: 0.33", "<일상>", "문장 0"):
+        assert expected in text, expected
+    assert "sacrebleu" not in text
+
+
+def test_one_seed_each(compare_small: Callable[..., str]) -> None:
+    text = compare_small("bleu", seeds=(3,))
+    assert "Every system has one seed: how much another would change is not known" in text
+    assert "The interval is that of the mean, drawn over sentences." in text
+    assert "±" not in text.split("Test split;")[0]
+
+
+def test_one_point_alone(compare_small: Callable[..., str]) -> None:
+    text = compare_small("token_nll", seeds=(3,), systems={"dot": 0.5})
+    assert "There is one system, and nothing to hold it against." in text
+    assert "There is no interval: one seed, and a measure that does not come from sentences." in text
+    assert "Differences" not in text
+
+
+def test_the_median_seed_shows_its_attention(findings: Findings) -> None:
+    shown = attention_side_by_side(findings.systems, "bleu", 9)
+    assert len(shown) == 4
+    first = shown[0]
+    assert first["source"].startswith("source 0 → 원문")  # an arrow in the source itself
+    assert [system["name"] for system in first["systems"]] == ["bahdanau", "dot", "no attention"]
+    lower = min(findings.systems[0].runs, key=lambda run: run.measured["bleu"])
+    assert first["systems"][0]["seed"] == lower.seed
+    assert first["systems"][2]["table"] is None
+
+
+def test_two_factors_make_a_grid(compared: ComparedRuns, tmp_path: Path) -> None:
+    """Rows and columns in the order of the sweep, and a gap where a point is missing."""
+    factors = {"bahdanau": ("bahdanau", "pre"), "dot": ("dot", "pre"), "no attention": ("dot", "post")}
+    runs = [
+        dataclasses.replace(run, choices=dict(zip(("attention", "padding"), factors[run.system], strict=True)))
+        for run in compared.runs
+    ]
+    twice = dataclasses.replace(compared, runs=runs)
+    page = write(twice, found(twice, measure="exact_match"), tmp_path / "comparison")
+    grid = words(page.split('<section id="grid">')[1].split("</section>")[0].join(["</style>", ""]))
+    assert grid.startswith("attention × padding exact match ↑ pre post bahdanau 0.")
+    assert re.search(r"dot 0\.\d+ ± 0\.\d+ 0\.\d+ ± 0\.\d+ Rows are attention, columns padding", grid)
+    assert re.search(r"bahdanau 0\.\d+ ± 0\.\d+ – dot", grid)
+
+
+def test_two_tasks_are_not_compared(compared: ComparedRuns, tmp_path: Path) -> None:
+    other = runs_of_sweep(write_sweep(tmp_path, {"dot": 0.5}, (1,), translates=False, failed=False), tmp_path)
+    assert other.title == "attention × seed: 1 run of 1 system"
+    with pytest.raises(ExperimentError, match="translations and classifications cannot be compared"):
+        findings_of([*compared.runs, *other.runs], WANTED, silent)
+
+
+def test_systems_with_test_sets_of_their_own(compared: ComparedRuns, tmp_path: Path) -> None:
+    """As in a sweep over data: sentences are then drawn apart, and sacrebleu's test has nothing to pair."""
+    runs = list(compared.runs)
+    for number in (2, 3):
+        files = runs[number].evaluation
+        sentences = [{**row, "source": f"other {row['source']}"} for row in files.sentences]
+        runs[number] = dataclasses.replace(runs[number], evaluation=dataclasses.replace(files, sentences=sentences))
+    mixed = dataclasses.replace(compared, runs=runs)
+    pairs = {(pair.first, pair.second): pair for pair in found(mixed).pairs}
+    assert pairs["bahdanau", "dot"].p_of_sacrebleu is None
+    assert pairs["bahdanau", "no attention"].p_of_sacrebleu is not None
+    assert "There are 2 test sets" in words(write(mixed, found(mixed), tmp_path / "comparison"))
