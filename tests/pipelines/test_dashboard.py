@@ -1,0 +1,149 @@
+"""What a person clicks in MLflow's own pages after a sweep, in a real browser."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from entry_points import PIPELINES, TINY
+from PIL import Image
+from servers import mlflow_server
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")]
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+RUNS = ["bahdanau · seed 1", "bahdanau · seed 2", "dot · seed 1", "dot · seed 2"]
+ANY_ATTENTION = [choice for choice in TINY if not choice.startswith(("model.attention.", "training.max_steps"))]
+# What the pages say of themselves wherever they are: MLflow asks who is logged in, where nobody can log in, and its
+# observers of sizes give up a round when much changes at once.
+HARMLESS = ("/users/current", "ResizeObserver loop")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of MLflow over a sweep of four points."""
+    folder = tmp_path_factory.mktemp("dashboard")
+    sweep = [
+        sys.executable, str(PIPELINES / "train.py"), "-m", *ANY_ATTENTION, "training.max_steps=12",
+        "tracking.heat_map_sentences=1", "model/attention=dot,bahdanau", "seed=1,2",
+    ]  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    ended = subprocess.run(sweep, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    with mlflow_server(folder, f"sqlite:///{folder}/runs/mlflow.db", "--workers", "1") as address:
+        yield address
+
+
+@pytest.fixture
+def page(server: str) -> Iterator[playwright.Page]:
+    """The table of runs, the sweep's own opened so that its points are seen; errors on any page fail the test."""
+    errors: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1800, "height": 1200})
+        page.set_default_timeout(60_000)
+        playwright.expect.set_options(timeout=60_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(f"{said.text} {said.location}") if said.type == "error" else None)
+        open_runs(page, server)
+        yield page
+        browser.close()
+    assert [error for error in errors if not any(words in error for words in HARMLESS)] == []
+
+
+def open_runs(page: playwright.Page, server: str, view: str = "TABLE") -> None:
+    page.goto(f"{server}/#/experiments/1/runs?workflowType=machine_learning&compareRunsMode={view}")
+    sweep = page.get_by_role("link", name="sweep · attention × seed")
+    sweep.wait_for()
+    if not page.get_by_role("link", name=RUNS[0]).is_visible():
+        page.locator(".ag-cell").filter(has=sweep).get_by_role("button").first.click()
+    for name in RUNS:
+        page.get_by_role("link", name=name).wait_for()
+
+
+def test_the_varied_choices_become_columns(page: playwright.Page) -> None:
+    page.get_by_role("button", name="Columns").click()
+    for name in ("attention", "seed"):
+        page.get_by_placeholder("Search columns").fill(name)
+        found = page.locator("[class*=tree-treenode]").filter(has_text=re.compile(f"^{name}$"))
+        found.locator("[class*=tree-checkbox]").first.click()
+    page.keyboard.press("Escape")
+    cells = page.locator(".ag-cell[col-id*='attention']")
+    playwright.expect(cells.filter(has_text="bahdanau")).to_have_count(2)
+    playwright.expect(cells.filter(has_text="dot")).to_have_count(2)
+    playwright.expect(page.locator(".ag-cell[col-id*='seed']").filter(has_text="2")).to_have_count(2)
+
+
+def test_four_runs_are_compared(page: playwright.Page) -> None:
+    for name in RUNS:
+        row = page.locator(".ag-row").filter(has=page.get_by_role("link", name=name)).first
+        number = row.get_attribute("row-index")
+        page.locator(f".ag-row[row-index='{number}'] input.ag-checkbox-input").first.check()
+    page.get_by_role("button", name="Compare").first.click()
+    page.get_by_text("Comparing 4 Runs").wait_for()
+
+    coordinates = page.locator(".js-plotly-plot").first
+    playwright.expect(coordinates).to_contain_text("attention")
+    for choice in ("bahdanau", "dot"):
+        playwright.expect(coordinates).to_contain_text(choice)
+    assert drawn(coordinates) > 300
+
+    page.get_by_role("tab", name="Scatter Plot").click()
+    scatter = page.locator(".js-plotly-plot:visible").first
+    playwright.expect(scatter).to_contain_text("bahdanau")
+    assert drawn(scatter) > 50
+
+
+def drawn(plot: playwright.Locator, seconds: float = 20.0) -> int:
+    """Its coloured pixels, as soon as there are any: a plot is drawn some time after its frame."""
+    deadline = time.monotonic() + seconds
+    while (found := coloured(plot.screenshot())) == 0 and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return found
+
+
+def coloured(png: bytes) -> int:
+    """Pixels with a colour, the bar of colours at the right left out."""
+    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+    pixels = pixels[:, : pixels.shape[1] * 8 // 10]
+    return int((pixels.max(-1) - pixels.min(-1) > 30).sum())
+
+
+def test_charts_have_a_line_for_each_run(page: playwright.Page, server: str) -> None:
+    open_runs(page, server, "CHART")
+    charts = page.locator("[data-testid=experiment-view-compare-runs-card] .js-plotly-plot")
+    for metric in ("validation/teacher_forced/token_nll", "test/token_nll"):
+        page.get_by_placeholder("Search metric charts").fill(metric)
+        playwright.expect(charts).to_have_count(1)
+        for name in RUNS:
+            playwright.expect(page.get_by_text(re.compile(f"^{name}")).last).to_be_visible()  # in the chart's legend
+        assert drawn(charts) > 100
+
+
+@pytest.mark.parametrize("name", ["sentence_1.png", "attention.html"])
+def test_a_heat_map_opens(page: playwright.Page, name: str) -> None:
+    page.get_by_role("link", name=RUNS[0]).click()
+    page.get_by_role("tab", name="Artifacts").click()
+    for place in ("attention", "step_000012", name):
+        page.get_by_text(place, exact=True).first.click()
+    if name.endswith(".png"):
+        found = page.wait_for_function(
+            "[...document.images].find(image => image.naturalWidth > 300 && image.width > 200)"
+        )
+        picture = found.as_element()
+        assert picture is not None
+        assert coloured(picture.screenshot()) > 300
+    else:
+        cells = page.frame_locator("iframe").locator("tbody td")
+        cells.first.wait_for()
+        assert cells.count() > 3

@@ -1,0 +1,111 @@
+"""From a sweep to a champion that translates, and from a run back to the commands that made it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import mlflow.pyfunc
+import pytest
+from entry_points import TINY, Command
+from mlflow import MlflowClient
+
+from attnlab.sweep.record import SweepFolder
+
+TRACKED = (*TINY, "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
+
+
+def database(folder: Path) -> str:
+    return f"sqlite:///{folder}/runs/mlflow.db"
+
+
+def test_the_best_of_a_sweep_becomes_champion_and_translates(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = ("-m", *TRACKED, "training.max_steps=1,40", "training.monitor=token_nll")
+    assert command("train.py", *sweep).code == 0
+    ended = command("register.py", "sweep=last")
+    assert ended.code == 0, ended.err
+    assert "best by validation: max steps 40" in ended.out
+    client = MlflowClient(tracking_uri=database(folder))
+    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
+    jobs = {job.name: job for job in SweepFolder(record.parent).jobs()}
+    champion = client.get_model_version_by_alias("attnlab", "champion")
+    assert champion.run_id == jobs["max steps 40"].run_id
+
+    again = command("register.py", "sweep=last")
+    assert "was registered before as version 1" in again.out
+    other = command("register.py", f"run={jobs['max steps 1'].run_id}")
+    assert "registered as version 2" in other.out
+    assert client.get_model_version_by_alias("attnlab", "champion").run_id == jobs["max steps 1"].run_id
+
+    unknown = command("register.py", "run=0123")
+    assert (unknown.code, "has no run 0123" in unknown.err) == (1, True)
+
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", database(folder))
+    mlflow.set_tracking_uri(database(folder))
+    (translation,) = mlflow.pyfunc.load_model("models:/attnlab@champion").predict(["a b c"])
+    assert isinstance(translation, str)
+
+
+def test_points_that_differ_in_the_search_alone_share_the_model_that_is_registered(
+    folder: Path, command: Command
+) -> None:
+    searches = tuple(choice for choice in TRACKED if not choice.startswith("search."))
+    assert command("train.py", "-m", *searches, "search.max_length=8", "search.size=1,2").code == 0
+    ended = command("register.py", "sweep=last")
+    assert ended.code == 0, ended.err
+    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
+    (identity,) = {job.identity for job in SweepFolder(record.parent).jobs()}
+    trained = json.loads((folder / "runs" / "points" / str(identity) / "mlflow.json").read_text())["run_id"]
+    client = MlflowClient(tracking_uri=database(folder))
+    assert client.get_model_version_by_alias("attnlab", "champion").run_id == trained
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ([], "exactly one of sweep and run"),
+        (["sweep=last", "run=abc"], "exactly one of sweep and run"),
+        (["sweep=last"], "there is no sweep"),
+        (["run=0123"], "there is no database"),
+        (["run=0123", "alias=v1"], "alias"),
+        (["run=0123", "name=a/b"], "name"),
+        (["run=0123", "tracking=none"], "tracking must be mlflow"),
+        (["run=0123", "colour=red"], "colour"),
+        (["--best"], "no options"),
+    ],
+)
+def test_mistakes_are_sentences(folder: Path, command: Command, wrong: list[str], sentence: str) -> None:
+    ended = command("register.py", *wrong)
+    assert ended.code == 1
+    assert sentence in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_the_way_back_gives_the_same_metrics(folder: Path, command: Command) -> None:
+    assert command("train.py", *TRACKED, "seed=7", "model/attention=bahdanau").code == 0
+    (run,) = MlflowClient(tracking_uri=database(folder)).search_runs(["1"])
+    ended = command("way_back.py", f"run={run.info.run_id}")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert any(line.startswith("# chosen on the command line:") and "seed=7" in line for line in lines)
+    assert any(run.data.tags["data_hash"] in line for line in lines)
+    (back,) = (shlex.split(line) for line in lines if line.startswith("python "))
+    first = next((folder / "runs" / "plain").rglob("metrics.json"))
+    metrics = json.loads(first.read_text())
+
+    assert Path(back[1]).name == "train.py"
+    assert command("train.py", *back[2:]).code == 0
+    newest = max((folder / "runs" / "plain").rglob("*/metrics.json"), key=lambda path: path.stat().st_mtime)
+    assert newest != first
+    assert json.loads(newest.read_text()) == metrics
+
+
+def test_the_way_back_of_nothing_is_a_sentence(folder: Path, command: Command) -> None:
+    for wrong, sentence in (([], "run must be"), (["run=none"], "there is no database")):
+        ended = command("way_back.py", *wrong)
+        assert ended.code == 1
+        assert sentence in ended.err
+        assert "Traceback" not in ended.err
