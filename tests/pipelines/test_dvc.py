@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from entry_points import ROOT, TINY
+from dvc_project import STAGES, choose, commit, copy_of_project, dvc, hashes, ran
+from entry_points import TINY
 
 pytestmark = pytest.mark.slow
-
-PARTS = ("conf", "pipelines", "dvc.yaml", ".dvcignore", ".gitignore", "params.yaml")
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """The unpacked project without git, its chain run once; and the hashes of what that built."""
+    """The unpacked project without git, its chain run once, and the hashes of what that built; `first.lock` is a copy
+    of what DVC wrote of it."""
     folder = copy_of_project(tmp_path_factory.mktemp("archive") / "project")
     dvc(folder, "config", "--local", "core.no_scm", "true")
-    assert ran(dvc(folder, "repro")) == ["compose", "prepare", "train", "evaluate", "report"]
+    assert ran(dvc(folder, "repro")) == STAGES
+    shutil.copy(folder / "dvc.lock", folder / "first.lock")
     return folder, hashes(folder / "build")
-
-
-def copy_of_project(folder: Path) -> Path:
-    folder.mkdir()
-    for name in PARTS:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif source.is_file():
-            shutil.copy(source, folder / name)
-    # The sources are dependencies of the stages; what runs is the package as it is installed.
-    shutil.copytree(ROOT / "src" / "attnlab", folder / "src" / "attnlab", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / ".dvc").mkdir()
-    shutil.copy(ROOT / ".dvc" / "config", folder / ".dvc" / "config")
-    choose(folder, overrides=[*TINY[1:], "tracking=none"], data="copy")
-    return folder
-
-
-def choose(folder: Path, **choices: object) -> None:
-    file = folder / "params.yaml"
-    params = yaml.safe_load(file.read_text(encoding="utf-8"))
-    file.write_text(yaml.safe_dump({**params, **choices}, allow_unicode=True), encoding="utf-8")
-
-
-def dvc(folder: Path, *arguments: str) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))}
-    # DVC runs the first `python` of PATH.
-    environment |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"}
-    environment |= {"OMP_NUM_THREADS": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
-    program = [sys.executable, "-m", "dvc", *arguments]
-    ended = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
-
-
-def ran(output: str) -> list[str]:
-    lines = [line for line in output.splitlines() if line.startswith("Running stage")]
-    return [line.split("'")[1] for line in lines]
 
 
 def stale(folder: Path) -> set[str]:
@@ -71,11 +30,6 @@ def stale(folder: Path) -> set[str]:
     dvc(folder, "repro", "compose")
     changed = json.loads(dvc(folder, "status", "--json"))
     return {stage for stage, changes in changed.items() if "build/resolved.yaml" in json.dumps(changes)}
-
-
-def hashes(build: Path) -> dict[str, str]:
-    files = (path for path in sorted(build.rglob("*")) if path.is_file())
-    return {str(path.relative_to(build)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def test_a_second_repro_does_nothing(archive: tuple[Path, dict[str, str]]) -> None:
@@ -110,11 +64,11 @@ def test_the_same_bytes_in_another_folder_and_an_experiment(
     archive: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
     folder = copy_of_project(tmp_path / "clone")
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "start"]):
-        subprocess.run([*git, *arguments], cwd=folder, check=True, capture_output=True)
-    assert ran(dvc(folder, "repro")) == ["compose", "prepare", "train", "evaluate", "report"]
+    commit(folder)
+    assert ran(dvc(folder, "repro")) == STAGES
     assert hashes(folder / "build") == archive[1]
+    locked = (folder / "dvc.lock").read_bytes()
+    assert locked == (archive[0] / "first.lock").read_bytes()
 
     fewer = [choice for choice in TINY[1:] if not choice.startswith("model.attention.size")]
     choose(folder, overrides=[*fewer, "tracking=none"])

@@ -1,0 +1,101 @@
+"""What people do with DVC beside `repro`: experiments in a queue, tables and pictures of them, a remote, a matrix."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from dvc_project import STAGES, choose, commit, copy_of_project, dvc, hashes, ran
+from entry_points import TINY
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with its chain run and `dvc.lock` committed."""
+    folder = copy_of_project(tmp_path_factory.mktemp("experiments") / "clone")
+    commit(folder)
+    assert ran(dvc(folder, "repro")) == STAGES
+    commit(folder)
+    return folder
+
+
+def test_a_remote_gives_back_what_was_built(clone: Path, tmp_path: Path) -> None:
+    built = hashes(clone / "build")
+    dvc(clone, "remote", "add", "--local", "--default", "storage", str(tmp_path / "storage"))
+    dvc(clone, "push")
+    shutil.rmtree(clone / ".dvc" / "cache")
+    shutil.rmtree(clone / "build")
+    dvc(clone, "pull")
+    assert hashes(clone / "build") == built
+    assert ran(dvc(clone, "repro")) == []
+
+
+def test_queued_experiments_stand_beside_each_other(clone: Path) -> None:
+    for size in (5, 6):
+        dvc(clone, "exp", "run", "--queue", "--name", f"beam-{size}", "-S", f"overrides={_overrides(size)}")
+    dvc(clone, "exp", "run", "--run-all")
+    shown = dvc(clone, "exp", "show", "--csv", "--hide-workspace")
+    header, *rows = [line.split(",") for line in shown.splitlines()]
+    assert "bleu" in header
+    assert {"beam-5", "beam-6"} <= {row[header.index("Experiment")] for row in rows}
+    assert all(row[header.index("bleu")] for row in rows)
+
+    difference = json.loads(dvc(clone, "metrics", "diff", "--json", "--all", "HEAD", "beam-5"))
+    assert {"bleu", "chrf", "token_nll"} <= set(difference["build/evaluation/metrics.json"])
+
+    dvc(clone, "plots", "diff", "HEAD", "beam-6", "--out", "plots")
+    page = (clone / "plots" / "index.html").read_text(encoding="utf-8")
+    pictures = {path.name for path in (clone / "plots").rglob("*.png")}
+    for name in ("curves", "attention_1", "lengths"):
+        assert f"{name}.png" in page
+        assert sum(picture.endswith(f"{name}.png") for picture in pictures) == 2, pictures
+
+
+def _overrides(size: int) -> str:
+    others = [choice for choice in TINY[1:] if not choice.startswith("search.size")]
+    return json.dumps([*others, "tracking=none", f"search.size={size}"])
+
+
+def test_a_matrix_of_attentions_is_one_chain(clone: Path) -> None:
+    """With fewer of them, for each stage starts a process."""
+    file = clone / "attentions" / "dvc.yaml"
+    chain = yaml.safe_load(file.read_text(encoding="utf-8"))
+    names = [
+        f"{attention}-{seed}" for attention in chain["vars"][0]["attentions"] for seed in chain["vars"][1]["seeds"]
+    ]
+    compared = chain["stages"]["compare"]
+    command, _, built = compared["cmd"].partition(' "builds=[')
+    assert built.rstrip(']"').split(", ") == [f"attentions/build/{name}" for name in names]
+    assert [dep for dep in compared["deps"] if dep.startswith("build/")] == [
+        f"build/{name}/{what}" for name in names for what in ("resolved.yaml", "training", "evaluation")
+    ]
+
+    few = ["none-1", "dot-1"]
+    chain["vars"] = [{"attentions": ["none", "dot"]}, {"seeds": [1]}]
+    builds = ",".join(f"attentions/build/{name}" for name in few)
+    compared["cmd"] = f"{command} builds=[{builds}] samples=100"
+    compared["deps"] = [dep for dep in compared["deps"] if not dep.startswith("build/") or dep.split("/")[1] in few]
+    file.write_text(yaml.safe_dump(chain), encoding="utf-8")
+    any_attention = [choice for choice in TINY[1:] if not choice.startswith("model.attention.")]
+    choose(clone, overrides=[*any_attention, "tracking=none"])
+
+    before = dvc(clone, "status")
+    stages = ran(dvc(clone, "--cd", "attentions", "repro"))
+    of_matrix = {f"{stage}@{name}" for stage in ("compose", "train", "evaluate") for name in few}
+    assert set(stages) == of_matrix | {"prepare", "compare"}
+    page = (clone / "attentions" / "build" / "comparison" / "index.html").read_text(encoding="utf-8")
+    assert "no attention" in page
+    assert "dot" in page
+    first = hashes(clone / "attentions" / "build" / "comparison")
+    assert ran(dvc(clone, "--cd", "attentions", "repro")) == []
+    dvc(clone, "--cd", "attentions", "repro", "--force", "--single-item", "compare")
+    assert hashes(clone / "attentions" / "build" / "comparison") == first
+    # What is built there, or not built yet, is nothing to the main chain.
+    assert dvc(clone, "status") == before
+    assert (clone / "runs" / "points").is_dir()
+    assert not (clone / "attentions" / "runs").exists()
