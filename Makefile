@@ -46,4 +46,4 @@ check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/mypy
 
 clean: ## remove what the chain built; runs/ and .venv stay
-	rm -rf build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build attentions/build .pytest_cache .mypy_cache .ruff_cache

@@ -165,7 +165,7 @@ class Job:
         node = HydraConfig.get()
         if node.mode != RunMode.MULTIRUN:
             return self.stage(config)
-        where = f"job {node.job.num} ({','.join(told_overrides(overrides()))})"
+        where = f"job {node.job.num} ({','.join(sorted(told_overrides(overrides())))})"
         try:
             with running(node.job.num, told_overrides(overrides()), Path(node.runtime.output_dir)) as job:
                 try:

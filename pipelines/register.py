@@ -86,17 +86,17 @@ def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
     The run is the one that trained: points that differ in the search alone share its model, and have runs without one.
     """
     from attnlab.sweep.find import find_sweep
-    from attnlab.tracking.run import RUN_FILE
+    from attnlab.tracking.run import run_of
 
     folder = find_sweep(settings.runs_folder, wanted)
     judged: list[tuple[float, str, str]] = []
     for job in folder.jobs():
         point = settings.runs_folder / "points" / str(job.identity)
-        if job.status != "finished" or not (point / RUN_FILE).is_file():
+        run_id = run_of(point)
+        if job.status != "finished" or run_id is None:
             continue
         found = json.loads((point / "done.json").read_text(encoding="utf-8"))
         if found["quality"] is not None:
-            run_id = json.loads((point / RUN_FILE).read_text(encoding="utf-8"))["run_id"]
             judged.append((found["quality"] if found["higher_is_better"] else -found["quality"], job.name, run_id))
     if not judged:
         raise ExperimentError(f"sweep: no job of {folder.path.name} is finished and tracked")

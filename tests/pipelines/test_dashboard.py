@@ -104,11 +104,15 @@ def test_four_runs_are_compared(page: playwright.Page) -> None:
     assert drawn(scatter) > 50
 
 
-def drawn(plot: playwright.Locator, seconds: float = 20.0) -> int:
+def drawn(plot: playwright.Locator, seconds: float = 60.0) -> int:
     """Its coloured pixels, as soon as there are any: a plot is drawn some time after its frame."""
     deadline = time.monotonic() + seconds
-    while (found := coloured(plot.screenshot())) == 0 and time.monotonic() < deadline:
-        time.sleep(0.5)
+    found = 0
+    while found == 0 and time.monotonic() < deadline:
+        try:
+            found = coloured(plot.screenshot(timeout=10_000))
+        except playwright.Error:  # the page was drawing it anew
+            time.sleep(0.5)
     return found
 
 

@@ -32,7 +32,13 @@ def sweep(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, str(PIPELINES / "train.py"), "-m", *arguments]
     with (folder / "err.txt").open("w") as err:
         process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=err, text=True
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=err,
+            text=True,
+            preexec_fn=hear_ctrl_c,
         )
     try:
         yield process
@@ -41,6 +47,11 @@ def sweep(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             left.kill()
         process.kill()
         process.wait()
+
+
+def hear_ctrl_c() -> None:
+    """Whoever was started behind a shell's `&` ignores it, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def said(folder: Path) -> str:

@@ -21,7 +21,7 @@ from attnlab.sweep.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
 from attnlab.sweep.outliving import this_process
 from attnlab.sweep.progress import SweepProgress
 from attnlab.sweep.record import LOCK, JobRecord, SweepFolder, SweepRecord
-from attnlab.tracking.run import Run
+from attnlab.tracking.run import Run, run_of
 from attnlab.tracking.settings import RunRecord, Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
@@ -104,8 +104,10 @@ def _end_what_runs(folder: SweepFolder, record: SweepRecord, tracking: Tracking,
     for job in folder.jobs(record.started):
         if job.status == "running":
             folder.write_job(replace(job, status="failed", ended=time.time(), error=left))
-            if job.run_id is not None:
-                tracking.end(runs_folder, job.run_id, "KILLED", left)
+            # A job knows its run once the run has all its params; the experiment's folder knows it before.
+            run_id = job.run_id or run_of(runs_folder / "points" / str(job.identity))
+            if run_id is not None:
+                tracking.end(runs_folder, run_id, "KILLED", left)
 
 
 def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,6 +68,12 @@ class Run(ABC):
             self.finish("FAILED", f"{type(error).__name__}: {error}")
         else:  # Ctrl-C, or a signal that became SystemExit
             self.finish("KILLED", type(error).__name__)
+
+
+def run_of(point: Path) -> str | None:
+    """The id of the run that an experiment's folder has in the tracker."""
+    path = point / RUN_FILE
+    return str(json.loads(path.read_text(encoding="utf-8"))["run_id"]) if path.is_file() else None
 
 
 class UntrackedRun(Run):

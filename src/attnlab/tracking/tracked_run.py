@@ -28,7 +28,7 @@ from attnlab.tracking.delivery import OUTBOX, Delivery
 from attnlab.tracking.flatten import dotted_params, readable_name, short_params, without_secrets
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
-from attnlab.tracking.run import CONFIG_FILE, RUN_FILE, Run, Status
+from attnlab.tracking.run import CONFIG_FILE, RUN_FILE, Run, Status, run_of
 from attnlab.tracking.settings import MlflowTracking, RunRecord
 from attnlab.tracking.system_metrics import SystemMetrics
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -201,8 +201,8 @@ def end_run(settings: MlflowTracking, runs_folder: Path, run_id: str, status: St
 
 def _stored_run(store: Store, point: Path) -> MlflowRun | None:
     """The run that the point's folder names, if this store has it still, and in this experiment."""
-    path = point / RUN_FILE
-    return _run_here(store, json.loads(path.read_text(encoding="utf-8"))["run_id"]) if path.exists() else None
+    run_id = run_of(point)
+    return None if run_id is None else _run_here(store, run_id)
 
 
 def _run_to_adopt(store: Store, record: RunRecord) -> MlflowRun | None:
