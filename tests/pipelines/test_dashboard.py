@@ -96,24 +96,25 @@ def test_four_runs_are_compared(page: playwright.Page) -> None:
     playwright.expect(coordinates).to_contain_text("attention")
     for choice in ("bahdanau", "dot"):
         playwright.expect(coordinates).to_contain_text(choice)
-    assert drawn(coordinates) > 300
+    assert drawn(coordinates, 300)
 
     page.get_by_role("tab", name="Scatter Plot").click()
     scatter = page.locator(".js-plotly-plot:visible").first
     playwright.expect(scatter).to_contain_text("bahdanau")
-    assert drawn(scatter) > 50
+    assert drawn(scatter, 50)
 
 
-def drawn(plot: playwright.Locator, seconds: float = 60.0) -> int:
-    """Its coloured pixels, as soon as there are any: a plot is drawn some time after its frame."""
+def drawn(plot: playwright.Locator, pixels: int, seconds: float = 60.0) -> bool:
+    """Whether it has so many coloured pixels, at last: a plot is drawn some time after its frame, and by and by."""
     deadline = time.monotonic() + seconds
-    found = 0
-    while found == 0 and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
         try:
-            found = coloured(plot.screenshot(timeout=10_000))
+            if coloured(plot.screenshot(timeout=10_000)) >= pixels:
+                return True
         except playwright.Error:  # the page was drawing it anew
-            time.sleep(0.5)
-    return found
+            pass
+        time.sleep(0.5)
+    return False
 
 
 def coloured(png: bytes) -> int:
@@ -131,7 +132,7 @@ def test_charts_have_a_line_for_each_run(page: playwright.Page, server: str) -> 
         playwright.expect(charts).to_have_count(1)
         for name in RUNS:
             playwright.expect(page.get_by_text(re.compile(f"^{name}")).last).to_be_visible()  # in the chart's legend
-        assert drawn(charts) > 100
+        assert drawn(charts, 60)
 
 
 @pytest.mark.parametrize("name", ["sentence_1.png", "attention.html"])
