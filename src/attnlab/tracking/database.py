@@ -80,6 +80,13 @@ def _create(database: Path, artifacts: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def check_is_there(uri: str | None, runs_folder: Path) -> None:
+    """Raise ExperimentError for a database file that is not there: whoever only reads must make none."""
+    database = sqlite_path(uri, runs_folder)
+    if database is not None and not database.is_file():
+        raise ExperimentError(f"tracking.uri: there is no database {database}; nothing was tracked there yet")
+
+
 def _created(client: MlflowClient, experiment: str, location: str | None) -> str:
     try:
         return client.create_experiment(experiment, artifact_location=location)

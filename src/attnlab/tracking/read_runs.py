@@ -17,8 +17,8 @@ from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE, RESOURCE_DOES_
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.composition.error import ExperimentError
-from attnlab.tracking.address import masked, resolved_address, sqlite_path
-from attnlab.tracking.database import refusal
+from attnlab.tracking.address import masked, resolved_address
+from attnlab.tracking.database import check_is_there, refusal
 from attnlab.tracking.environment import impatient
 from attnlab.tracking.settings import MlflowTracking
 
@@ -55,9 +55,7 @@ class RunReader:
 
     def __init__(self, settings: MlflowTracking, runs_folder: Path) -> None:
         self._address = resolved_address(settings.uri, runs_folder)
-        database = sqlite_path(settings.uri, runs_folder)
-        if database is not None and not database.is_file():
-            raise ExperimentError(f"tracking.uri: there is no database {database}; nothing was tracked there yet")
+        check_is_there(settings.uri, runs_folder)
         with self._refusing(), impatient():
             self._client = MlflowClient(tracking_uri=self._address)
             found = self._client.get_experiment_by_name(settings.experiment)

@@ -10,8 +10,8 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, RESOURCE_DOES_NOT_EXIST, ErrorCode
 
 from attnlab.composition.error import ExperimentError
-from attnlab.tracking.address import masked, sqlite_path
-from attnlab.tracking.database import open_store, refusal
+from attnlab.tracking.address import masked
+from attnlab.tracking.database import check_is_there, open_store, refusal
 from attnlab.tracking.environment import impatient
 from attnlab.tracking.settings import MlflowTracking
 from attnlab.tracking.tracked_run import LOST
@@ -35,9 +35,7 @@ def register(settings: MlflowTracking, runs_folder: Path, run_id: str, name: str
 
     Raises ExperimentError where the tracker has no such run, or the run no model.
     """
-    database = sqlite_path(settings.uri, runs_folder)
-    if database is not None and not database.is_file():
-        raise ExperimentError(f"tracking.uri: there is no database {database}; nothing was tracked there yet")
+    check_is_there(settings.uri, runs_folder)
     store = open_store(settings.uri, settings.experiment, runs_folder)
     try:
         with impatient():
