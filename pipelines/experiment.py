@@ -77,6 +77,7 @@ class Experiment:
     paths: Paths
     sweep: Sweep
     launcher: Launcher
+    save_every_minutes: float | None
     chain: bool
     rerun: bool
 
@@ -118,7 +119,7 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
     build: whether to try it; pointless where the config is not the one that was meant.
     """
     import torch
-    from pydantic import Field
+    from pydantic import Field, PositiveFloat
 
     from attnlab.batch import Padding
     from attnlab.composition.error import ExperimentError
@@ -140,6 +141,7 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
         "paths": Paths,
         "sweep": Sweep,
         "launcher": Launcher,
+        "save_every_minutes": PositiveFloat | None,
         "chain": bool,
         "rerun": bool,
     }

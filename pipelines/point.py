@@ -43,19 +43,24 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
 
 
 def checkpoint_to_go_on_from(point: Path) -> Path | None:
-    """The last checkpoint of an unfinished training, if there is one that can be read."""
-    import torch
+    """The last checkpoint of an unfinished training that is whole; None where training starts from its first step."""
+    from attnlab.training.checkpoint_file import BEFORE_LAST, LAST, checkpoint_step
 
-    last = point / "checkpoints" / "last.ckpt"
-    if not last.is_file():
-        return None
-    try:
-        step = torch.load(last, map_location="cpu", weights_only=True)["global_step"]
-    except Exception as error:  # whatever torch says of a torn file
-        print(f"warning: {last} cannot be read ({str(error).splitlines()[0]}); training starts again", file=sys.stderr)
-        return None
-    print(f"experiment {point.name} goes on from its checkpoint at step {step}", file=sys.stderr)
-    return last
+    damaged = False
+    for path in (point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST):
+        if not path.is_file():
+            continue
+        try:
+            step = checkpoint_step(path)
+        except ValueError as damage:
+            print(f"warning: the checkpoint {path} is damaged: {damage}", file=sys.stderr)
+            damaged = True
+            continue
+        print(f"experiment {point.name} goes on from its checkpoint at step {step}", file=sys.stderr)
+        return path
+    if damaged:
+        print(f"experiment {point.name} has no other checkpoint; training starts again", file=sys.stderr)
+    return None
 
 
 def changed_since(point: Path, moment: float) -> bool:

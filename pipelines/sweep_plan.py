@@ -10,7 +10,7 @@ from typing import Any
 from experiment import TRAIN_SOURCES, Experiment
 
 # What changes nothing of what the jobs find.
-NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun")
+NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "save_every_minutes")
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
     from attnlab.data.datamodule import SeqDataModule
     from attnlab.tracking.picture_callback import PictureCallback
     from attnlab.training.checkpoint_average import best_checkpoints
+    from attnlab.training.forked import answering_for_forked
+    from attnlab.training.out_of_memory import memory_told
     from attnlab.training.outcome import outcome_of
     from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
     from attnlab.training.trainer import build_trainer
@@ -78,9 +80,12 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
         SpoolLogger(MetricSpool(point / SPOOL_NAME)),
         [pictures],
         run.deliver,
+        experiment.save_every_minutes,
     )
+    smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=bf16"
     try:
-        trainer.fit(module, batches, ckpt_path=go_on_from, weights_only=None if go_on_from is None else True)
+        with answering_for_forked(trainer), memory_told(f"{smaller}; the last checkpoint is kept"):
+            trainer.fit(module, batches, ckpt_path=go_on_from, weights_only=None if go_on_from is None else True)
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
     except SystemExit as stop:

@@ -114,7 +114,7 @@ def test_runs_of_mlflow_and_what_is_logged(command: Command, folder: Path) -> No
     from attnlab.tracking.settings import MlflowTracking, RunRecord
 
     sweep = write_sweep(folder / "runs", {"dot": 0.8, "none": 0.3}, failed=False)
-    tracking = MlflowTracking(None, "attnlab", None, False, 0, 0, False)
+    tracking = MlflowTracking(None, "attnlab", None, False, 0, 0, False, "refuse")
     runs = folder / "runs"
     record = RunRecord({}, identity="x", data_digest="", tags={"sweep": "x", "varies": "seed"}, name="sweep")
     with tracking.start_sweep(runs, sweep.path, record) as parent:

@@ -67,6 +67,7 @@ def tracking():
             "heat_map_sentences": 2,
             "keep_heat_maps": 2,
             "log_model": True,
+            "when_unreachable": "refuse",
         }
         return MlflowTracking(**values | changed)
 

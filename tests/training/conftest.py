@@ -20,6 +20,7 @@ from attnlab.data.toy import CopyCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.text_metrics import TextMetrics
 from attnlab.search.greedy import GreedySearch
+from attnlab.training.forked import answering_for_forked
 from attnlab.training.hardware import Hardware
 from attnlab.training.optimizer import Adam
 from attnlab.training.schedule import ConstantSchedule
@@ -128,6 +129,7 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         model: dict[str, Any] | None = None,
         folder: str | None = None,
         resume: bool = False,
+        save_every_minutes: float | None = None,
         **changed: Any,
     ) -> Run:
         import torch
@@ -164,12 +166,14 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
             place / "checkpoints",
             SpoolLogger(MetricSpool(place / "metrics.jsonl")),
             callbacks,
+            save_every_minutes=save_every_minutes,
         )
         if loaders:
             trainer.fit(module, *loaders)
         else:
             last = place / "checkpoints" / "last.ckpt" if resume else None
-            trainer.fit(module, batches, ckpt_path=last, weights_only=True if resume else None)
+            with answering_for_forked(trainer):
+                trainer.fit(module, batches, ckpt_path=last, weights_only=True if resume else None)
         return Run(trainer, module, checkpoint, batches, place)
 
     return run

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -77,3 +80,83 @@ def test_killed_behind_the_last_step_there_is_nothing_left_to_train(train, patie
     assert again.trainer.state.status == "finished"
     assert again.checkpoint.best_model_path == whole.checkpoint.best_model_path
     assert list(history(again.folder / "metrics.jsonl")) == curves
+
+
+class Asked(pl.Callback):
+    """Gets a signal in the middle of a step or of a validation, as whoever stops a training sends one."""
+
+    def __init__(self, number, step, hook):
+        self.number, self.step = number, step
+        setattr(self, hook, self.ask)
+
+    def ask(self, trainer, *args):
+        if trainer.global_step == self.step:
+            os.kill(os.getpid(), self.number)
+
+
+# Epochs have three steps: the first and the last step of one, those before and after a validation, a second epoch's.
+@pytest.mark.parametrize(
+    ("validate_every", "step"), [(4, 1), (4, 3), (4, 4), (4, 5), (None, 3), (None, 4), (7, 6), (7, 8)]
+)
+def test_a_signal_saves_at_the_next_step_and_nothing_is_done_twice(train, validate_every, step, capfd):
+    choices = {**CHOICES, "validate_every": validate_every}
+    whole = train(**choices)
+    steps = Steps()
+    with pytest.raises(SystemExit) as stopped:
+        train(**choices, callbacks=[Asked(signal.SIGTERM, step, "on_train_batch_end"), steps], folder="broken")
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert f"SIGTERM: saved at step {step}; the same command goes on from there" in capfd.readouterr().err
+    again = Steps()
+    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
+    assert steps.taken + again.taken == list(range(20))
+
+
+class Steps(pl.Callback):
+    def __init__(self):
+        self.taken = []
+
+    def on_train_batch_end(self, trainer, *args):
+        self.taken.append(trainer.global_step - 1)
+
+
+@pytest.mark.parametrize("step", [4, 20])
+def test_a_validation_is_not_torn(train, step):
+    choices = {**CHOICES, "validate_every": 4}
+    whole = train(**choices)
+    asked = Asked(signal.SIGUSR1, step, "on_validation_batch_end")
+    with pytest.raises(SystemExit) as stopped:
+        train(**choices, callbacks=[asked], folder="broken")
+    assert stopped.value.code == 128 + signal.SIGUSR1
+    assert_the_same(train(**choices, folder="broken", resume=True), whole)
+
+
+def test_a_handler_that_was_there_decides(train):
+    """As Slurm's, which queues the job anew, or one that has reasons to ignore a signal."""
+    heard = []
+    before = signal.signal(signal.SIGUSR2, lambda number, frame: heard.append(number))
+    try:
+        whole = train(**CHOICES)
+        again = train(**CHOICES, callbacks=[Asked(signal.SIGUSR2, 6, "on_train_batch_end")])
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert heard == [signal.SIGUSR2]
+    assert_the_same(again, whole)
+
+
+def test_handlers_are_put_back(train):
+    numbers = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+    before = [signal.getsignal(number) for number in numbers]
+    train(**CHOICES)
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+@pytest.mark.parametrize(("validate_every", "stop"), [(4, 4), (4, 5), (None, 2), (None, 3), (7, 4), (7, 12)])
+def test_a_checkpoint_by_time_is_gone_on_from(train, validate_every, stop):
+    choices = {**CHOICES, "validate_every": validate_every}
+    whole = train(**choices)
+    with pytest.raises(StoppedError):
+        train(**choices, callbacks=[StopBefore(stop)], folder="broken", save_every_minutes=1e-9)
+    again = Steps()
+    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
+    # It was stopped before the checkpoint that follows this step, unless a validation had just written one.
+    assert again.taken[0] == (stop if stop % (validate_every or 3) == 0 else stop - 1)

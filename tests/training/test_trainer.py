@@ -141,7 +141,7 @@ def test_it_learns_and_keeps_its_best_and_last(train):
     ranked = sorted(range(6), key=lambda i: curve[i][1])
     assert saved["global_step"] == 4 * (ranked[0] + 1)
     names = {path.name for path in (run.folder / "checkpoints").iterdir()}
-    assert names == {"last.ckpt", *(f"step={4 * (i + 1)}.ckpt" for i in ranked[:2])}
+    assert names == {"last.ckpt", "before_last.ckpt", *(f"step={4 * (i + 1)}.ckpt" for i in ranked[:2])}
     # the best weights are those that were validated
     model = run.module.model
     model.load_state_dict(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 
 import pytest
 import pytorch_lightning as pl
 import torch
 
+from attnlab.composition.error import ExperimentError
 from attnlab.data.sampler import Batching
 from attnlab.training.checkpoint_average import best_checkpoints
+from attnlab.training.spool import history
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
 
 pytestmark = [
@@ -106,3 +110,71 @@ def test_two_processes_toss_the_coins_of_one(coin, train, tmp_path):
 def test_two_processes_give_the_same_bits_again(train, tmp_path):
     results = [trained(train, tmp_path / str(i), on=TWO, max_steps=4, dropout=0.2)[1][0]["weights"] for i in range(2)]
     assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])
+
+
+class AskedInOne(pl.Callback):
+    """One of the processes gets a signal, in the middle of a step."""
+
+    def __init__(self, number, rank, step):
+        self.number, self.rank, self.step = number, rank, step
+
+    def on_train_batch_end(self, trainer, *args):
+        if trainer.global_rank == self.rank and trainer.global_step == self.step:
+            os.kill(os.getpid(), self.number)
+
+
+@pytest.mark.parametrize(("number", "rank"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 0)])
+def test_two_processes_stop_at_the_same_step_and_go_on_to_the_bit(number, rank, train, tmp_path, capfd):
+    choices = {**CHOICES, "on": TWO, "dropout": 0.3, "teacher_forcing": ConstantTeacherForcing(0.5)}
+    whole = train(**choices, callbacks=[Recorder(tmp_path / "whole")])
+    with pytest.raises(ExperimentError, match=f"ended with exit code {128 + number}; the same command goes on"):
+        train(**choices, callbacks=[AskedInOne(number, rank, 6)], folder="broken")
+    assert f"{signal.Signals(number).name}: saved at step 6" in capfd.readouterr().err
+    again = train(**choices, callbacks=[Recorder(tmp_path / "again")], folder="broken", resume=True)
+    for rank in range(2):
+        first, second = (torch.load(tmp_path / name / f"{rank}.pt", weights_only=True) for name in ("whole", "again"))
+        assert first["losses"][6:] == second["losses"]
+        assert first["rows"][6:] == second["rows"]
+        assert all(torch.equal(value, second["weights"][name]) for name, value in first["weights"].items())
+    assert list(history(whole.folder / "metrics.jsonl")) == list(history(again.folder / "metrics.jsonl"))
+
+
+def test_a_signal_to_the_parent_reaches_its_processes(train, capfd):
+    """As `kill` gives it to the process that a person started."""
+
+    class AskTheParent(pl.Callback):
+        def on_train_batch_end(self, trainer, *args):
+            if trainer.global_rank == 0 and trainer.global_step == 5:
+                os.kill(os.getppid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as stopped:
+        train(**{**CHOICES, "max_steps": 400, "on": TWO}, callbacks=[AskTheParent()])
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert "SIGTERM: saved at step" in capfd.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_process_that_is_killed_is_told_of(train):
+    class Killed(pl.Callback):
+        def on_train_batch_end(self, trainer, *args):
+            if trainer.global_rank == 0 and trainer.global_step == 5:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(ExperimentError, match="one of the 2 training processes was killed by SIGKILL"):
+        train(**{**CHOICES, "on": TWO}, callbacks=[Killed()])
+
+
+def test_a_mistake_in_a_process_is_its_sentence_here(train):
+    class Mistaken(pl.Callback):
+        def on_train_batch_end(self, trainer, *args):
+            raise ExperimentError("the sentence")
+
+    with pytest.raises(ExperimentError, match=r"^the sentence$"):
+        train(**{**CHOICES, "on": TWO}, callbacks=[Mistaken()])
+
+
+def test_a_training_goes_on_with_as_many_processes_as_it_had(train):
+    train(**{**CHOICES, "on": TWO, "max_steps": 4}, folder="kept")
+    with pytest.raises(ExperimentError, match=r"begun with 2 process\(es\) and cannot go on with 1; choose hardware"):
+        train(**CHOICES, folder="kept", resume=True)

@@ -45,7 +45,7 @@ def open_store(uri: str | None, experiment: str, runs_folder: Path) -> Store:
     artifacts = Path(os.path.abspath(runs_folder)) / ARTIFACTS_NAME
     try:
         if database is None:
-            _knock(address)
+            knock(address)
         with _alone(runs_folder if database is None else database.parent), impatient():
             if database is not None and not database.exists():
                 _create(database, artifacts)
@@ -107,7 +107,7 @@ def _usable(found: Experiment) -> str:
     return str(found.experiment_id)
 
 
-def _knock(address: str) -> None:
+def knock(address: str) -> None:
     """See that somebody listens, for MLflow itself would try a dead database for minutes."""
     if address.startswith("http"):
         parts = urlsplit(address)

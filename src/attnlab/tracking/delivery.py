@@ -21,11 +21,11 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.tracking.outbox import OUTBOX
 from attnlab.tracking.retention import HEAT_MAPS, kept_heat_maps
 from attnlab.tracking.run import DELIVERED
 from attnlab.training.spool import MetricSpool, Record
 
-OUTBOX = "outbox"
 LARGEST_BATCH = 1000  # MLflow's limit
 
 
@@ -41,16 +41,24 @@ class Delivery:
     def metrics(self, spool: MetricSpool, up_to: int | None = None) -> bool:
         """Deliver the records behind the last delivered one, to byte `up_to` at most; False where there are none."""
         state = self._state()
-        offset = state["spools"].get(spool.path.name, {}).get("offset", 0)
-        if offset and _fingerprint(spool.path, offset) != state["spools"][spool.path.name]["fingerprint"]:
-            offset = 0  # the spool was cut back and written anew
+        before = state["spools"].get(spool.path.name, {"offset": 0, "records": 0, "fingerprint": ""})
+        offset, skipped = before["offset"], 0
+        if offset and _fingerprint(spool.path, offset) != before["fingerprint"]:
+            # Training went back behind what was delivered, for its last checkpoint was damaged, and writes the same
+            # records once more, with other times.
+            offset, skipped = 0, before["records"]
         records, end = spool.read(offset, up_to)
+        records = records[skipped:]
         if not records:
             return False
         points = [point for record in records for point in _points(record)]
         for batch in _batches(points):
             self._client.log_batch(self._run_id, metrics=batch)
-        state["spools"][spool.path.name] = {"offset": end, "fingerprint": _fingerprint(spool.path, end)}
+        state["spools"][spool.path.name] = {
+            "offset": end,
+            "records": before["records"] + len(records),
+            "fingerprint": _fingerprint(spool.path, end),
+        }
         self._remember(state)
         return True
 

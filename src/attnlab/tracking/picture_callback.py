@@ -11,7 +11,7 @@ import pytorch_lightning as pl
 import torch
 
 from attnlab.composition.atomic import atomic_folder
-from attnlab.tracking.delivery import OUTBOX
+from attnlab.tracking.outbox import OUTBOX
 from attnlab.tracking.pictures import Pictures
 from attnlab.tracking.retention import HEAT_MAPS, keep_heat_maps, step_name
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import NonNegativeInt
 
+from attnlab.composition.error import ExperimentError
 from attnlab.tracking.address import checked_address, where_to_look
 from attnlab.tracking.run import Run, Status, UntrackedRun
 
@@ -79,6 +81,8 @@ class MlflowTracking(Tracking):
     heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws none.
     keep_heat_maps: validations whose heat maps stay: the newest ones, and beside them the best one.
     log_model: log the trained model in the end.
+    when_unreachable: what becomes of a training whose tracker is not there when it starts. `refuse` ends it at once;
+        `warn` trains, and pipelines/deliver.py tells later. A sweep is refused in any case: its runs want a parent.
     """
 
     uri: str | None
@@ -88,6 +92,7 @@ class MlflowTracking(Tracking):
     heat_map_sentences: NonNegativeInt
     keep_heat_maps: NonNegativeInt
     log_model: bool
+    when_unreachable: Literal["refuse", "warn"]
 
     def __post_init__(self) -> None:
         if self.uri is not None:
@@ -98,12 +103,23 @@ class MlflowTracking(Tracking):
             raise ValueError("run_name must be null or a name of 1 to 250 characters")
 
     def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
+        from attnlab.tracking.kept_run import beginning, keep
         from attnlab.tracking.tracked_run import TrackedRun  # costs an import of mlflow
+        from attnlab.tracking.waiting_run import WaitingRun
 
-        return TrackedRun.start(self, runs_folder, point, record)
+        try:
+            run = TrackedRun.start(self, runs_folder, point, record)
+        except ExperimentError as error:
+            if self.when_unreachable == "refuse":
+                raise
+            print(f"warning: {error}; it goes on without, and what it finds is kept on disk", file=sys.stderr)
+            return WaitingRun(point, record)
+        keep(point, **beginning(record))
+        return run
 
     def start_sweep(self, runs_folder: Path, folder: Path, record: RunRecord) -> Run:
-        return replace(self, run_name=None, system_metrics=False, log_model=False).start(runs_folder, folder, record)
+        own = {"run_name": None, "system_metrics": False, "log_model": False, "when_unreachable": "refuse"}
+        return replace(self, **own).start(runs_folder, folder, record)  # type: ignore[arg-type]
 
     def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
         from attnlab.tracking.tracked_run import end_run

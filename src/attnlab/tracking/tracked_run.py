@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import requests
@@ -19,22 +19,24 @@ from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from sqlalchemy.exc import SQLAlchemyError
 
-from attnlab.composition.atomic import atomic_file, atomic_folder
+from attnlab.composition.atomic import atomic_file
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.identity import config_digest
 from attnlab.tracking.address import masked, scrubbed
-from attnlab.tracking.database import Store, open_store, refusal
-from attnlab.tracking.delivery import OUTBOX, Delivery
+from attnlab.tracking.database import Store, knock, open_store, refusal
+from attnlab.tracking.delivery import Delivery
 from attnlab.tracking.flatten import dotted_params, readable_name, short_params, without_secrets
+from attnlab.tracking.kept_run import KeptRun, ending, keep, started_at
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
+from attnlab.tracking.outbox import LATER_METRICS, OUTBOX, keep_artifact, keep_metrics
 from attnlab.tracking.run import CONFIG_FILE, RUN_FILE, Run, Status, run_of
 from attnlab.tracking.settings import MlflowTracking, RunRecord
 from attnlab.tracking.system_metrics import SystemMetrics
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
-LATER_METRICS = "later_metrics.jsonl"
-PAUSE = 60.0  # seconds without another try after the tracker was lost
+PAUSE = 60.0  # seconds without another try after the tracker was lost; each time it is not back, twice as long
+LONGEST_PAUSE = 1800.0
 
 LOST = (MlflowException, SQLAlchemyError, requests.RequestException, OSError)
 
@@ -47,13 +49,15 @@ class TrackedRun(Run):
         self.outbox: Path = point / OUTBOX
         self._store = store
         self._settings = settings
+        self._point = point
         self._delivery = Delivery(store.client, run_id, point)
         self._spool = MetricSpool(point / SPOOL_NAME)
         self._later = MetricSpool(point / LATER_METRICS)
         self._monitor: SystemMetrics | None = None
         self._process = os.getpid()
         self._finished = False
-        self._lost_at: float | None = None
+        self._try_again_at, self._pause = 0.0, PAUSE
+        self._owed: set[str] = set()  # what the tracker was not told
         # How far the spool may be handed over where the run ends before it is finished: what lies behind is written
         # again, with other times, by the training that goes on from the last checkpoint. None: all of it.
         self._up_to: int | None = 0
@@ -73,7 +77,7 @@ class TrackedRun(Run):
                 known = orphan
                 if known is None:
                     first = name or readable_name(short_params(record.config))
-                    known = store.client.create_run(store.experiment_id, run_name=first, tags=_tags(record))
+                    known = store.client.create_run(store.experiment_id, started_at(point), _tags(record), first)
                 _store_run(point, known)
             elif orphan is not None and orphan.info.run_id != known.info.run_id:
                 store.client.delete_run(orphan.info.run_id)
@@ -93,34 +97,25 @@ class TrackedRun(Run):
             raise refusal(store.uri, error) from None
 
     def log_metrics(self, metrics: Mapping[str, float], step: int, epoch: int | None = None) -> None:
-        records, _ = self._later.read()
-        before = {(record.step, name): value for record in records for name, value in record.metrics.items()}
-        new = {name: value for name, value in metrics.items() if before.get((step, name)) != value}
-        if new and self._is_ours():
-            self._later.append(new, step, epoch)
+        if self._is_ours() and keep_metrics(self._point, metrics, step, epoch):
             self.deliver()
 
     def log_artifact(self, path: Path, folder: str = "") -> None:
-        place = self.outbox / folder / path.name
-        if path.is_dir():
-            with atomic_folder(place) as temporary:
-                shutil.copytree(path, temporary, dirs_exist_ok=True)
-        else:
-            with atomic_file(place) as temporary:
-                shutil.copyfile(path, temporary)
+        keep_artifact(self._point, path, folder)
         self.deliver()
 
     def describe(self, text: str) -> None:
         if self._is_ours():
             if text != self._note:
                 self._ended = None
-            with self._warning("the run has no description; run the same command again"):
+            keep(self._point, note=text)
+            with self._telling("the words"):
                 self._store.client.set_tag(self.run_id, MLFLOW_RUN_NOTE, text)
 
     def log_model(self, folder: Path) -> None:
         if not (self._settings.log_model and self._is_ours()):
             return
-        with self._warning("the model was not logged; run the same command again"):
+        with self._telling("the files"):
             digest = folder_digest(folder)
             tags = self._store.client.get_run(self.run_id).data.tags
             if tags.get("model_hash") != digest:
@@ -129,8 +124,7 @@ class TrackedRun(Run):
 
     def deliver(self, up_to: int | None = None) -> None:
         self._up_to = up_to
-        paused = self._lost_at is not None and time.monotonic() < self._lost_at + PAUSE
-        if self._is_ours() and not paused:
+        if self._is_ours() and time.monotonic() >= self._try_again_at:
             self._deliver(up_to)
 
     def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
@@ -139,19 +133,27 @@ class TrackedRun(Run):
         self._finished = True
         if self._monitor is not None:
             self._monitor.finish()
-        self._deliver(None if status == "FINISHED" else self._up_to)
-        with self._warning("the run was not closed; the same command again does it"):
+        up_to = None if status == "FINISHED" else self._up_to
+        ended = self._ended if status == "FINISHED" else None
+        keep(self._point, **ending(status, error, up_to))
+        self._deliver(up_to)
+        with self._telling("the state"):
             if error is not None:
                 self._store.client.set_tag(self.run_id, "error", scrubbed(error, self._store.uri)[:5000])
-            self._store.client.set_terminated(self.run_id, status, self._ended if status == "FINISHED" else None)
+            self._store.client.set_terminated(self.run_id, status, ended)
+        if not self._owed:
+            keep(self._point, told=True)
 
     def _deliver(self, up_to: int | None) -> None:
-        self._lost_at = time.monotonic()
-        with self._warning("metrics and pictures wait on disk for the next delivery"):
+        with self._telling("metrics and pictures"):
             if any([self._delivery.metrics(self._spool, up_to), self._delivery.metrics(self._later)]):
                 self._ended = None
             self._delivery.artifacts()
-            self._lost_at = None
+            self._try_again_at, self._pause = 0.0, PAUSE
+            return
+        # It stays away, maybe for hours: training does not wait for it again and again.
+        self._try_again_at = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     def _describe(self, known: MlflowRun, record: RunRecord) -> None:
         """Params, tags and the dataset; what is there already stays, for MLflow's params never change."""
@@ -177,16 +179,42 @@ class TrackedRun(Run):
             self._store.client.log_inputs(self.run_id, [_dataset(record)])
 
     @contextmanager
-    def _warning(self, consequence: str) -> Iterator[None]:
+    def _telling(self, what: str) -> Iterator[None]:
         """Turn a tracker's failure into a warning: what was computed is worth more than its record."""
         try:
+            knock(self._store.uri)  # MLflow would try for half a minute
             yield
+            self._owed.discard(what)
         except LOST as error:
+            self._owed.add(what)
             reason = scrubbed(str(error).strip().split("\n")[0], self._store.uri)
-            print(f"warning: {masked(self._store.uri)}: {reason}; {consequence}", file=sys.stderr)
+            print(
+                f"warning: {masked(self._store.uri)}: {reason}; {what} of the run stay on disk; the same command "
+                f"again or pipelines/deliver.py delivers them",
+                file=sys.stderr,
+            )
 
     def _is_ours(self) -> bool:
         return os.getpid() == self._process
+
+
+def tell(settings: MlflowTracking, runs_folder: Path, point: Path, kept: KeptRun) -> bool:
+    """Deliver what a run of the past left untold, and close it as it ended; False where something stays untold.
+
+    Raises:
+        ExperimentError: the tracker cannot be reached or refuses.
+    """
+    assert kept.status is not None
+    run = TrackedRun.start(replace(settings, system_metrics=False), runs_folder, point, kept.record)
+    run._ended = kept.ended
+    run.deliver(kept.up_to)
+    if kept.note is not None:
+        run.describe(kept.note)
+    if kept.status == "FINISHED" and (point / "model").is_dir():
+        run.log_model(point / "model")
+    run._ended = kept.ended
+    run.finish(kept.status, kept.error)
+    return not run._owed
 
 
 def end_run(settings: MlflowTracking, runs_folder: Path, run_id: str, status: Status, error: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torchmetrics import MeanMetric
@@ -25,7 +27,8 @@ class ClassMetrics(nn.Module):
         self.accuracy = MulticlassAccuracy(num_classes, average="micro")
         self.f1 = MulticlassF1Score(num_classes, average="macro")
         self.confusion = MulticlassConfusionMatrix(num_classes)
-        self.nll = MeanMetric()
+        # A sentence without a number shall show; by default torchmetrics leaves it out.
+        self.nll = MeanMetric(nan_strategy=math.nan)
 
     def update(self, log_probabilities: Tensor, labels: Tensor) -> None:
         """Add sentences: log_probabilities (B, C), labels (B,)."""

@@ -12,15 +12,16 @@ from attnlab.batch import LabelledBatch
 from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import ClassMetrics
 from attnlab.training.classification import VALIDATION, ClassificationTraining
+from attnlab.training.divergence import NAN_STAYS, check_finite, check_validation
 from attnlab.training.loss import smoothed_nll
 from attnlab.training.stepping import (
     clip_and_log,
-    is_recorded,
     log_mean_of_epoch,
     optimizer_and_schedule,
     share_of_a_process,
     step_plateau,
 )
+from attnlab.training.stopping import is_recorded
 
 
 class ClassifierModule(pl.LightningModule):
@@ -36,8 +37,7 @@ class ClassifierModule(pl.LightningModule):
         self.model = model
         self.settings = settings
         self.metrics = ClassMetrics(num_classes)
-        self.training_nll = MeanMetric()
-        self.training_nll.persistent(True)  # a checkpoint in mid-epoch has half a mean
+        self.training_nll = MeanMetric(nan_strategy=NAN_STAYS)
 
     def training_step(self, batch: LabelledBatch, batch_index: int) -> Tensor:
         found = self.model(batch.source, batch.source_mask)
@@ -58,10 +58,14 @@ class ClassifierModule(pl.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         measured = {f"{VALIDATION}/{name}": value for name, value in self.metrics.compute().items()}
+        check_validation(self, measured[f"{VALIDATION}/nll"])
         self.log_dict(measured)
         self.confusions = self.metrics.confusions()
         self.metrics.reset()
         step_plateau(self, self.settings, measured)
+
+    def on_before_backward(self, loss: Tensor) -> None:
+        check_finite(self, "the loss", loss, self.settings)
 
     def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         clip_and_log(self, optimizer, self.settings)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 
+from attnlab.training.checkpoint_file import LAST
 from attnlab.training.speed import SpeedCounters
 
 
@@ -41,6 +42,6 @@ def outcome_of(checkpoint: ModelCheckpoint) -> Outcome:
 
 def callback_states(checkpoint: ModelCheckpoint) -> dict[str, Any]:
     """What each callback knew in the end, by its key."""
-    last = Path(checkpoint.best_model_path).parent / "last.ckpt"
+    last = Path(checkpoint.best_model_path).parent / LAST
     states: dict[str, Any] = torch.load(last, map_location="cpu", weights_only=True)["callbacks"]
     return states

@@ -11,16 +11,17 @@ from torchmetrics import MeanMetric
 
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.training.divergence import NAN_STAYS, check_finite, check_validation
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.settings import FREE_RUNNING, PERPLEXITY, TOKEN_NLL, Training
 from attnlab.training.stepping import (
     clip_and_log,
-    is_recorded,
     log_mean_of_epoch,
     optimizer_and_schedule,
     share_of_a_process,
     step_plateau,
 )
+from attnlab.training.stopping import is_recorded
 from attnlab.training.teacher_forcing.coin import toss
 
 
@@ -60,9 +61,8 @@ class Seq2SeqModule(pl.LightningModule):
         self.decode = decode
         self.references = references
         self.seed = seed
-        self.training_nll = MeanMetric()
-        self.training_nll.persistent(True)  # a checkpoint in mid-epoch has half a mean
-        self.validation_nll = MeanMetric()
+        self.training_nll = MeanMetric(nan_strategy=NAN_STAYS)
+        self.validation_nll = MeanMetric(nan_strategy=NAN_STAYS)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
@@ -97,12 +97,16 @@ class Seq2SeqModule(pl.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         token_nll = self.validation_nll.compute()
+        check_validation(self, token_nll)
         free_running = {f"{FREE_RUNNING}/{name}": value for name, value in self.text_metrics.compute().items()}
         measured: dict[str, Any] = {TOKEN_NLL: token_nll, PERPLEXITY: token_nll.exp(), **free_running}
         self.log_dict(measured)
         self.validation_nll.reset()
         self.text_metrics.reset()
         step_plateau(self, self.settings, measured)
+
+    def on_before_backward(self, loss: Tensor) -> None:
+        check_finite(self, "the loss", loss, self.settings)
 
     def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         clip_and_log(self, optimizer, self.settings)

@@ -10,9 +10,10 @@ import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torchmetrics import MeanMetric
 
+from attnlab.training.divergence import check_finite
 from attnlab.training.optimizer import Optimizer
 from attnlab.training.schedule import Schedule
-from attnlab.training.stopping import Stopping
+from attnlab.training.stopping import Stopping, is_recorded
 
 
 class Stepping(Stopping, Protocol):
@@ -24,13 +25,6 @@ class Stepping(Stopping, Protocol):
     def schedule(self) -> Schedule: ...
     @property
     def gradient_clip(self) -> float: ...
-
-
-def is_recorded(module: pl.LightningModule, settings: Stopping) -> bool:
-    """Whether the metrics of this step are written down. Of the others Lightning would take the metrics too, at a
-    price that small models feel, and drop them."""
-    step = module.global_step + 1
-    return step % settings.log_every == 0 or step >= module.trainer.max_steps
 
 
 def log_mean_of_epoch(module: pl.LightningModule, name: str, mean: MeanMetric) -> None:
@@ -50,6 +44,7 @@ def log_mean_of_epoch(module: pl.LightningModule, name: str, mean: MeanMetric) -
 def clip_and_log(module: pl.LightningModule, optimizer: Any, settings: Stepping) -> None:
     """Clip by the norm over all parameters, and log the norm as it was before; a limit of 0 does not clip."""
     norm = torch.nn.utils.clip_grad_norm_(module.parameters(), settings.gradient_clip or torch.inf)
+    check_finite(module, "the gradient's norm", norm, settings)
     if is_recorded(module, settings):
         module.log("train/gradient_norm", norm)
         module.log("train/learning_rate", optimizer.param_groups[0]["lr"])

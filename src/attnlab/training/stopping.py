@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+import pytorch_lightning as pl
+
 
 class Stopping(Protocol):
     """The part of a training's settings that the trainer goes by."""
@@ -46,3 +48,10 @@ def total_steps(settings: Stopping, steps_per_epoch: int) -> int:
     if settings.max_epochs is not None:
         limits.append(settings.max_epochs * steps_per_epoch)
     return min(limits)
+
+
+def is_recorded(module: pl.LightningModule, settings: Stopping) -> bool:
+    """Whether the metrics of this step are written down. Of the others Lightning would take the metrics too, at a
+    price that small models feel, and drop them."""
+    step = module.global_step + 1
+    return step % settings.log_every == 0 or step >= module.trainer.max_steps

@@ -13,8 +13,10 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
 from attnlab.composition.error import ExperimentError
+from attnlab.training.checkpoint_file import CheckpointFiles
 from attnlab.training.freed_memory import ReturnFreedMemory
 from attnlab.training.hardware import Hardware
+from attnlab.training.last_checkpoint import LastCheckpoint
 from attnlab.training.progress import TrainingProgress
 from attnlab.training.resume import ExactResume
 from attnlab.training.speed import SpeedCounters
@@ -30,6 +32,7 @@ def build_trainer(
     spool: SpoolLogger,
     callbacks: Sequence[pl.Callback] = (),
     saved: Callable[[int], None] = lambda reached: None,
+    save_every_minutes: float | None = None,
 ) -> tuple[pl.Trainer, ModelCheckpoint]:
     """The trainer, and the callback that knows its best checkpoint.
 
@@ -37,6 +40,7 @@ def build_trainer(
         steps_per_epoch: batches of an epoch, for validations and limits that are counted in epochs.
         checkpoints: the folder for the best and the last checkpoint.
         saved: called after a checkpoint with how far the spool reached in it.
+        save_every_minutes: after which the last checkpoint is written between validations too; None: never.
 
     Raises ExperimentError where training is too short for the checkpoints that are to be averaged.
     """
@@ -58,10 +62,6 @@ def build_trainer(
         save_top_k=settings.keep_best,
         enable_version_counter=False,
     )
-    # `save_last` would copy a best checkpoint only; this one is written after every validation.
-    last = ModelCheckpoint(
-        dirpath=checkpoints, filename="last", save_on_train_epoch_end=False, enable_version_counter=False
-    )
     own: list[pl.Callback] = [
         TrainingProgress(),
         SpeedCounters(settings.log_every),
@@ -69,7 +69,8 @@ def build_trainer(
         ExactResume(spool.spool, saved),
         ValidateAtTheEnd(),
         checkpoint,
-        last,
+        # Behind the best one, of which it tells. `save_last` would copy that one only.
+        LastCheckpoint(checkpoints, save_every_minutes),
     ]
     if settings.patience is not None:
         own.append(Patience(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
@@ -87,6 +88,7 @@ def build_trainer(
         num_sanity_val_steps=0,
         log_every_n_steps=settings.log_every,
         logger=spool,
+        plugins=[CheckpointFiles()],
         callbacks=[*own, *callbacks],
         use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
         enable_model_summary=False,

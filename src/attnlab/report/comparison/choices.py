@@ -11,7 +11,7 @@ SEED = "seed"
 # Columns of the table of runs that no choice may take the name of.
 _TAKEN = (SEED, "run", "system", "run_id")
 # Settings that change nothing of what a run finds.
-_ASIDE = ("tracking.", "paths.", "chain", "rerun")
+_ASIDE = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
 
 
 def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:

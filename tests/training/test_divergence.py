@@ -1,0 +1,96 @@
+"""Numbers and memory that run out end a training with a sentence; what was learned before stays."""
+
+from __future__ import annotations
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from attnlab.composition.error import ExperimentError
+from attnlab.training.checkpoint_file import checkpoint_step
+from attnlab.training.optimizer import Adam
+from attnlab.training.out_of_memory import memory_told
+
+
+class Multiply(pl.Callback):
+    """Makes the weights so large, before a step, that its loss overflows."""
+
+    def __init__(self, step, factor):
+        self.step, self.factor = step, factor
+
+    def on_train_batch_start(self, trainer, module, *args):
+        if trainer.global_step == self.step:
+            with torch.no_grad():
+                for weight in module.model.parameters():
+                    weight *= self.factor
+
+
+@pytest.mark.parametrize("precision", [32, "bf16"])
+def test_a_gradient_that_is_not_finite_stops_training_before_it_is_learned_from(train, precision):
+    with pytest.raises(ExperimentError) as stopped:
+        train(
+            max_steps=12,
+            validate_every=4,
+            gradient_clip=0.0,
+            optimizer=Adam(0.02),
+            on={"precision": precision},
+            callbacks=[Multiply(6, float("inf"))],
+            folder="broken",
+        )
+    told = str(stopped.value)
+    assert told.startswith("training diverged in step 7 (epoch 2): the loss is nan; try a smaller ")
+    assert "training.optimizer.learning_rate (it is 0.02 in this step) or training.gradient_clip=1.0" in told
+    assert ("hardware.precision=32" in told) == (precision == "bf16")
+
+
+def test_the_last_checkpoint_is_the_one_of_before(train, tmp_path):
+    whole = train(max_steps=12, validate_every=4)
+    with pytest.raises(ExperimentError, match="in step 7 "):
+        train(max_steps=12, validate_every=4, callbacks=[Multiply(6, float("nan"))], folder="broken")
+    assert checkpoint_step(tmp_path / "broken" / "checkpoints" / "last.ckpt") == 4
+    again = train(max_steps=12, validate_every=4, folder="broken", resume=True)
+    for name, value in whole.module.model.state_dict().items():
+        assert torch.equal(value, again.module.model.state_dict()[name]), name
+
+
+def test_a_rate_that_is_far_too_high_is_named(train):
+    with pytest.raises(ExperimentError, match=r"diverged .* try a smaller training.optimizer.learning_rate"):
+        train(optimizer=Adam(1e30), gradient_clip=0.0)
+
+
+class Spoil(pl.Callback):
+    """One weight is lost in a step whose gradient was whole."""
+
+    def on_train_batch_end(self, trainer, module, *args):
+        if trainer.global_step == 3:
+            with torch.no_grad():
+                module.model.encoder.embedding.weight[5] = torch.nan
+
+
+@pytest.mark.parametrize("save_every_minutes", [None, 1e-9])
+def test_no_checkpoint_holds_weights_that_are_not_finite(train, save_every_minutes, tmp_path, monkeypatch):
+    # On an accelerator gradients are looked at where they are logged only.
+    monkeypatch.setattr("attnlab.training.stepping.check_finite", lambda *args: None)
+    monkeypatch.setattr("attnlab.training.seq2seq_module.check_finite", lambda *args: None)
+    with pytest.raises(ExperimentError, match=r"diverged before step [45]: model\.encoder\.embedding\.weight is no"):
+        train(
+            max_steps=12, validate_every=4, callbacks=[Spoil()], save_every_minutes=save_every_minutes, folder="broken"
+        )
+    saved = list((tmp_path / "broken" / "checkpoints").glob("*.ckpt"))
+    for path in saved:
+        state = torch.load(path, weights_only=True)["state_dict"]
+        assert all(bool(value.isfinite().all()) for value in state.values())
+    assert bool(saved) == (save_every_minutes is not None)
+
+
+def test_memory_that_ran_out_is_told_with_what_to_make_smaller():
+    asked = r"^out of memory \(a tensor of \d+ bytes was asked for\); try less$"
+    with pytest.raises(ExperimentError, match=asked), memory_told("try less"):
+        torch.empty(10**17)
+    with pytest.raises(ExperimentError, match=r"^out of memory; try less$"), memory_told("try less"):
+        raise MemoryError
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), memory_told("try less"):
+        torch.ones(2, 3) @ torch.ones(2, 3)
