@@ -163,7 +163,7 @@ def test_a_lost_tracker_is_a_warning_and_nothing_is_lost(tracking, runs, point, 
             spool.append({"loss": 1.0}, step)
             run.deliver()
     assert len(calls) == 1  # the training does not wait for it at each validation
-    assert capsys.readouterr().err.count("gone; metrics and pictures of the run stay on disk") == 1
+    assert capsys.readouterr().err.count("gone; metrics and pictures could not be delivered") == 1
     run.finish()
     assert [metric.step for metric in client.get_metric_history(run.run_id, "loss")] == [0, 1, 2]
 

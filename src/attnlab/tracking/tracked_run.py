@@ -6,8 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +62,8 @@ class TrackedRun(Run):
         self._up_to: int | None = 0
         # When it was finished before; where it has nothing new to tell, it is not finished anew.
         self._ended: int | None = None
+        # Of a run of the past.
+        self._really_ended: int | None = None
         self._note: str | None = None
 
     @classmethod
@@ -109,18 +110,17 @@ class TrackedRun(Run):
             if text != self._note:
                 self._ended = None
             keep(self._point, note=text)
-            with self._telling("the words"):
-                self._store.client.set_tag(self.run_id, MLFLOW_RUN_NOTE, text)
+            self._tell("the description", lambda: self._store.client.set_tag(self.run_id, MLFLOW_RUN_NOTE, text))
 
     def log_model(self, folder: Path) -> None:
-        if not (self._settings.log_model and self._is_ours()):
-            return
-        with self._telling("the files"):
-            digest = folder_digest(folder)
-            tags = self._store.client.get_run(self.run_id).data.tags
-            if tags.get("model_hash") != digest:
-                log_model(self._store.client, self.run_id, folder)
-                self._store.client.set_tag(self.run_id, "model_hash", digest)
+        if self._settings.log_model and self._is_ours():
+            self._tell("the model", lambda: self._log_model(folder))
+
+    def _log_model(self, folder: Path) -> None:
+        digest = folder_digest(folder)
+        if self._store.client.get_run(self.run_id).data.tags.get("model_hash") != digest:
+            log_model(self._store.client, self.run_id, folder)
+            self._store.client.set_tag(self.run_id, "model_hash", digest)
 
     def deliver(self, up_to: int | None = None) -> None:
         self._up_to = up_to
@@ -134,26 +134,30 @@ class TrackedRun(Run):
         if self._monitor is not None:
             self._monitor.finish()
         up_to = None if status == "FINISHED" else self._up_to
-        ended = self._ended if status == "FINISHED" else None
         keep(self._point, **ending(status, error, up_to))
         self._deliver(up_to)
-        with self._telling("the state"):
-            if error is not None:
-                self._store.client.set_tag(self.run_id, "error", scrubbed(error, self._store.uri)[:5000])
-            self._store.client.set_terminated(self.run_id, status, ended)
+        self._tell("the state", lambda: self._close(status, error))
         if not self._owed:
             keep(self._point, told=True)
 
+    def _close(self, status: Status, error: str | None) -> None:
+        if error is not None:
+            self._store.client.set_tag(self.run_id, "error", scrubbed(error, self._store.uri)[:5000])
+        ended = self._really_ended or (self._ended if status == "FINISHED" else None)
+        self._store.client.set_terminated(self.run_id, status, ended)
+
     def _deliver(self, up_to: int | None) -> None:
-        with self._telling("metrics and pictures"):
-            if any([self._delivery.metrics(self._spool, up_to), self._delivery.metrics(self._later)]):
-                self._ended = None
-            self._delivery.artifacts()
+        if self._tell("metrics and pictures", lambda: self._hand_over(up_to)):
             self._try_again_at, self._pause = 0.0, PAUSE
-            return
-        # It stays away, maybe for hours: training does not wait for it again and again.
-        self._try_again_at = time.monotonic() + self._pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        else:
+            # It may stay away for hours: training does not wait for it again and again.
+            self._try_again_at = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    def _hand_over(self, up_to: int | None) -> None:
+        if any([self._delivery.metrics(self._spool, up_to), self._delivery.metrics(self._later)]):
+            self._ended = None
+        self._delivery.artifacts()
 
     def _describe(self, known: MlflowRun, record: RunRecord) -> None:
         """Params, tags and the dataset; what is there already stays, for MLflow's params never change."""
@@ -178,21 +182,22 @@ class TrackedRun(Run):
         if record.data_digest:
             self._store.client.log_inputs(self.run_id, [_dataset(record)])
 
-    @contextmanager
-    def _telling(self, what: str) -> Iterator[None]:
+    def _tell(self, what: str, call: Callable[[], object]) -> bool:
         """Turn a tracker's failure into a warning: what was computed is worth more than its record."""
         try:
             knock(self._store.uri)  # MLflow would try for half a minute
-            yield
-            self._owed.discard(what)
+            call()
         except LOST as error:
             self._owed.add(what)
             reason = scrubbed(str(error).strip().split("\n")[0], self._store.uri)
             print(
-                f"warning: {masked(self._store.uri)}: {reason}; {what} of the run stay on disk; the same command "
-                f"again or pipelines/deliver.py delivers them",
+                f"warning: {masked(self._store.uri)}: {reason}; {what} could not be delivered; all is kept on "
+                f"disk, and the same command again or pipelines/deliver.py delivers it",
                 file=sys.stderr,
             )
+            return False
+        self._owed.discard(what)
+        return True
 
     def _is_ours(self) -> bool:
         return os.getpid() == self._process
@@ -206,13 +211,12 @@ def tell(settings: MlflowTracking, runs_folder: Path, point: Path, kept: KeptRun
     """
     assert kept.status is not None
     run = TrackedRun.start(replace(settings, system_metrics=False), runs_folder, point, kept.record)
-    run._ended = kept.ended
+    run._really_ended = kept.ended
     run.deliver(kept.up_to)
     if kept.note is not None:
         run.describe(kept.note)
     if kept.status == "FINISHED" and (point / "model").is_dir():
         run.log_model(point / "model")
-    run._ended = kept.ended
     run.finish(kept.status, kept.error)
     return not run._owed
 
