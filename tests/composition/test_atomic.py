@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 
 import pytest
@@ -73,3 +74,26 @@ def test_a_file_that_fails_leaves_what_was(tmp_path, error, existed):
     assert os.listdir(tmp_path) == (["metrics.json"] if existed else [])
     if existed:
         assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("atomic", [atomic_file, atomic_folder])
+def test_what_a_killed_process_left_goes_with_the_next_try(tmp_path, atomic):
+    path = tmp_path / "metrics.json"
+    (tmp_path / "metrics.json.old").write_text("not ours")
+    child = os.fork()
+    if child == 0:
+        with atomic_file(path) as file, atomic_folder(path):
+            file.write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    left = [tmp_path / name for name in os.listdir(tmp_path) if name.startswith(".")]
+    assert len(left) == 2
+    # Others are at it still, here and on another machine.
+    others = [left[0].name.replace(f".{child}.", f".{os.getpid()}."), f".metrics.json.elsewhere.{child}.x"]
+    for name in others:
+        (tmp_path / name).mkdir()
+    with atomic(path) as temporary:
+        assert not any(path.exists() for path in left)
+        if atomic is atomic_file:
+            temporary.write_text("1")
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, "metrics.json", "metrics.json.old"])

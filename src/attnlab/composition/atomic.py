@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A temporary folder beside `path` that takes its place when the block ends, and vanishes when it fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    _remove_what_the_dead_left(path)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}", dir=path.parent))
     try:
         yield temporary
         temporary.chmod(0o755)  # mkdtemp's 0700 would keep a folder's readers out
         if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}", dir=path.parent))
             os.replace(path, old / path.name)
             os.replace(temporary, path)
             shutil.rmtree(old)
@@ -33,10 +38,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 def atomic_file(path: Path) -> Iterator[Path]:
     """A temporary file name beside `path` that takes its place when the block ends, and vanishes when it fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_what_the_dead_left(path)
     # The suffix stays: writers such as matplotlib choose the format by it.
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    temporary = path.with_name(f".{path.name}.{_owner()}x{path.suffix}")
     try:
         yield temporary
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _owner() -> str:
+    """Who writes something temporary, as part of its name."""
+    return f"{re.sub(r'[^A-Za-z0-9-]', '-', platform.node())[:30]}.{os.getpid()}."
+
+
+def _remove_what_the_dead_left(path: Path) -> None:
+    """Remove temporary files and folders for `path` of processes of this machine that were killed over them."""
+    begin, host = f".{path.name}.", _owner().partition(".")[0]
+    for left in path.parent.iterdir():
+        if left.name.startswith(begin):
+            owner, _, rest = left.name[len(begin) :].partition(".")
+            pid = rest.partition(".")[0]
+            if owner == host and pid.isdecimal() and not psutil.pid_exists(int(pid)):
+                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)

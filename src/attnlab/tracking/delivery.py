@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class Delivery:
         records = records[skipped:]
         if not records:
             return False
-        points = [point for record in records for point in _points(record)]
+        points = list(_points(records))
         for batch in _batches(points):
             self._client.log_batch(self._run_id, metrics=batch)
         state["spools"][spool.path.name] = {
@@ -116,11 +116,16 @@ def metric_name(name: str) -> str:
     return re.sub(r"[^\w.\- :/]", "_", name).strip("/.")[:250] or "_"
 
 
-def _points(record: Record) -> list[Metric]:
-    values = dict(record.metrics)
-    if record.epoch is not None:
-        values["epoch"] = record.epoch
-    return [Metric(metric_name(name), value, record.time, record.step) for name, value in values.items()]
+def _points(records: Sequence[Record]) -> Iterator[Metric]:
+    """Their metrics, and the epoch of each step once."""
+    told = None
+    for record in records:
+        values = dict(record.metrics)
+        if record.epoch is not None and record.step != told:
+            values["epoch"] = record.epoch
+            told = record.step
+        for name, value in values.items():
+            yield Metric(metric_name(name), value, record.time, record.step)
 
 
 def _batches(points: Sequence[Metric]) -> list[Sequence[Metric]]:
