@@ -55,10 +55,12 @@ def _owner() -> str:
 
 def _remove_what_the_dead_left(path: Path) -> None:
     """Remove temporary files and folders for `path` of processes of this machine that were killed over them."""
-    begin, host = f".{path.name}.", _owner().partition(".")[0]
-    for left in path.parent.iterdir():
-        if left.name.startswith(begin):
-            owner, _, rest = left.name[len(begin) :].partition(".")
+    # Within what is temporary already there are more dots at the beginning.
+    begin, host = path.name.lstrip(".") + ".", _owner().partition(".")[0]
+    for left in path.parent.glob(".*"):
+        name = left.name.lstrip(".")
+        if name.startswith(begin):
+            owner, _, rest = name.removeprefix(begin).partition(".")
             pid = rest.partition(".")[0]
             if owner == host and pid.isdecimal() and not psutil.pid_exists(int(pid)):
                 shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)

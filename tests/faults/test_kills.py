@@ -1,0 +1,165 @@
+"""Commands that are killed at random moments and given again end with the bytes of commands that never were.
+
+The suite kills each kind twice; ATTNLAB_FAULTS is how often otherwise, and 25 makes a hundred:
+
+    ATTNLAB_FAULTS=25 python -m pytest tests/faults/test_kills.py -s
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from warmed import Ended, Warmed
+
+PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
+KILLS = 2 if os.environ.get("ATTNLAB_FAULTS", "1") == "1" else int(os.environ["ATTNLAB_FAULTS"])
+SECONDS = 240.0  # that no command here needs
+VOLATILE = ("time/", "speed/", "system/")
+
+DATA = ("data=copy", "data.num_pairs=400", "data.max_length=6")
+MODEL = (
+    "model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.encoder.dropout=0.2",
+    "model.decoder.hidden_size=16", "model.readout.size=16", "search.size=2", "search.max_length=8",
+)  # fmt: skip
+# Epochs of 20 steps: it is killed in the middle of some. A checkpoint is written every few steps.
+TRAINING = (
+    "training.max_steps=70", "training.validate_every=9", "training.batching.size=16", "training.log_every=1",
+    "training.validation_search.max_length=8", "training.teacher_forcing.ratio=0.5", "training.patience=6",
+    "save_every_minutes=0.002", "tracking.system_metrics=false",
+)  # fmt: skip
+ALL = (*DATA, *MODEL, *TRAINING)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A command that is killed. before: what is run first, and never killed."""
+
+    script: str
+    arguments: tuple[str, ...]
+    before: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+BUILT = ("paths.data=built/data", "paths.model=built/model")
+KINDS = {
+    "preparing": Kind("prepare.py", (*ALL, "data.num_pairs=3000", "paths.data=built/data")),
+    "training": Kind("train.py", (*ALL, *BUILT, "chain=false"), (("prepare.py", (*ALL, *BUILT)),)),
+    "evaluating": Kind(
+        "evaluate.py",
+        (*ALL, *BUILT, "paths.evaluation=built/evaluation"),
+        (("prepare.py", (*ALL, *BUILT)), ("train.py", (*ALL, *BUILT, "chain=false"))),
+    ),
+    "sweeping": Kind(
+        "train.py",
+        ("-m", *ALL, "training.max_steps=30", "model/attention=dot,none", "seed=1,2"),
+        (("prepare.py", ALL),),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def warmed() -> Iterator[Warmed]:
+    process = Warmed(PIPELINES)
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def run(warmed: Warmed) -> Callable[..., Ended]:
+    environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "DVC_ROOT": "", "DVC_STAGE": ""}
+
+    def run(script: str, arguments: tuple[str, ...], folder: Path, seconds: float = SECONDS) -> Ended:
+        return warmed.run(script, arguments, folder, environment, seconds)
+
+    return run
+
+
+def finished(ended: Ended) -> Ended:
+    assert (ended.code, ended.timed_out) == (0, False), ended.err
+    return ended
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    """Every file that a later stage or a person goes by; what differs from run to run is left out of it."""
+    kept = {}
+    for place in ("built", "runs/points", "runs/data", "runs/sweeps"):
+        for path in sorted((folder / place).rglob("*")):
+            inside = path.relative_to(folder)
+            if not path.is_file() or path.name in ("lock", "leader.lock", "history.log"):
+                continue
+            if inside.parts[0] == "built" or {"model", "training", "evaluated", "data", "evaluation"} & {*inside.parts}:
+                kept[str(inside)] = path.read_bytes()
+    return kept
+
+
+def leftovers(folder: Path) -> list[str]:
+    """What was begun and neither finished nor removed."""
+    return [
+        str(path.relative_to(folder))
+        for place in ("built", "runs")
+        for path in (folder / place).rglob(".*")
+        if not path.name.endswith(".lock") and ".hydra" not in path.parts
+    ]
+
+
+def tracked(folder: Path) -> dict[str, object]:
+    """What the tracker knows of every run by its name: how it ended, and its curves."""
+    if not (folder / "runs" / "mlflow.db").exists():
+        return {}
+    client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
+    found: dict[str, object] = {}
+    runs = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
+    assert not [name for name, count in Counter(run.info.run_name for run in runs).items() if count > 1]
+    for run in runs:
+        names = sorted(name for name in run.data.metrics if not name.startswith((*VOLATILE, "sweep/")))
+        curves = {name: client.get_metric_history(run.info.run_id, name) for name in names}
+        for name, curve in curves.items():
+            assert len(curve) == len({point.step for point in curve}), f"{name} was told twice"
+        points = {name: sorted((point.step, point.value) for point in curve) for name, curve in curves.items()}
+        artifacts = sorted(info.path for info in client.list_artifacts(run.info.run_id))
+        found[run.info.run_name] = (run.info.status, points, artifacts)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(4 * 3600)
+@pytest.mark.parametrize("name", KINDS)
+def test_killed_and_given_again(name: str, tmp_path: Path, run: Callable[..., Ended]) -> None:
+    kind, start = KINDS[name], tmp_path / "start"
+    start.mkdir()
+    for script, arguments in kind.before:
+        finished(run(script, arguments, start))
+    whole = tmp_path / "whole"
+    shutil.copytree(start, whole)
+    seconds = finished(run(kind.script, kind.arguments, whole)).seconds
+    expected, expected_runs = outputs(whole), tracked(whole)
+    assert expected
+
+    draw, moments = random.Random(name), []
+    for number in range(10 * KILLS):
+        if len(moments) == KILLS:
+            break
+        folder = tmp_path / str(number)
+        shutil.copytree(start, folder)
+        moment = draw.uniform(0, seconds)
+        if not run(kind.script, kind.arguments, folder, moment).timed_out:
+            continue  # it was faster than the one before
+        moments.append(moment)
+        finished(run(kind.script, kind.arguments, folder))
+        assert outputs(folder).keys() == expected.keys()
+        differing = [path for path, content in outputs(folder).items() if content != expected[path]]
+        assert differing == [], f"killed after {moment:.3f} s of {seconds:.3f} s"
+        assert tracked(folder) == expected_runs, f"killed after {moment:.3f} s of {seconds:.3f} s"
+        assert leftovers(folder) == [], f"killed after {moment:.3f} s of {seconds:.3f} s"
+        shutil.rmtree(folder)
+    assert len(moments) == KILLS
+    told = {"kind": name, "kills": KILLS, "seconds": round(seconds, 1), "moments": [round(m, 2) for m in moments]}
+    print(f"\n{json.dumps(told)}")
