@@ -25,7 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
 from attnlab.sweep.stage import job_of_script
-from composed import CONF, ConfigSource
+from composed import CONF, SWEEP_MODE, ConfigSource
 from override_problems import config_sentence
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _check_before_start(arguments: Namespace) -> SweepPlan | None:
     with ConfigSource(directory, arguments.config_name or "config", extra) as source:
         if only_asks:
             source.check_composition(arguments.overrides)
-        elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
+        elif arguments.multirun or SWEEP_MODE in arguments.overrides:
             return source.check_sweep(arguments.overrides)
         else:
             source.check(arguments.overrides)
