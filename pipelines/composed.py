@@ -104,6 +104,11 @@ class ConfigSource:
                 kept = rest
             except (yaml.YAMLError, UnicodeDecodeError) as error:
                 raise ExperimentError([*problems, self._broken_file(error)]) from error
+            except (AssertionError, AttributeError, TypeError, ValueError, RecursionError) as error:
+                # OmegaConf's own slips, such as where a key is added to what is null.
+                slip = self._slip(kept, type(error))
+                said = f"{slip} is not possible: no such place" if slip else f"the config cannot be composed: {error}"
+                raise ExperimentError([*problems, said]) from error
         return config, problems + [unknown_setting(key, config) for key in unknown]
 
     def check(self, overrides: list[str]) -> Experiment:
@@ -182,6 +187,17 @@ class ConfigSource:
         problems = [problem for entries in asked for problem in searchpath_problems(entries)]
         if problems:
             raise ExperimentError(problems)
+
+    def _slip(self, kept: list[tuple[str, Override]], kind: type[Exception]) -> str | None:
+        """The override that alone ends in this kind of error."""
+        for text, _ in kept:
+            try:
+                hydra.compose(self.name, [text], return_hydra_config=True)
+            except kind:
+                return text
+            except (HydraException, OmegaConfBaseException):
+                continue
+        return None
 
     def _broken_file(self, error: Exception) -> str:
         """The first file that is no YAML; the error itself may not say which."""

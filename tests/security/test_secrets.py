@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from entry_points import TINY, Command, Ended
+from entry_points import PIPELINES, TINY, Command, Ended
 from hypothesis import example, given
 from hypothesis import strategies as st
 from servers import free_port, mlflow_server
@@ -18,7 +20,7 @@ from attnlab.composition.secrets import HIDDEN, into_environment, literal_secret
 
 LITERAL, BY_VARIABLE, TOKEN, OTHER = "kanarie-w1-letter", "kanarie-w2-omgeving", "kanarie-w3-teken", "kanarie-w4-elders"
 CANARY = "kanarie"
-SHORT = (*TINY, "chain=true")
+SHORT = (*TINY, "chain=true", "++tracking.log_model=false")
 
 
 @pytest.fixture(scope="module")
@@ -47,23 +49,23 @@ def tells_nothing(ended: Ended, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_secret_is_left_behind(command: Command, folder: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_is_left_behind(folder: Path, server: str) -> None:
+    """At the shell: a run and a sweep, whose every byte is looked at."""
     address = server.removeprefix("http://")
-    monkeypatch.setenv("THE_ADDRESS", f"http://me:{BY_VARIABLE}@{address}")
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", OTHER)
+    given = {"THE_ADDRESS": f"http://me:{BY_VARIABLE}@{address}", "HF_TOKEN": TOKEN, "MLFLOW_TRACKING_TOKEN": OTHER}
 
-    succeeded = command("train.py", *SHORT, "tracking.log_model=false", f"tracking.uri=http://me:{LITERAL}@{address}")
-    assert succeeded.code == 0, succeeded.err
-    tells_nothing(succeeded, folder)
+    def train(*arguments: str) -> None:
+        command = [sys.executable, str(PIPELINES / "train.py"), *arguments]
+        ended = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        tells_nothing(Ended(ended.returncode, ended.stdout, ended.stderr), folder)
+
+    train(*SHORT, f"tracking.uri=http://me:{LITERAL}@{address}")
     (overrides,) = (folder / "runs" / "plain").rglob(".hydra/overrides.yaml")
     assert f"tracking.uri=http://${{oc.env:ATTNLAB_SECRET_1}}@{address}" in yaml.safe_load(overrides.read_text())
-
-    swept = command(
-        "train.py", "-m", *SHORT, "tracking.log_model=false", "seed=1,2", "tracking.uri=${oc.env:THE_ADDRESS}"
-    )
-    assert swept.code == 0, swept.err
-    tells_nothing(swept, folder)
+    workers = ("launcher=joblib", "launcher.workers=2")
+    train("-m", *SHORT, "seed=1,2", *workers, f"tracking.uri='http://me:{LITERAL}@{address}'")
+    train("-m", *SHORT, "seed=3,4", "tracking.uri=${oc.env:THE_ADDRESS}")
 
 
 FAILURES = {
