@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check clean
+.PHONY: help setup demo test check audit clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -44,6 +44,14 @@ check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# In an environment of its own: what looks for weaknesses must not be among what is looked at. --no-deps: the lock is full.
+audit: ## known weaknesses of the pinned dependencies; needs the network
+	@mkdir -p build
+	@test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet "pip-audit>=2.7,<3"; } \
+	  || { rm -rf build/audit; echo "audit: pip-audit could not be installed; nothing was checked" >&2; exit 2; }
+	@build/audit/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --strict --progress-spinner off \
+	  || { echo "audit: failed; either the table above names weaknesses, or the advisory service did not answer and nothing was checked" >&2; exit 1; }
 
 clean: ## remove what the chain built; runs/ and .venv stay
 	rm -rf build attentions/build .pytest_cache .mypy_cache .ruff_cache

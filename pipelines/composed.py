@@ -16,12 +16,13 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from hydra.errors import HydraException
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
 from attnlab.sweep.directions import directions
-from hydra_node import hydra_problems
+from hydra_node import hydra_problems, searchpath_problems
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 
 # Which way a sweep's objectives are better depends on what training monitors.
 OmegaConf.register_new_resolver("directions", directions, replace=True)
+
+SWEEP_MODE = "hydra.mode=MULTIRUN"  # the longer way to say -m
 
 # Of a larger grid only the values are tried, one by one, and not their combinations.
 LARGEST_CHECKED_GRID = 64
@@ -83,6 +86,7 @@ class ConfigSource:
                 problems.append(found)
             else:
                 kept.append((text, override))
+        self._check_searchpath([override for _, override in kept])
         unknown = []
         while True:
             try:
@@ -100,6 +104,11 @@ class ConfigSource:
                 kept = rest
             except (yaml.YAMLError, UnicodeDecodeError) as error:
                 raise ExperimentError([*problems, self._broken_file(error)]) from error
+            except (AssertionError, AttributeError, TypeError, ValueError, RecursionError) as error:
+                # OmegaConf's own slips, such as where a key is added to what is null.
+                slip = self._slip(kept, type(error))
+                said = f"{slip} is not possible: no such place" if slip else f"the config cannot be composed: {error}"
+                raise ExperimentError([*problems, said]) from error
         return config, problems + [unknown_setting(key, config) for key in unknown]
 
     def check(self, overrides: list[str]) -> Experiment:
@@ -107,7 +116,9 @@ class ConfigSource:
         from experiment import check
 
         config, problems = self.compose(overrides)
-        problems += hydra_problems(config.hydra)
+        problems += hydra_problems(config)
+        if config.hydra.mode is RunMode.MULTIRUN and SWEEP_MODE not in overrides:
+            problems.append(f"hydra.mode is MULTIRUN in a config file; start a sweep with -m or {SWEEP_MODE}")
         try:
             experiment = check(config, build=not problems)
         except ExperimentError as error:
@@ -119,7 +130,7 @@ class ConfigSource:
     def check_composition(self, overrides: list[str]) -> None:
         """Check no more than the overrides and Hydra's own node, which costs no heavy import."""
         config, problems = self.compose(overrides)
-        problems += hydra_problems(config.hydra)
+        problems += hydra_problems(config)
         if problems:
             raise ExperimentError(problems)
 
@@ -164,6 +175,29 @@ class ConfigSource:
                 problems.append(unreadable(text))
                 parsed.pop()
         return parsed
+
+    def _check_searchpath(self, overrides: list[Override]) -> None:
+        """Raise ExperimentError for a place that Hydra would import while it composes."""
+        asked = [override.value() for override in overrides if override.key_or_group == "hydra.searchpath"]
+        try:
+            primary = self.loader.repository.load_config(self.name)  # type: ignore[attr-defined]
+            asked.append(None if primary is None else OmegaConf.select(primary.config, "hydra.searchpath"))
+        except (HydraException, OmegaConfBaseException, yaml.YAMLError, UnicodeDecodeError):
+            pass  # composing will tell
+        problems = [problem for entries in asked for problem in searchpath_problems(entries)]
+        if problems:
+            raise ExperimentError(problems)
+
+    def _slip(self, kept: list[tuple[str, Override]], kind: type[Exception]) -> str | None:
+        """The override that alone ends in this kind of error."""
+        for text, _ in kept:
+            try:
+                hydra.compose(self.name, [text], return_hydra_config=True)
+            except kind:
+                return text
+            except (HydraException, OmegaConfBaseException):
+                continue
+        return None
 
     def _broken_file(self, error: Exception) -> str:
         """The first file that is no YAML; the error itself may not say which."""

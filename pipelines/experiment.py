@@ -124,12 +124,22 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
     from attnlab.batch import Padding
     from attnlab.composition.error import ExperimentError
     from attnlab.composition.paths import Paths
+    from attnlab.composition.secrets import literal_secrets
     from attnlab.sweep.launcher import Launcher
     from attnlab.sweep.settings import Sweep
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
     values, written = plain(config), plain(config, keep_environment=True)
+    secret = list(literal_secrets(written))
+    if secret:
+        raise ExperimentError(
+            [
+                f"{place} holds a secret, which would be written down with the config; put it into a variable of the "
+                f"environment and write ${{oc.env:NAME}} for it"
+                for place in secret
+            ]
+        )
     task = task_named(values.get("task"))
     sections = {
         "task": str,

@@ -1,25 +1,30 @@
-"""Hydra's own node holds targets and logging classes too: only Hydra's, its plugins' and ours may stand there.
+"""Hydra's own node says what is built, where logs go and what environment jobs have: it is checked before any of it.
 
-A prefix would not do: `hydra._internal.core_plugins.bash_completion.os.system` and `logging.os.system` begin well.
+A prefix of a name would not do: `hydra._internal.core_plugins.bash_completion.os.system` and `logging.os.system` begin
+well. Nor would a look at what an interpolation stands for just now: Hydra composes again, and looks later. So what is
+built is written out, and only single values of a known type may stand for others.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterator
-from typing import Any
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, NoReturn
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.basecontainer import BaseContainer
 from omegaconf.errors import OmegaConfBaseException
+from omegaconf.resolvers import oc
 
-ALLOWED_HOMES = ("hydra._internal.core_plugins.", "hydra_plugins.", "attnlab.tracking.")
+ALLOWED_HOMES = ("hydra._internal.core_plugins.", "hydra_plugins.")
 # By the names that the sweeper's own config gives them; `_is_class_of` would refuse a name that is imported from below.
 ALLOWED_SAMPLERS = tuple(
     f"optuna.samplers.{name}Sampler" for name in ("TPE", "Random", "CmaEs", "NSGAII", "MOTPE", "Grid")
 )
-# Of Optuna's sweeper: a class by another key, and a database, which does not work with the versions around it.
-MUST_BE_NULL = ("hydra.sweeper.custom_search_space", "hydra.sweeper.storage")
 ALLOWED_LOGGING = (
     "colorlog.ColoredFormatter",
     "logging.FileHandler",
@@ -29,31 +34,104 @@ ALLOWED_LOGGING = (
     "logging.handlers.RotatingFileHandler",
     "logging.handlers.TimedRotatingFileHandler",
 )
-# What Hydra builds objects from.
-BUILT = ("hydra.launcher.", "hydra.sweeper.", "hydra.callbacks.", "hydra.job_logging.", "hydra.hydra_logging.")
 ALLOWED_STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
+# Each with what it could do.
+MUST_BE_EMPTY = {
+    "hydra.callbacks": "names code that is called",
+    "hydra.job.env_set": "decides which programs are found, and what git and Python do when they start",
+    "hydra.launcher.setup": "is run by a shell",
+    "hydra.launcher.additional_parameters": "reaches the batch script as it is",
+    "hydra.sweeper.custom_search_space": "names code that is called",
+    "hydra.sweeper.storage": "is a database with pickles in it",
+}
+LOGGING = ("hydra.job_logging", "hydra.hydra_logging")
+# What Hydra makes by calling a class.
+CALLED = ("hydra.launcher", "hydra.sweeper")
+# Texts that go into file names and into a batch script, whose lines are commands.
+ON_ONE_LINE = (*CALLED, "hydra.run", "hydra.sweep", "hydra.job.name", "hydra.output_subdir")
+# A log in the folder of the job: anywhere else it could be the start-up file of some program.
+_LOG_FILE = re.compile(r"\$\{hydra\.runtime\.output_dir\}/(\$\{hydra\.job\.name\}|\w[\w.-]*)\.log")
+_PLAIN_NAME = re.compile(r"[\w.-]*\w")
+# By Hydra's own resolver; its values are texts, whatever is given to it.
+_TEXTS_ONLY = "${directions:"
+_OF_THE_SWEEP = "${hydra.sweep.dir}/.submitit/%j"
 
 
-def hydra_problems(node: DictConfig) -> list[str]:
-    """A sentence for each class in the composed `hydra` node that is none of those allowed."""
+class Leaf(NamedTuple):
+    """A value as it is written. of_any_type: whether an interpolation could put a whole node in its place."""
+
+    path: str
+    key: str
+    written: Any
+    is_interpolation: bool
+    of_any_type: bool
+
+    def within(self, *places: str) -> bool:
+        return any(self.path == place or self.path.startswith(f"{place}.") for place in places)
+
+
+def hydra_problems(config: DictConfig) -> list[str]:
+    """A sentence for each value of the composed config's `hydra` node by which foreign code could run."""
+    if OmegaConf.is_interpolation(config, "hydra"):
+        return ["hydra must be written out, got an interpolation"]
+    resolved = _settled_values(config)
     problems = []
-    for path, key, value in _leaves(node, "hydra"):
-        if path in MUST_BE_NULL and value is not None:
-            problems.append(f"{path} must be null, got {value!r}")
-        if key == "_target_" and path.startswith("hydra.sweeper.sampler."):
-            if value not in ALLOWED_SAMPLERS:
-                problems.append(f"{path} must be one of {', '.join(ALLOWED_SAMPLERS)}; got {value!r}")
-        elif key == "_target_" and not _is_class_of(value, ALLOWED_HOMES):
-            homes = ", ".join(home.rstrip(".") for home in ALLOWED_HOMES)
-            problems.append(f"{path} must be a class of {homes}; got {value!r}")
-        in_logging = path.startswith(("hydra.job_logging.", "hydra.hydra_logging."))
-        if in_logging and key in ("()", "class") and value not in ALLOWED_LOGGING:
-            problems.append(f"{path} must be one of {', '.join(ALLOWED_LOGGING)}; got {value!r}")
-        if in_logging and str(value).startswith("ext://") and value not in ALLOWED_STREAMS:
-            problems.append(f"{path} must be one of {', '.join(ALLOWED_STREAMS)}; got {value!r}")
-        if path.startswith(BUILT) and "${hydra:" in str(value):
-            problems.append(f"{path} must not use ${{hydra:...}}, which is only known when it is too late to check")
+    for leaf in _leaves(config.hydra, "hydra"):
+        problem = _problem(leaf, resolved)
+        if problem:
+            problems.append(f"{leaf.path} {problem}; got {leaf.written!r}")
     return problems
+
+
+def searchpath_problems(entries: Any) -> list[str]:
+    """What is wrong with `hydra.searchpath`; to be asked before Hydra looks into these places."""
+    return [
+        f"hydra.searchpath must name folders; got {entry!r}, of which a package would be imported"
+        for entry in (entries if isinstance(entries, (list, tuple, ListConfig)) else [])
+        if not isinstance(entry, str) or ("://" in entry and not entry.startswith("file://"))
+    ]
+
+
+def _problem(leaf: Leaf, resolved: DictConfig) -> str | None:
+    for place, reason in MUST_BE_EMPTY.items():
+        if leaf.within(place) and leaf.written is not None:
+            return f"must not be set, for {place} {reason}"
+    if leaf.key == "_target_":
+        return _target_problem(leaf)
+    if leaf.within(*LOGGING):
+        return _logging_problem(leaf)
+    if leaf.within("hydra.output_subdir", "hydra.job.name") and isinstance(leaf.written, str):
+        return None if _PLAIN_NAME.fullmatch(leaf.written) else "must be a plain name"
+    if leaf.within(*CALLED) and leaf.is_interpolation and leaf.written != _OF_THE_SWEEP:
+        if leaf.of_any_type and not str(leaf.written).startswith(_TEXTS_ONLY):
+            return "must be written out, without ${...}"
+        if not _is_settled(resolved, leaf.path):
+            return "must be the same whenever it is looked at; give the value itself"
+    if leaf.within(*ON_ONE_LINE) and _has_control_character(_now(resolved, leaf)):
+        return "must be on one line, without control characters"
+    return None
+
+
+def _target_problem(leaf: Leaf) -> str | None:
+    if leaf.path.startswith("hydra.sweeper.sampler."):
+        return None if leaf.written in ALLOWED_SAMPLERS else f"must be one of {', '.join(ALLOWED_SAMPLERS)}"
+    if leaf.within(*CALLED) and _is_class_of(leaf.written, ALLOWED_HOMES):
+        return None
+    return f"must be a class of {', '.join(home.rstrip('.') for home in ALLOWED_HOMES)}"
+
+
+def _logging_problem(leaf: Leaf) -> str | None:
+    if leaf.key == "filename":
+        if isinstance(leaf.written, str) and _LOG_FILE.fullmatch(leaf.written):
+            return None
+        return "must be ${hydra.runtime.output_dir}/<name>.log"
+    if leaf.is_interpolation:
+        return "must be written out, without ${...}"
+    if leaf.key in ("()", "class") and leaf.written not in ALLOWED_LOGGING:
+        return f"must be one of {', '.join(ALLOWED_LOGGING)}"
+    if str(leaf.written).startswith("ext://") and leaf.written not in ALLOWED_STREAMS:
+        return f"must be one of {', '.join(ALLOWED_STREAMS)}"
+    return None
 
 
 def _is_class_of(target: object, homes: tuple[str, ...]) -> bool:
@@ -68,16 +146,62 @@ def _is_class_of(target: object, homes: tuple[str, ...]) -> bool:
     return inspect.isclass(found) and found.__module__ == module_name
 
 
-def _leaves(node: DictConfig | ListConfig, path: str) -> Iterator[tuple[str, str, Any]]:
-    """Every value with its path and key; an interpolation that stands for a whole node is followed into it."""
+def _leaves(node: DictConfig | ListConfig, path: str) -> Iterator[Leaf]:
+    """Every value as it is written; an interpolation or null in the place of a whole node is one value."""
     keys: Any = range(len(node)) if isinstance(node, ListConfig) else node.keys()
     for key in keys:
         place = f"{path}.{key}"
-        try:
-            value = None if OmegaConf.is_missing(node, key) else node[key]
-        except (OmegaConfBaseException, ValueError):  # only known once a job runs: the text itself must be harmless
-            value = OmegaConf.to_container(node, resolve=False)[key]  # type: ignore[index]
-        if isinstance(value, (DictConfig, ListConfig)):
-            yield from _leaves(value, place)
+        child: Any = node._get_node(key)
+        if isinstance(child, (DictConfig, ListConfig)) and not child._is_interpolation() and not child._is_none():
+            yield from _leaves(child, place) if not child._is_missing() else ()
         else:
-            yield place, str(key), value
+            of_any_type = child._metadata.ref_type in (Any, object)
+            yield Leaf(place, str(key), child._value(), child._is_interpolation(), of_any_type)
+
+
+def _settled_values(config: DictConfig) -> DictConfig:
+    """A copy of the config that remembers nothing of what it was asked before."""
+    copied = config.copy()
+    OmegaConf.clear_cache(copied)
+    return copied
+
+
+def _is_settled(config: DictConfig, path: str) -> bool:
+    """Whether a value depends on neither the clock nor the job, which are other ones when Hydra looks."""
+    with _unsettled_refused():
+        try:
+            found = OmegaConf.select(config, path, throw_on_missing=True)
+        except (OmegaConfBaseException, ValueError):
+            return False
+    return not isinstance(found, DictConfig)
+
+
+@contextmanager
+def _unsettled_refused() -> Iterator[None]:
+    def refused(*_: object) -> NoReturn:
+        raise ValueError("not settled")
+
+    def environment(name: str, *default: Any) -> Any:
+        # Which the first process of a sweep sets for its jobs.
+        return refused() if str(name).startswith("ATTNLAB_") else oc.env(name, *default)
+
+    before = dict(BaseContainer._resolvers)  # Hydra's own cannot be had by a public name
+    resolvers: dict[str, Callable[..., Any]] = {"now": refused, "hydra": refused, "oc.env": environment}
+    for name, resolver in resolvers.items():
+        OmegaConf.register_new_resolver(name, resolver, replace=True)
+    try:
+        yield
+    finally:
+        BaseContainer._resolvers.clear()
+        BaseContainer._resolvers.update(before)
+
+
+def _now(config: DictConfig, leaf: Leaf) -> Any:
+    try:
+        return OmegaConf.select(config, leaf.path, default=leaf.written)
+    except (OmegaConfBaseException, ValueError):  # only known once a job runs
+        return leaf.written
+
+
+def _has_control_character(value: Any) -> bool:
+    return isinstance(value, str) and any(unicodedata.category(each) == "Cc" for each in value)

@@ -24,8 +24,9 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.secrets import into_environment, masked
 from attnlab.sweep.stage import job_of_script
-from composed import CONF, ConfigSource
+from composed import CONF, SWEEP_MODE, ConfigSource
 from override_problems import config_sentence
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def mistakes_as_sentences() -> Iterator[None]:
 
 def _fail(problems: list[str]) -> NoReturn:
     for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
+        print(f"error: {masked(problem)}", file=sys.stderr)
     sys.exit(1)
 
 
@@ -120,6 +121,7 @@ def _arguments() -> Namespace:
     """The command line, as Hydra is about to read it."""
     parser = get_args_parser()
     parser.__class__ = _Arguments
+    sys.argv[1:] = into_environment(sys.argv[1:], os.environ)  # Hydra writes down what it is told
     arguments = parser.parse_args()
     if arguments.experimental_rerun is not None:
         raise ExperimentError(
@@ -139,7 +141,7 @@ def _check_before_start(arguments: Namespace) -> SweepPlan | None:
     with ConfigSource(directory, arguments.config_name or "config", extra) as source:
         if only_asks:
             source.check_composition(arguments.overrides)
-        elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
+        elif arguments.multirun or SWEEP_MODE in arguments.overrides:
             return source.check_sweep(arguments.overrides)
         else:
             source.check(arguments.overrides)
@@ -177,7 +179,7 @@ class Job:
         except Exception as error:
             if isinstance(error, ExperimentError):
                 for problem in error.problems:
-                    print(f"error: {where}: {problem}", file=sys.stderr)
+                    print(f"error: {where}: {masked(problem)}", file=sys.stderr)
             else:
                 print(f"error: {where}:", file=sys.stderr)
                 traceback.print_exception(error)

@@ -7,10 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the suite's models are tiny; threads would only wait for each other
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+
+# HYPOTHESIS_PROFILE=campaign looks longer: `make test-faults`. Tests that name a number of examples keep theirs.
+settings.register_profile("suite", deadline=None)
+settings.register_profile("campaign", deadline=None, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
 

@@ -19,7 +19,7 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
-def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 90.0) -> None:
+def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 240.0) -> None:
     """Until somebody answers there; fails with the log where the process ends first."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.composition.secrets import is_secret_name, masked
 from attnlab.tracking.address import (
-    is_secret_name,
-    masked,
     resolved_address,
     scrubbed,
     sqlite_path,

@@ -17,6 +17,7 @@ import pyarrow as pa
 from huggingface_hub import errors as hub_errors
 
 from attnlab.composition.error import ExperimentError
+from attnlab.data.dataset_folder import check_builder, check_metadata
 from attnlab.data.file_faults import READERS, data_files, find_fault, kind_of
 
 _HUB_SECONDS = 10.0
@@ -69,6 +70,8 @@ def _read(path: Path, name: str | None, source: str, target: str, cache: str) ->
         parallel = _parallel_files(path, source, target)
         if parallel:
             return _read_parallel(parallel, source, target, cache)
+        check_metadata(path)
+        check_builder(path, datasets.load_dataset_builder(str(path), name=name, cache_dir=cache))
         return dict(datasets.load_dataset(str(path), name=name, cache_dir=cache, **_csv_options(path)))
     reader = READERS.get(kind_of(path))
     if reader is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnlab.batch import LabelledBatch, Padding
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import read_json
 from attnlab.data.corpus import SPLITS
 from attnlab.data.mapped_ids import MappedIds
 from attnlab.data.padding import pad_labelled
@@ -38,7 +38,7 @@ class LabelledInfo:
 def read_labels(path: Path) -> list[str]:
     """The names of the classes from a `data.json`; raises ExperimentError where it does not say them."""
     try:
-        return LabelledInfo(**json.loads(path.read_text(encoding="utf-8"))).labels
+        return LabelledInfo(**read_json(path)).labels
     except (OSError, ValueError, TypeError) as error:
         raise ExperimentError(f"{path} does not name the classes ({error})") from error
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import read_json
 from attnlab.data.corpus import SPLITS
 
 
@@ -37,7 +37,7 @@ class PreparedFolder:
     def json(self, name: str) -> dict[str, Any]:
         file = self.path / name
         try:
-            found = json.loads(file.read_text(encoding="utf-8"))
+            found = read_json(file)
         except ValueError as error:
             raise unreadable(file, error) from error
         if not isinstance(found, dict):

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import check_regular
 from attnlab.data.ragged import Ragged
+from attnlab.data.tokenizer_file import WORD_START, check_tokenizer_file
 
 # Its threads and a later fork (data loaders, two-process training) do not go together: it would warn of each.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-WORD_START = "▁"
 Ids = Sequence[int] | NDArray[np.integer]
 
 
@@ -118,10 +119,12 @@ class Tokenizer:
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
         try:
+            check_regular(path)
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ExperimentError(f"the tokeniser {path} cannot be read: {error}") from error
         try:
+            check_tokenizer_file(text)
             return cls(tokenizers.Tokenizer.from_str(text))
         except Exception as error:  # the library raises plain Exception
             raise ExperimentError(f"{path} is no tokeniser of attnlab: {error}") from error

@@ -5,14 +5,17 @@ Axes: T target tokens (rows), S source tokens (columns), `<eos>` on both sides.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.error import ExperimentError
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,14 @@ def save_maps(maps: Sequence[AttentionMap], path: Path) -> None:
 
 
 def load_maps(path: Path) -> list[AttentionMap]:
-    """Read what `save_maps` wrote."""
+    """Read what `save_maps` wrote; raises ExperimentError for anything else, such as pickles."""
+    try:
+        return _read_maps(path)
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile, zlib.error) as error:
+        raise ExperimentError(f"{path} holds no attention maps: {error}; run the evaluate stage again") from error
+
+
+def _read_maps(path: Path) -> list[AttentionMap]:
     with np.load(path, allow_pickle=False) as arrays:
         return [
             AttentionMap(

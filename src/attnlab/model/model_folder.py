@@ -13,9 +13,10 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import torch
+from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
@@ -23,6 +24,7 @@ from attnlab.batch import Padding
 from attnlab.composition.atomic import atomic_folder
 from attnlab.composition.binding import bind
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import check_regular, read_json
 from attnlab.composition.part import Part
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
@@ -41,11 +43,13 @@ class ModelFacts:
     num_classes: None for a model that translates.
     """
 
-    source_vocabulary_size: int
-    identity: str
-    step: int
-    target_vocabulary_size: int | None = None
-    num_classes: int | None = None
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    source_vocabulary_size: PositiveInt
+    identity: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]  # the name of a folder, too
+    step: NonNegativeInt
+    target_vocabulary_size: PositiveInt | None = None
+    num_classes: PositiveInt | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -86,9 +90,10 @@ def save_model(
 def read_facts(folder: Path) -> ModelFacts:
     """The facts of a model folder; raises ExperimentError where it is none."""
     try:
-        return ModelFacts(**json.loads((folder / "model.json").read_text()))
-    except (OSError, ValueError, TypeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        check_regular(folder / "model.json")
+        return TypeAdapter(ModelFacts).validate_json((folder / "model.json").read_bytes(), strict=True)
+    except (OSError, ValidationError) as error:
+        reason = error.strerror if isinstance(error, OSError) else _first_problem(error)
         raise ExperimentError(
             f"{folder} must be a model folder, but its model.json cannot be read ({reason})"
         ) from error
@@ -97,7 +102,7 @@ def read_facts(folder: Path) -> ModelFacts:
 def read_config(folder: Path) -> dict[str, Any]:
     """The config sections of a model folder; raises ExperimentError where it has none."""
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = read_json(folder / "config.json")
     except (OSError, ValueError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
     if not isinstance(config, dict):
@@ -119,6 +124,7 @@ def _load(kind: type[M], folder: Path, device: str) -> M:
     # The config is bound to the classes that are allowed in any config: a foreign folder runs no code of its own.
     facts, config = read_facts(folder), read_config(folder)
     try:
+        check_regular(folder / "weights.safetensors")
         weights = load_file(folder / "weights.safetensors", device=device)
     except (OSError, SafetensorError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
@@ -126,7 +132,9 @@ def _load(kind: type[M], folder: Path, device: str) -> M:
         task = "translation" if facts.num_classes is None else "classification"
         raise ExperimentError(f"the model in {folder} goes with task={task}; choose that task, or another model folder")
     part: Part[M] = bind(config.get("model"), kind, "model")
-    model = part(**facts.sizes, padding=bind(config.get("padding"), Padding, "padding"))
+    padding = bind(config.get("padding"), Padding, "padding")
+    _check_shapes(folder, part, {**facts.sizes, "padding": padding}, weights)
+    model = part(**facts.sizes, padding=padding)
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -134,6 +142,26 @@ def _load(kind: type[M], folder: Path, device: str) -> M:
             f"{folder}: the weights do not fit the config ({str(error).splitlines()[-1].strip()})"
         ) from error
     return model.to(device).eval()
+
+
+def _check_shapes(folder: Path, part: Part[M], runtime: dict[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
+    """Raise ExperimentError where the config asks for other sizes than the weights have, before it takes memory."""
+    try:
+        with torch.device("meta"):
+            asked = {name: tuple(tensor.shape) for name, tensor in part(**runtime).state_dict().items()}
+    except (RuntimeError, OverflowError) as error:
+        raise ExperimentError(f"{folder}: the config asks for a model that cannot be ({error})") from error
+    for name, shape in asked.items():
+        if name in weights and tuple(weights[name].shape) != shape:
+            given = tuple(weights[name].shape)
+            raise ExperimentError(
+                f"{folder}: the weights do not fit the config ({name} is of {given}, the config asks for {shape})"
+            )
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
 
 
 def _write_json(path: Path, content: Any) -> None:

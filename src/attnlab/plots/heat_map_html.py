@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -14,6 +15,8 @@ from attnlab.plots.embedded_fonts import font_face_rules
 
 # A right-to-left token must not turn what follows it: first-strong isolate, and its end.
 _ISOLATE, _END = "\u2068", "\u2069"
+# Half characters, and control characters but for white space.
+_UNFIT = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def heat_map_html(maps: Sequence[AttentionMap], title: str = "Attention") -> str:
@@ -37,7 +40,17 @@ def environment(*packages: str) -> Environment:
     """Jinja with escaping on, over the templates that lie in `packages`."""
     loader = ChoiceLoader([PackageLoader(package, package_path="") for package in packages])
     # A misspelt name in a template is an error, not an empty place.
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_fit_for_a_page
+    )
+
+
+def _fit_for_a_page(value: Any) -> Any:
+    """Text without what no page can hold: half characters cannot be written, zero characters not be read again."""
+    if not isinstance(value, str) or not _UNFIT.search(value):
+        return value
+    # Of the same type, for some of it is HTML of a template.
+    return type(value)(_UNFIT.sub(lambda found: f"U+{ord(found[0]):04X}", value))
 
 
 def visible(token: str) -> str:

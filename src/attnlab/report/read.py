@@ -10,20 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import parse_json
 
 
 def read_json(path: Path, stage: str) -> Any:
     """A JSON file that `stage` writes."""
     try:
-        return json.loads(_text(path, stage))
-    except json.JSONDecodeError as error:
+        return parse_json(_text(path, stage))
+    except ValueError as error:
         raise ExperimentError(f"{path} is not valid JSON ({error}); run the {stage} stage again") from error
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """What `evaluate` wrote of each sentence, in the split's order."""
     # Not splitlines(): a sentence may hold other line ends, such as U+2028.
-    return [json.loads(line) for line in _text(path, "evaluate").split("\n") if line]
+    try:
+        return [parse_json(line) for line in _text(path, "evaluate").split("\n") if line]
+    except ValueError as error:
+        raise ExperimentError(f"{path} is not valid JSON ({error}); run the evaluate stage again") from error
 
 
 def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:

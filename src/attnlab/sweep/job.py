@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from attnlab.composition.secrets import masked
 from attnlab.sweep.naming import choices_of, name_of
 from attnlab.sweep.outliving import end_with
 from attnlab.sweep.record import JobRecord, SweepFolder, SweepRecord
@@ -98,9 +99,9 @@ def running(number: int, overrides: Sequence[str], output: Path) -> Iterator[Swe
 
 
 def sentence(error: BaseException) -> str:
-    """An error as a person reads it."""
+    """An error as a person reads it, without secrets."""
     problems: Sequence[str] | None = getattr(error, "problems", None)
-    return "; ".join(problems) if problems else f"{type(error).__name__}: {error}".rstrip(": ")
+    return masked("; ".join(problems) if problems else f"{type(error).__name__}: {error}".rstrip(": "))
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.error import ExperimentError
 
 RecordT = TypeVar("RecordT")
 
@@ -118,7 +119,12 @@ class SweepFolder:
 
 
 def _read(path: Path, kind: type[RecordT]) -> RecordT:
-    return TypeAdapter(kind).validate_json(path.read_bytes())
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ExperimentError(f"{path} is no record of a sweep ({place or 'it'}: {first['msg']}); remove it") from error
 
 
 def _write(path: Path, record: Any) -> None:

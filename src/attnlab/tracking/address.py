@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sqlite3
 import sys
@@ -12,16 +11,21 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from attnlab.composition.secrets import HIDDEN, is_secret_name, masked
+
+__all__ = [
+    "checked_address",
+    "masked",
+    "resolved_address",
+    "scrubbed",
+    "sqlite_path",
+    "told_overrides",
+    "where_to_look",
+]
+
 DATABASES = ("sqlite", "postgresql", "postgresql+psycopg2", "mysql", "mysql+pymysql")
 DATABASE_NAME = "mlflow.db"
 ARTIFACTS_NAME = "mlflow-artifacts"
-
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
-_SECRET_PARAMETER = re.compile(r"(?i)([?&;](?:\w*password|\w*secret|\w*token|\w*key|sslpassword|sig)=)[^&;\s\"']+")
-_SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|credentials?)$|(?:api|access|auth|secret|hf)_(?:key|token)$"
-)
-HIDDEN = "***"
 
 
 def checked_address(uri: str) -> str:
@@ -58,11 +62,6 @@ def sqlite_path(uri: str | None, runs_folder: Path) -> Path | None:
     return Path(os.path.abspath(runs_folder.parent / uri.removeprefix("sqlite:///")))
 
 
-def masked(text: str) -> str:
-    """Text without the credentials of any address in it."""
-    return _SECRET_PARAMETER.sub(rf"\g<1>{HIDDEN}", _CREDENTIALS.sub(f"{HIDDEN}@", text))
-
-
 def scrubbed(text: str, uri: str) -> str:
     """Somebody else's message without the credentials of `uri`, in any spelling."""
     try:
@@ -73,11 +72,6 @@ def scrubbed(text: str, uri: str) -> str:
     for spelling in {password, unquote(password), quote(unquote(password), safe="")} if password else ():
         text = text.replace(spelling, HIDDEN)
     return text
-
-
-def is_secret_name(key: str) -> bool:
-    """Whether a config key by its name holds a secret."""
-    return _SECRET_NAME.search(key.rpartition(".")[2]) is not None
 
 
 def told_overrides(overrides: Sequence[str]) -> list[str]:

@@ -19,7 +19,8 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.composition.error import ExperimentError
-from attnlab.tracking.address import ARTIFACTS_NAME, masked, resolved_address, scrubbed, sqlite_path
+from attnlab.composition.secrets import masked
+from attnlab.tracking.address import ARTIFACTS_NAME, resolved_address, scrubbed, sqlite_path
 from attnlab.tracking.environment import impatient
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attnlab.composition.choice_name import choice_name
-from attnlab.tracking.address import HIDDEN, is_secret_name, masked
+from attnlab.composition.secrets import HIDDEN, is_secret_name, masked
 
 LONGEST_VALUE = 6000  # MLflow's limit
 LONGEST_KEY = 250

@@ -17,7 +17,8 @@ from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE, RESOURCE_DOES_
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.composition.error import ExperimentError
-from attnlab.tracking.address import masked, resolved_address
+from attnlab.composition.secrets import masked
+from attnlab.tracking.address import resolved_address
 from attnlab.tracking.database import check_is_there, refusal
 from attnlab.tracking.environment import impatient
 from attnlab.tracking.settings import MlflowTracking

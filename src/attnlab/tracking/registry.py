@@ -10,7 +10,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, RESOURCE_DOES_NOT_EXIST, ErrorCode
 
 from attnlab.composition.error import ExperimentError
-from attnlab.tracking.address import masked
+from attnlab.composition.secrets import masked
 from attnlab.tracking.database import check_is_there, open_store, refusal
 from attnlab.tracking.environment import impatient
 from attnlab.tracking.settings import MlflowTracking

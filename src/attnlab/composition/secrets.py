@@ -1,0 +1,86 @@
+"""What is secret in a text: passwords in addresses, and what variables of the environment hold by their names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
+
+HIDDEN = "***"
+
+# To the last @ of a word: a password may hold any other character.
+_CREDENTIALS = re.compile(r"(?<=://)(?!/)[^\s\"'<>]*@")
+_SECRET_PARAMETER = re.compile(r"(?i)([?&;](?:\w*password|\w*secret|\w*token|\w*key|sslpassword|sig)=)[^&;\s\"']+")
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|credentials?)$|(?:api|access|auth|secret|hf)_(?:key|token)$"
+)
+_SECRET_VARIABLE = re.compile(
+    r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|token|credentials?|(?:api|access|auth|secret|private)_?key)(?:_\d+)?$"
+)
+_SHORTEST = 6  # a shorter one could be part of any word
+_PASSWORD = re.compile(r"(?<=://)([^/\s\"',@]*:[^\s\"',]+)@")
+_PARAMETER = re.compile(r"(?i)(?<=[?&;])(\w*(?:password|secret|token|key)=)([^&;,\s\"']+)")
+_INTERPOLATION = re.compile(r"\$\{[^{}]*\}")
+_VARIABLE = "ATTNLAB_SECRET_"
+
+
+def masked(text: str) -> str:
+    """Text without the credentials of any address in it, and without what secret variables of the environment hold."""
+    for value in _of_the_environment(os.environ):
+        text = text.replace(value, HIDDEN)
+    return _SECRET_PARAMETER.sub(rf"\g<1>{HIDDEN}", _CREDENTIALS.sub(f"{HIDDEN}@", text))
+
+
+def is_secret_name(key: str) -> bool:
+    """Whether a config key by its name holds a secret."""
+    return _SECRET_NAME.search(key.rpartition(".")[2]) is not None
+
+
+def literal_secrets(config: Any, path: str = "") -> Iterator[str]:
+    """The places of a config where a secret is written out; `${oc.env:NAME}` is none."""
+    if isinstance(config, Mapping):
+        for key, value in config.items():
+            yield from literal_secrets(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(config, list):
+        for i, value in enumerate(config):
+            yield from literal_secrets(value, f"{path}[{i}]")
+    elif isinstance(config, str):
+        rest = _INTERPOLATION.sub("", config)
+        if (is_secret_name(path) and rest) or _PASSWORD.search(rest) or _PARAMETER.search(rest):
+            yield path
+
+
+def into_environment(arguments: Sequence[str], environment: MutableMapping[str, str]) -> list[str]:
+    """The arguments of a command with `${oc.env:...}` in the place of each secret, which the environment then holds.
+
+    Whatever writes the arguments down, or hands them to another process, so writes no secret.
+    """
+
+    def moved(secret: str) -> str:
+        if "${" in secret:
+            return secret
+        number = 1
+        while environment.get(f"{_VARIABLE}{number}", secret) != secret:
+            number += 1
+        environment[f"{_VARIABLE}{number}"] = secret
+        return f"${{oc.env:{_VARIABLE}{number}}}"
+
+    return [
+        _PARAMETER.sub(
+            lambda found: found[1] + moved(found[2]), _PASSWORD.sub(lambda found: moved(found[1]) + "@", text)
+        )
+        for text in arguments
+    ]
+
+
+def _of_the_environment(environment: Mapping[str, str]) -> list[str]:
+    """Longest first: one may be a part of another."""
+    found = set()
+    for name, value in environment.items():
+        if _SECRET_VARIABLE.search(name):
+            found.add(value)
+            found.update(value.split(":", 1) if name.startswith(_VARIABLE) else ())
+        elif "://" in value:
+            found.update(password.partition(":")[2] for password in _PASSWORD.findall(value))
+    return sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True)

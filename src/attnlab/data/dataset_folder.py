@@ -1,0 +1,65 @@
+"""A folder in the layout of a hub dataset may come from anybody: it may name its own files, of known kinds, no more.
+
+`datasets` itself runs no script of a folder and reads no pickle. But it follows the metadata of a folder to any address
+and to any file of this machine, and it has readers for kinds of data that nobody needs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import yaml  # type: ignore[import-untyped]
+from huggingface_hub import DatasetCard
+
+from attnlab.composition.error import ExperimentError
+from attnlab.data.file_faults import READERS
+
+_CARD, _SETTINGS = "README.md", ".huggingface.yaml"
+
+
+def check_metadata(folder: Path) -> None:
+    """Raise ExperimentError where a folder's metadata lead to the network or to files beside the folder."""
+    for name in (_CARD, _SETTINGS):
+        if (folder / name).is_file():
+            for text in _texts(_metadata(folder / name).get("configs")):
+                if "://" in text or text.startswith(("/", "~")) or ".." in Path(text).parts:
+                    raise ExperimentError(
+                        f"data.path: {folder / name} must name files inside the folder, got {text!r}; copy what is "
+                        "wanted into the folder"
+                    )
+
+
+def check_builder(folder: Path, builder: datasets.DatasetBuilder) -> None:
+    """Raise ExperimentError where `datasets` would read a folder by another reader than those of the known kinds."""
+    kind = type(builder).__module__.rpartition(".")[2]
+    if kind not in READERS.values():
+        raise ExperimentError(
+            f"data.path: {folder} holds files of the kind {kind}; known kinds are: {', '.join(READERS)}, each also "
+            "with .gz"
+        )
+
+
+def _metadata(file: Path) -> dict[str, Any]:
+    try:
+        if file.name == _CARD:
+            found = DatasetCard.load(file, ignore_metadata_errors=True).data.to_dict()
+        else:
+            found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (ValueError, yaml.YAMLError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise ExperimentError(f"data.path: the metadata of {file} cannot be read: {reason}") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for value in node.values():
+            yield from _texts(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _texts(value)
+    elif isinstance(node, str):
+        yield node

@@ -1,0 +1,59 @@
+"""The real entry points, run inside the test's process: warm, in an empty folder, with what they print."""
+
+from __future__ import annotations
+
+import logging
+import os
+import runpy
+import traceback
+from pathlib import Path
+
+import pytest
+from entry_points import PIPELINES, TINY, Command, Ended
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder, away from the project and from the environment of the tests."""
+    for name in ("DVC_ROOT", "ATTNLAB_ABSENT", "HYDRA_FULL_ERROR", "LOCAL_RANK", "NODE_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+    """`command("train.py", "seed=2")` is `python pipelines/train.py seed=2`, as `__main__`, in the empty folder."""
+
+    def run(script: str, *arguments: str) -> Ended:
+        capfd.readouterr()
+        path = str(PIPELINES / script)
+        monkeypatch.setattr("sys.argv", [path, *arguments])
+        environment = dict(os.environ)
+        root = logging.getLogger()
+        handlers, level = root.handlers[:], root.level
+        root.handlers.clear()  # Hydra sets up its own, on the streams of this run
+        code: object = 0
+        try:
+            runpy.run_path(path, run_name="__main__")
+        except SystemExit as error:
+            code = error.code or 0
+        except BaseException:  # what would be a stack trace at the shell
+            traceback.print_exc()
+            code = 1
+        finally:
+            os.environ.clear()
+            os.environ.update(environment)
+            root.handlers[:] = handlers
+            root.setLevel(level)
+        printed = capfd.readouterr()
+        return Ended(code if isinstance(code, int) else 1, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture
+def tiny() -> tuple[str, ...]:
+    return (*TINY, "tracking=none")

@@ -1,0 +1,121 @@
+"""Reports and heat maps show what came from data, and are made of nothing of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from page_structure import HOSTILE, Structure, check_same_structure
+
+import made_sweep
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.heat_map_html import heat_map_html, visible
+from attnlab.plots.sentences_html import sentences_html
+from attnlab.report.comparison.findings import Wanted, findings_of
+from attnlab.report.comparison.from_sweep import runs_of_sweep
+from attnlab.report.comparison.page import write_comparison
+from attnlab.report.page import Stages
+from attnlab.report.translation import write_translation_report
+from attnlab.sweep.find import find_sweep
+from made_sweep import write_sweep
+
+# Any code point, half characters among them, but the glyphs of fonts that would have to be cut for each example.
+ANY = st.text(st.one_of(st.characters(exclude_categories=()), st.sampled_from("<>&\"'/=-!`;:{}")), max_size=12).filter(
+    lambda text: not any("\u1100" <= character <= "\ufaff" for character in text)
+)
+SOME = settings(max_examples=settings.default.max_examples // 5)  # a page takes a tenth of a second
+TOKENS = st.lists(st.one_of(ANY, st.sampled_from(HOSTILE)), min_size=1, max_size=4)
+
+
+def maps(source: list[str], target: list[str], title: str) -> list[AttentionMap]:
+    return [AttentionMap(source, target, np.full((len(target), len(source)), 0.25), title)]
+
+
+def plain(token: str) -> str:
+    """A token of as many letters as a page shows of it, for single ones have a style of their own."""
+    return "x" * len(visible(token))
+
+
+@SOME
+@given(source=TOKENS, target=TOKENS, title=ANY)
+@example(source=list(HOSTILE), target=list(HOSTILE), title=HOSTILE[0])
+def test_a_heat_map_is_made_of_no_token(source: list[str], target: list[str], title: str) -> None:
+    page = heat_map_html(maps(source, target, title), title=title)
+    ordinary = [[*map(plain, tokens)] for tokens in (source, target)]
+    check_same_structure(page, heat_map_html(maps(*ordinary, "x"), title="x"))
+    texts = Structure(page).texts
+    # A parser turns U+000D into another line end; what is visible has none.
+    assert all(visible(token) in texts for token in [*source, *target])
+
+
+@SOME
+@given(source=TOKENS, title=ANY)
+@example(source=list(HOSTILE), title=HOSTILE[0])
+def test_coloured_sentences_are_made_of_no_token(source: list[str], title: str) -> None:
+    page = sentences_html(maps(source, ["y"], title), title)
+    check_same_structure(page, sentences_html(maps([*map(plain, source)], ["y"], "x"), "x"))
+
+
+def report(folder: Path, texts: list[str], word: str) -> str:
+    """A page with these texts wherever a stage tells one."""
+    side = {
+        "tokens": 60, "mean_length": 6.0, "p50_length": 6, "p95_length": 9, "max_length": 9, "unknown_tokens": 1,
+        "unknown_rate": 0.1, "length_histogram": [[3, 2], [6, 5]],
+    }  # fmt: skip
+    split = {"rows": 12, "pairs": 10, "dropped": dict.fromkeys(texts, 2), "source": side, "target": side}
+    evaluation, data, training = (folder / name for name in ("evaluation", "data", "training"))
+    made_sweep.write_translations(evaluation, 0.9, 1)
+    (evaluation / "attention.npz").unlink()
+    for place in (data, training):
+        place.mkdir()
+    stats = {"vocabulary": {"source": 4, "target": 4}, "splits": dict.fromkeys(("train", "validation", "test"), split)}
+    (data / "stats.json").write_text(json.dumps(stats))
+    info = {"source_language": word, "target_language": word, "bleu_tokenize": word, "joint": False}
+    (data / "data.json").write_text(json.dumps(info))
+    (training / "history.csv").write_text("step,epoch,name,value\n10,0,train/token_nll,0.5\n")
+    rows = [
+        {"source": text, "reference": f"r {i}", "hypothesis": text, "score": 0.5, "exact": False, "source_length": 3}
+        for i, text in enumerate(texts[:4])
+    ]
+    (evaluation / "hypotheses.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    notes = {"bleu": word, **{f"z{i} {text}": text for i, text in enumerate(texts)}}
+    (evaluation / "signatures.json").write_text(json.dumps(notes))
+    config = {
+        "seed": word, "data": {"_target_": f"attnlab.data.hub.{word}", "path": word},
+        "model": {"attention": {f"z{i}": text for i, text in enumerate(texts)}},
+    }  # fmt: skip
+    write_translation_report(config, Stages(data, training, evaluation), folder / "report")
+    return (folder / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_report_is_made_of_no_text(tmp_path: Path) -> None:
+    ordinary = report(tmp_path / "plain", [f"plain {i}" for i in range(len(HOSTILE))], "plain")
+    page = report(tmp_path / "hostile", list(HOSTILE), HOSTILE[1])
+    check_same_structure(page, ordinary)
+    assert "<script>alert(1)</script>" in "".join(Structure(page).texts)
+
+
+def comparison(folder: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(made_sweep, "FIRST", " ".join(words[:6]))
+    monkeypatch.setattr(made_sweep, "WORDS", words)
+    write_sweep(folder / "runs", {"dot": 0.9, "none": 0.3}, (1,))
+    compared = runs_of_sweep(find_sweep(folder / "runs", "last"), folder / "runs")
+    findings = findings_of(compared.runs, Wanted("bleu", None, 50, 0.95, 1), lambda *_: None)
+    write_comparison(compared, findings, folder / "comparison", sentences=2)
+    return (folder / "comparison" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_comparison_is_made_of_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Words that tell no half characters, which no JSON of ours can hold, nor white space, which parts words.
+    hostile = [word for word in HOSTILE if word.split() == [word] and word.encode("utf-8", "ignore").decode() == word]
+    random.Random(0).shuffle(hostile)
+    ordinary = comparison(tmp_path / "plain", [f"w{i:02}" for i in range(len(hostile))], monkeypatch)
+    page = comparison(tmp_path / "hostile", hostile, monkeypatch)
+    assert Structure(page).other == []
+    assert {tag for tag, _ in Structure(page).elements} == {tag for tag, _ in Structure(ordinary).elements}
+    assert {*Structure(page).elements} <= {*Structure(ordinary).elements, ("th", ("scope", "class"))}

@@ -1,0 +1,121 @@
+"""A dataset from somebody else: no script, no pickle, no way out of its folder."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hostile import Payload
+
+from attnlab.composition.error import ExperimentError
+from attnlab.data.hub_loading import load_pairs
+
+ROW = json.dumps({"de": "ein Hund", "en": "a dog"}) + "\n"
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    return folder
+
+
+def load(path: Path) -> dict[str, object]:
+    return load_pairs(None, str(path), None, None, "de", "en")  # type: ignore[return-value]
+
+
+def test_a_loading_script_does_not_run(theirs: Path, mark: Path) -> None:
+    (theirs / "train.jsonl").write_text(ROW)
+    for name in ("theirs.py", "dataset.py", "__init__.py", "conftest.py"):
+        (theirs / name).write_text(f"import os\nos.mkdir({str(mark)!r})\n")
+    with pytest.raises(ExperimentError, match=r"Dataset scripts are no longer supported, but found theirs\.py"):
+        load(theirs)
+    (theirs / "theirs.py").unlink()
+    assert load(theirs)["train"][0] == {"de": "ein Hund", "en": "a dog"}  # type: ignore[index]
+    assert not mark.exists()
+
+
+def pickled(mark: Path) -> bytes:
+    return pickle.dumps(Payload(mark))
+
+
+def tarred(mark: Path) -> bytes:
+    import torch
+
+    saved, stream = io.BytesIO(), io.BytesIO()
+    torch.save(Payload(mark), saved)
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for name, content in {"0.pkl": pickled(mark), "0.pyd": pickled(mark), "0.pth": saved.getvalue()}.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
+KINDS = {
+    "train.pkl": pickled,
+    "train.parquet": pickled,
+    "train.json": pickled,
+    "train.csv": pickled,
+    "train.tar": tarred,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("alone", [True, False], ids=["file", "folder"])
+def test_pickles_are_not_read(theirs: Path, mark: Path, name: str, alone: bool) -> None:
+    (theirs / name).write_bytes(KINDS[name](mark))
+    with pytest.raises(ExperimentError, match=r"^data\.path: "):
+        load(theirs / name if alone else theirs)
+    assert not mark.exists()
+
+
+def test_a_type_of_pyarrow_that_was_a_pickle_stays_unknown(theirs: Path, mark: Path) -> None:
+    """Such as pyarrow before 14.0.1 loaded by itself; the column is what it is without it, text."""
+    metadata = {b"ARROW:extension:name": b"arrow.py_extension_type", b"ARROW:extension:metadata": pickled(mark)}
+    texts = pa.array(["ein Hund"])
+    schema = pa.schema([pa.field("de", pa.string(), metadata=metadata), pa.field("en", pa.string())])
+    pq.write_table(pa.table([texts, texts], schema=schema), theirs / "train.parquet")
+    assert load(theirs)["train"][0]["de"] == "ein Hund"  # type: ignore[index]
+    assert not mark.exists()
+
+
+OUTSIDE = (
+    "../secret.csv",
+    "{folder}/secret.csv",
+    "~/secret.csv",
+    "http://127.0.0.1:9/secret.csv",
+    "zip://a.csv::../x.zip",
+)
+
+
+@pytest.mark.parametrize("place", OUTSIDE)
+@pytest.mark.parametrize("file", ["README.md", ".huggingface.yaml"])
+def test_its_metadata_lead_to_no_other_place(theirs: Path, place: str, file: str) -> None:
+    (theirs.parent / "secret.csv").write_text("de,en\nmine,alone\n")
+    place = place.format(folder=theirs.parent)
+    fence = "---\n" if file == "README.md" else ""
+    (theirs / file).write_text(f"{fence}configs:\n- config_name: default\n  data_files:\n  - '{place}'\n{fence}")
+    with pytest.raises(ExperimentError, match=r"must name files inside the folder, got"):
+        load(theirs)
+
+
+def test_its_metadata_may_name_its_own_files(theirs: Path) -> None:
+    (theirs / "README.md").write_text(
+        "---\nconfigs:\n- config_name: default\n  data_files: parts/*.jsonl\n---\nHello\n"
+    )
+    (theirs / "parts").mkdir()
+    (theirs / "parts" / "one.jsonl").write_text(ROW)
+    assert len(load(theirs)["train"]) == 1  # type: ignore[arg-type]
+
+
+def test_readers_of_other_kinds_stay_shut(theirs: Path) -> None:
+    (theirs / "train.xml").write_text("<a>b</a>")
+    with pytest.raises(ExperimentError, match=r"holds files of the kind xml; known kinds are: json,"):
+        load(theirs)

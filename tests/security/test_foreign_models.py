@@ -1,0 +1,170 @@
+"""A model folder from somebody else: weights that are no pickle, classes that are ours, sizes that fit, no way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from composed_variants import Variant, config_of
+from entry_points import Command
+from hostile import Payload, nothing_ran
+
+from attnlab.batch import Padding
+from attnlab.composition.binding import bind
+from attnlab.composition.error import ExperimentError
+from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, read_facts, save_model
+from attnlab.model.seq2seq import Seq2Seq
+
+FACTS = ModelFacts(source_vocabulary_size=11, target_vocabulary_size=9, identity="f" * 16, step=7)
+DEEP = "[" * 100_000
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    padding = {"encoder": "pre", "decoder": "post", "attention_masked": True, "recurrence": "skip"}
+    config = {
+        "model": config_of(Variant("decoder", "step_then_attend")),
+        "padding": {"_target_": "attnlab.batch.Padding", **padding},
+    }
+    model = bind(config["model"], Seq2Seq, "model")(**FACTS.sizes, padding=Padding())
+    for name in FROM_PREPARED_DATA:
+        (tmp_path / name).write_text("{}")
+    save_model(tmp_path / "theirs", model.state_dict(), config, FACTS, tmp_path)
+    load_model(tmp_path / "theirs")
+    return tmp_path / "theirs"
+
+
+def changed(theirs: Path, name: str, change: Callable[[dict[str, Any]], object]) -> None:
+    content = json.loads((theirs / name).read_text())
+    change(content)
+    (theirs / name).write_text(json.dumps(content))
+
+
+def as_pickle(mark: Path, path: Path) -> None:
+    path.write_bytes(pickle.dumps(Payload(mark)))
+
+
+def as_torch_file(mark: Path, path: Path) -> None:
+    torch.save({"weights": Payload(mark)}, path)
+
+
+@pytest.mark.parametrize("write", [as_pickle, as_torch_file])
+@pytest.mark.parametrize("link", [False, True])
+def test_a_pickle_in_the_place_of_the_weights(
+    theirs: Path, mark: Path, write: Callable[[Path, Path], None], link: bool
+) -> None:
+    weights = theirs / "weights.safetensors"
+    weights.unlink()
+    write(mark, theirs.parent / "pickle" if link else weights)
+    if link:
+        weights.symlink_to(theirs.parent / "pickle")
+    with pytest.raises(ExperimentError, match="must be a whole model folder, but"):
+        load_model(theirs)
+    assert not mark.exists()
+
+
+TARGETS: dict[str, Any] = {
+    "os": {"_target_": "os.mkdir", "path": "MARK"},
+    "subprocess": {"_target_": "subprocess.run", "args": ["mkdir", "MARK"]},
+    "eval": {"_target_": "builtins.eval", "_args_": ["__import__('os').mkdir('MARK')"]},
+    "hub": {"_target_": "torch.hub.load", "repo_or_dir": "x", "model": "y"},
+    "hydra": {"_target_": "hydra.utils.call", "config": {"_target_": "os.mkdir", "path": "MARK"}},
+    "partial": {"_target_": "functools.partial", "_partial_": True, "_args_": ["os.mkdir", "MARK"]},
+    "through us": {"_target_": "attnlab.model.model_folder.shutil.rmtree", "path": "MARK"},
+    "a function of ours": {"_target_": "attnlab.model.model_folder.save_model", "folder": "MARK"},
+    "ours, of another kind": {"_target_": "attnlab.training.spool.MetricSpool", "path": "MARK"},
+    "a class of ours, called in part": {"_target_": "attnlab.model.attention.dot.DotScore", "_partial_": True},
+    "with arguments in a row": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "_args_": ["MARK"]},
+    "an interpolation": {"_target_": "${oc.env:HOME}"},
+}
+
+
+@pytest.mark.parametrize("place", ["", "encoder", "decoder", "attention", "bridge", "readout", "padding"])
+@pytest.mark.parametrize("node", TARGETS.values(), ids=TARGETS)
+def test_a_class_that_is_not_allowed(theirs: Path, mark: Path, node: dict[str, Any], place: str) -> None:
+    hostile = json.loads(json.dumps(node).replace("MARK", str(mark)))
+
+    def change(config: dict[str, Any]) -> None:
+        if place == "padding":
+            config["padding"] = hostile
+        elif place:
+            config["model"][place] = hostile
+        else:
+            config["model"] = hostile
+
+    changed(theirs, "config.json", change)
+    with pytest.raises(ExperimentError, match=r"_target_ must be one of attnlab|is not a setting"):
+        load_model(theirs)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"identity": "../../../theirs"}, {"identity": "f" * 16 + "\n"}, {"identity": "/tmp"}, {"identity": 3},
+        {"source_vocabulary_size": "11"}, {"source_vocabulary_size": -1}, {"step": 1.5}, {"step": True}, {"x": 1},
+    ],
+)  # fmt: skip
+def test_facts_are_of_their_types_and_name_no_other_folder(theirs: Path, facts: dict[str, Any]) -> None:
+    changed(theirs, "model.json", lambda found: found.update(facts))
+    with pytest.raises(ExperimentError, match=rf"its model.json cannot be read \({next(iter(facts))}: "):
+        read_facts(theirs)
+
+
+def test_sizes_beyond_the_weights_take_no_memory(theirs: Path) -> None:
+    changed(theirs, "model.json", lambda found: found.update(source_vocabulary_size=10**12))
+    with pytest.raises(ExperimentError, match=r"the weights do not fit the config \(encoder.embedding.weight is of"):
+        load_model(theirs)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.json"])
+@pytest.mark.parametrize("content", [DEEP, '{"model": ' * 100_000, "\ud83d", "[]", ""])
+def test_json_of_another_shape(theirs: Path, name: str, content: str) -> None:
+    (theirs / name).write_bytes(content.encode("utf-8", "surrogatepass"))
+    with pytest.raises(ExperimentError, match="must be a"):
+        load_model(theirs)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.json", "weights.safetensors"])
+def test_no_file_without_an_end(theirs: Path, name: str) -> None:
+    (theirs / name).unlink()
+    if name == "config.json":
+        os.mkfifo(theirs / name)
+    else:
+        (theirs / name).symlink_to("/dev/zero")
+    with pytest.raises(ExperimentError, match="no regular file"):
+        load_model(theirs)
+
+
+def test_at_the_entry_point(command: Command, theirs: Path, mark: Path, tiny: tuple[str, ...]) -> None:
+    as_torch_file(mark, theirs / "weights.safetensors")
+    changed(
+        theirs, "config.json", lambda found: found["model"].update(encoder={"_target_": "os.mkdir", "path": str(mark)})
+    )
+    assert command("prepare.py", *tiny, "paths.data=data").code == 0
+    for name in ("source_tokenizer.json", "target_tokenizer.json"):
+        (theirs / name).write_bytes(Path("data", name).read_bytes())
+    ended = command("evaluate.py", *tiny, f"paths.model={theirs}", "paths.data=data")
+    nothing_ran(ended, mark, "must be a whole model folder")
+
+
+def test_a_pickle_in_the_place_of_a_checkpoint(
+    command: Command, folder: Path, mark: Path, tiny: tuple[str, ...]
+) -> None:
+    assert command("train.py", *tiny, "chain=true").code == 0
+    (point,) = (folder / "runs" / "points").iterdir()
+    checkpoints = sorted(point.rglob("*.ckpt"))
+    assert checkpoints
+    (point / "done.json").unlink()
+    for path in checkpoints:
+        as_torch_file(mark, path)
+    ended = command("train.py", *tiny)
+    assert not mark.exists()
+    assert "Traceback" not in ended.err
+    assert "cannot be" in ended.err or "warning" in ended.err

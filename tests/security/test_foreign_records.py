@@ -1,0 +1,87 @@
+"""What other runs left (maps, records, results, models in MLflow) may be somebody else's too."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hostile import Payload
+
+from attnlab.composition.error import ExperimentError
+from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
+from attnlab.report.read import read_json, read_lines
+from attnlab.sweep.find import find_sweep
+from attnlab.sweep.record import SweepFolder
+
+DEEP = "[" * 100_000
+
+
+def pickled_array(mark: Path) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.array([Payload(mark)], dtype=object), allow_pickle=True)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("array", ["titles", "0.source_tokens", "0.weights"])
+def test_a_pickle_among_the_maps(tmp_path: Path, mark: Path, array: str) -> None:
+    save_maps([AttentionMap(["a"], ["b"], np.ones((1, 1)))], tmp_path / "good.npz")
+    with zipfile.ZipFile(tmp_path / "good.npz") as good, zipfile.ZipFile(tmp_path / "maps.npz", "w") as bad:
+        for name in good.namelist():
+            bad.writestr(name, pickled_array(mark) if name == f"{array}.npy" else good.read(name))
+    with pytest.raises(ExperimentError, match=r"maps.npz holds no attention maps: Object arrays cannot be loaded"):
+        load_maps(tmp_path / "maps.npz")
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00"])
+def test_a_file_that_holds_no_maps(tmp_path: Path, mark: Path, content: bytes) -> None:
+    for bytes_ in (content, pickle.dumps(Payload(mark))):
+        (tmp_path / "maps.npz").write_bytes(bytes_)
+        with pytest.raises(ExperimentError, match="holds no attention maps"):
+            load_maps(tmp_path / "maps.npz")
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("content", [DEEP, "{", "[]", '{"identity": 3}', "\ufeff{}"])
+def test_a_record_of_a_sweep(tmp_path: Path, content: str) -> None:
+    folder = SweepFolder(tmp_path / "sweeps" / "aa11")
+    (folder.path / "jobs").mkdir(parents=True)
+    (folder.path / "sweep.json").write_text(content)
+    (folder.path / "jobs" / "0.json").write_text(content)
+    for read in (folder.read, folder.jobs, lambda: folder.job(0), lambda: find_sweep(tmp_path, "last")):
+        with pytest.raises(ExperimentError, match=r"\.json is no record of a sweep"):
+            read()
+
+
+@pytest.mark.parametrize("content", [DEEP, "{", "\x00"])
+def test_results_that_are_no_json(tmp_path: Path, content: str) -> None:
+    (tmp_path / "results").write_text(content)
+    for read in (lambda path: read_json(path, "evaluate"), read_lines):
+        with pytest.raises(ExperimentError, match="is not valid JSON"):
+            read(tmp_path / "results")
+
+
+def test_mlflow_unpickles_no_model(tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow's own switch, which is on unless it is told; a process of ours tells it."""
+    import mlflow.pyfunc
+    from mlflow.exceptions import MlflowException
+
+    from attnlab.tracking import environment
+
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "python_model.pkl").write_bytes(pickle.dumps(Payload(mark)))
+    (model / "MLmodel").write_text(
+        "flavors:\n  python_function:\n    loader_module: mlflow.pyfunc.model\n    python_version: 3.11.0\n"
+        "    cloudpickle_version: 3.0.0\n    python_model: python_model.pkl\n    streamable: false\n"
+        "model_uuid: aaaa\nutc_time_created: '2025-01-01 00:00:00.0'\n"
+    )
+    switch = "MLFLOW_ALLOW_PICKLE_DESERIALIZATION"
+    monkeypatch.setenv(switch, environment.DEFAULTS[switch])
+    with pytest.raises(MlflowException, match=r"(?i)pickle"):
+        mlflow.pyfunc.load_model(str(model))
+    assert not mark.exists()

@@ -1,0 +1,152 @@
+"""Hydra's own node is checked before Hydra builds anything of it, imports anything for it, or sets anything up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from entry_points import ROOT, Command
+from hostile import nothing_ran
+
+# A way of git to run a command wherever it looks at a checkout.
+GIT = "{GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: core.fsmonitor, GIT_CONFIG_VALUE_0: mkdir MARK}"
+FACTORY = "{(): os.mkdir, path: MARK}"
+# What hydra: of somebody's experiment=theirs says, and what is told of it.
+NODES = {
+    "launcher": ("launcher: {_target_: os.mkdir}", "hydra.launcher._target_ must be a class of"),
+    "launcher's part": ("launcher: {x: {_target_: os.mkdir, path: MARK}}", "Key 'x' not in 'BasicLauncherConf'"),
+    "sweeper": ("sweeper: {_target_: subprocess.run}", "hydra.sweeper._target_ must be a class of"),
+    "callback": ("callbacks: {x: {_target_: os.mkdir, path: MARK}}", "hydra.callbacks.x._target_ must not be set"),
+    "partial callback": (
+        "callbacks: {x: {_target_: functools.partial, _partial_: true, _args_: [os.mkdir, MARK]}}",
+        "hydra.callbacks.x._target_ must not be set",
+    ),
+    "callback of Hydra's": (
+        "callbacks: {x: {_target_: hydra.experimental.callbacks.PickleJobInfoCallback}}", "must not be set",
+    ),
+    "log handler": (f"job_logging: {{handlers: {{x: {FACTORY}}}}}", "hydra.job_logging.handlers.x.() must be one of"),
+    "log filter": (f"job_logging: {{filters: {{x: {FACTORY}}}}}", "hydra.job_logging.filters.x.() must be one of"),
+    "formatter": (f"hydra_logging: {{formatters: {{x: {FACTORY}}}}}", "hydra_logging.formatters.x.() must be one of"),
+    "log file": (
+        "job_logging: {handlers: {file: {filename: MARK}}}", "must be ${hydra.runtime.output_dir}/<name>.log; got",
+    ),
+    "log file's own name": (
+        "job_logging: {handlers: {file: {filename: '${hydra.runtime.output_dir}/.bashrc'}}}", "filename must be",
+    ),
+    "job's name": ("job: {name: ../../x}", "hydra.job.name must be a plain name"),
+    "environment": (f"job: {{env_set: {GIT}}}", "hydra.job.env_set.GIT_CONFIG_COUNT must not be set"),
+    "environment by reference": ("job: {env_set: '${data}'}", "hydra.job.env_set must not be set"),
+    # Chosen by the clock: harmless when it is looked at, and something else a moment later.
+    "by the clock": ("job_logging: {handlers: {x: '${theirs.${now:%f}}'}}", "x must be written out, without ${...}"),
+    # Only known when the job runs.
+    "by the job": ("job_logging: {handlers: {x: '${theirs.${hydra.job.num}}'}}", "must be written out"),
+    "by the environment": ("job_logging: {handlers: {x: {(): '${oc.env:HOME}'}}}", "must be written out"),
+    "whole logging": ("job_logging: '${model.encoder}'", "hydra.job_logging must be written out"),
+    "whole launcher": ("launcher: '${model.encoder}'", "str is not a subclass of BasicLauncherConf"),
+    "a sweep by itself": (
+        f"mode: MULTIRUN\n  sweeper: {{params: {{+hydra.job_logging.handlers.x: '{FACTORY}'}}}}",
+        "hydra.mode is MULTIRUN in a config file",
+    ),
+    "folder of Hydra's files": ("output_subdir: ../../x", "hydra.output_subdir must be a plain name"),
+}  # fmt: skip
+
+
+def write_theirs(folder: Path, text: str, mark: Path) -> None:
+    place = folder / "theirs" / "experiment"
+    place.mkdir(parents=True)
+    (place / "theirs.yaml").write_text(f"# @package _global_\n{text.replace('MARK', str(mark))}\n")
+
+
+@pytest.mark.parametrize(("node", "said"), NODES.values(), ids=NODES)
+def test_a_hostile_hydra_node_is_refused(command: Command, folder: Path, mark: Path, node: str, said: str) -> None:
+    write_theirs(folder, f"hydra:\n  {node}", mark)
+    nothing_ran(command("train.py", "-cd", "theirs", "experiment=theirs"), mark, said)
+    assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize("option", ["--help", "--cfg=job", "--info=config", "--hydra-help", "-m"])
+def test_nor_does_it_run_where_one_only_asks(command: Command, folder: Path, mark: Path, option: str) -> None:
+    write_theirs(folder, f"hydra:\n  hydra_logging: {{handlers: {{x: {FACTORY}}}}}", mark)
+    nothing_ran(command("train.py", "-cd", "theirs", option, "experiment=theirs"), mark, "handlers.x.() must be one of")
+
+
+SLURM = {
+    "commands": ("hydra.launcher.setup=[mkdir MARK]", "hydra.launcher.setup.0 must not be set"),
+    "parameters": ("++hydra.launcher.additional_parameters.wrap=mkdir MARK", "additional_parameters.wrap must not be"),
+    # The batch script has a line for each parameter, quoted for a shell; a second line would be a command.
+    "second line": ("launcher.partition='cpu\nmkdir MARK\n'", "hydra.launcher.partition must be on one line"),
+    "second line of a folder": ("hydra.sweep.dir='x\nmkdir MARK\n'", "hydra.sweep.dir must be on one line"),
+    "by the clock": ("launcher.partition='${now:%f}'", "hydra.launcher.partition must be the same whenever"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("override", "said"), SLURM.values(), ids=SLURM)
+def test_nothing_of_a_config_becomes_a_line_of_a_batch_script(
+    command: Command, mark: Path, override: str, said: str
+) -> None:
+    nothing_ran(command("train.py", "-m", "launcher=slurm", override.replace("MARK", str(mark))), mark, said)
+
+
+@pytest.mark.parametrize(
+    "sampler", ["os.mkdir", "optuna.samplers.PartialFixedSampler", "optuna.samplers._tpe.sampler.os"]
+)
+def test_a_sweeper_takes_no_other_sampler(command: Command, mark: Path, sampler: str) -> None:
+    ended = command("train.py", "-m", "sweep=optuna", f"hydra.sweeper.sampler._target_={sampler}")
+    nothing_ran(ended, mark, "hydra.sweeper.sampler._target_ must be one of optuna.samplers.TPESampler")
+
+
+def test_no_package_is_imported_to_look_for_configs(
+    command: Command, folder: Path, mark: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by the command line nor by a config.yaml that goes before the project's."""
+    (folder / "attnlab_theirs").mkdir()
+    (folder / "attnlab_theirs" / "__init__.py").write_text(f"import os\nos.mkdir({str(mark)!r})\n")
+    monkeypatch.syspath_prepend(folder)
+    said = "hydra.searchpath must name folders; got 'pkg://attnlab_theirs'"
+    nothing_ran(command("train.py", "hydra.searchpath=[pkg://attnlab_theirs]", *tiny), mark, said)
+    theirs = shutil.copytree(ROOT / "conf", folder / "theirs") / "config.yaml"
+    primary = theirs.read_text()
+    theirs.write_text(primary.replace("\nhydra:\n", "\nhydra:\n  searchpath: [pkg://attnlab_theirs]\n"))
+    assert theirs.read_text() != primary
+    nothing_ran(command("train.py", "-cp", str(theirs.parent), *tiny), mark, said)
+
+
+@pytest.mark.parametrize("tag", ["!!python/object/apply:os.mkdir [MARK]", "!!python/name:os.mkdir"])
+def test_yaml_makes_no_objects(command: Command, folder: Path, mark: Path, tag: str) -> None:
+    write_theirs(folder, f"seed: {tag}", mark)
+    nothing_ran(command("train.py", "-cd", "theirs", "experiment=theirs"), mark, "is not valid YAML")
+
+
+@pytest.mark.parametrize("option", ["--experimental-rerun", "--experimental-rer"])
+def test_no_pickled_job_is_run_again(command: Command, folder: Path, mark: Path, option: str) -> None:
+    import pickle
+
+    from hostile import Payload
+
+    (folder / "job.pickle").write_bytes(pickle.dumps(Payload(mark)))
+    nothing_ran(command("train.py", f"{option}=job.pickle"), mark, "it reads a pickle")
+
+
+def test_what_the_payloads_would_do(tmp_path: Path) -> None:
+    """They are no empty threats: git does run what the environment tells it to, and dictConfig calls the factory."""
+    import logging.config
+
+    mark = tmp_path / "pwned"
+    told = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": f"mkdir {mark}"}
+    subprocess.run(["git", "init", "--quiet", str(tmp_path / "checkout")], check=True)
+    subprocess.run(
+        ["git", "-C", str(tmp_path / "checkout"), "status"],
+        check=False,
+        capture_output=True,
+        env={**os.environ, **told},
+    )
+    assert mark.is_dir()
+    mark.rmdir()
+    with pytest.raises(ValueError, match="Unable to configure"):  # what it gives is no handler, but it has run
+        logging.config.dictConfig(
+            {"version": 1, "handlers": {"x": {"()": "os.mkdir", "path": str(mark)}}, "root": {"handlers": ["x"]}}
+        )
+    assert mark.is_dir()
