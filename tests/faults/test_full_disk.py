@@ -1,0 +1,149 @@
+"""A disk that is full or read-only, and a folder that vanishes: one sentence, and nothing that was finished is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attnlab.training.checkpoint_file import checkpoint_step
+
+PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
+TINY = (
+    "data=copy", "data.num_pairs=300", "data.max_length=6", "model.encoder.embedding_size=64",
+    "model.encoder.hidden_size=64", "model.decoder.hidden_size=64", "model.readout.size=64", "search.size=2",
+    "search.max_length=8", "training.max_steps=60", "training.validate_every=10", "training.batching.size=16",
+    "training.validation_search.max_length=8", "tracking=none", "chain=false", "paths.data=data",
+)  # fmt: skip
+
+
+def run(folder: Path, script: str, *arguments: str, file_limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    """A stage in a folder. file_limit: the bytes that no file of it may exceed, as a quota would have it."""
+
+    def limit() -> None:
+        import resource
+
+        if file_limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+
+    return subprocess.run(
+        [sys.executable, str(PIPELINES / script), *TINY, *arguments],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=300, preexec_fn=limit,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+
+
+def one_sentence(ended: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert ended.returncode == 1, ended.stderr
+    errors = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, ended.stderr
+    assert "Traceback" not in ended.stderr
+    for word in words:
+        assert word in errors[0]
+
+
+def left_half(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob(".*") if path.name not in (".hydra", ".mlflow.lock")]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with prepared data."""
+    folder = tmp_path_factory.mktemp("start")
+    assert run(folder, "prepare.py").returncode == 0
+    return folder
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own with a few megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("no file system can be mounted here (it takes root)")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_while_training(start: Path, small_disk: Path, tmp_path: Path) -> None:
+    whole, folder = tmp_path / "whole", small_disk / "work"
+    for each in (whole, folder):
+        shutil.copytree(start, each)
+    assert run(whole, "train.py", "paths.model=model").returncode == 0
+    # Room for the first checkpoints, but not for all that training keeps.
+    (checkpoint,) = (path.stat().st_size for path in (whole / "runs" / "points").glob("*/checkpoints/last.ckpt"))
+    free = shutil.disk_usage(small_disk).free
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(free - int(2.5 * checkpoint)))
+
+    one_sentence(run(folder, "train.py", "paths.model=model"), "could not be written: No space left", "before it are")
+    assert not (folder / "model").exists()
+    (point,) = (folder / "runs" / "points").iterdir()
+    step = checkpoint_step(point / "checkpoints" / "last.ckpt")
+    assert 0 < step < 60
+    assert left_half(folder) == []
+
+    ballast.unlink()
+    again = run(folder, "train.py", "paths.model=model")
+    assert again.returncode == 0, again.stderr
+    assert f"goes on from its checkpoint at step {step}" in again.stderr
+    for path in sorted((whole / "model").rglob("*")):
+        assert path.read_bytes() == (folder / "model" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("script", "limit"), [("prepare.py", 2_000), ("train.py", 60_000)])
+def test_a_file_that_may_not_grow(script: str, limit: int, start: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    shutil.copytree(start, folder)
+    before = {path: path.read_bytes() for path in (folder / "data").rglob("*") if path.is_file()}
+    more = ("data.num_pairs=400",) if script == "prepare.py" else ()
+    one_sentence(run(folder, script, *more, file_limit=limit), "File too large")
+    assert {path: path.read_bytes() for path in (folder / "data").rglob("*") if path.is_file()} == before
+    assert left_half(folder) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only(start: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    shutil.copytree(start, folder)
+    folder.chmod(0o555)
+    try:
+        one_sentence(run(folder, "train.py", "hydra.run.dir=" + str(tmp_path / "out")), "Permission denied")
+    finally:
+        folder.chmod(0o755)
+
+
+@pytest.mark.slow
+def test_a_folder_that_vanishes_while_training(start: Path, tmp_path: Path) -> None:
+    """Somebody clears runs/ under a training: it ends with a sentence, and the same command does it all again."""
+    folder = tmp_path / "work"
+    shutil.copytree(start, folder)
+    command = [sys.executable, str(PIPELINES / "train.py"), *TINY, "training.max_steps=4000", "paths.model=model"]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    try:
+        points = folder / "runs" / "points"
+        while process.poll() is None and not list(points.glob("*/checkpoints/last.ckpt")):
+            pass
+        shutil.rmtree(points, ignore_errors=True)
+        shutil.rmtree(points, ignore_errors=True)
+        _, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert process.returncode == 1, err
+    assert "Traceback" not in err
+    assert len([line for line in err.splitlines() if line.startswith("error: ")]) == 1, err
+    again = run(folder, "train.py", "paths.model=model")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(next(points.glob("*/done.json")).read_text())["step"] > 0

@@ -1,0 +1,166 @@
+"""A tracking server that goes away in the middle of a training, for good or for a while: nothing is missing in the end.
+
+The suite loses it once; ATTNLAB_FAULTS is how often otherwise:
+
+    ATTNLAB_FAULTS=20 python -m pytest tests/faults/test_lost_server.py -s
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from servers import free_port, wait_for_port
+
+PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
+LOSSES = int(os.environ.get("ATTNLAB_FAULTS", "1"))
+VOLATILE = ("time/", "speed/", "system/")
+TRAINING = (
+    "data=copy", "data.num_pairs=300", "data.max_length=6", "model.encoder.embedding_size=8",
+    "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "model.readout.size=16", "search.size=2",
+    "search.max_length=8", "training.max_steps=100", "training.validate_every=10", "training.batching.size=16",
+    "training.validation_search.max_length=8", "tracking.system_metrics=false", "tracking.heat_map_sentences=1",
+)  # fmt: skip
+
+
+class Server:
+    """MLflow over a database, at the same address again whenever it is started."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._port = folder, free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.address = f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        command = [
+            sys.executable, "-m", "mlflow", "server", "--backend-store-uri", f"sqlite:///{self._folder}/server.db",
+            "--artifacts-destination", str(self._folder / "artifacts"), "--host", "127.0.0.1", "--port",
+            str(self._port), "--workers", "1",
+        ]  # fmt: skip
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        wait_for_port(self._port, self._process, self._folder / "server.log", 240)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+
+def told(address: str) -> dict[str, object]:
+    """What the server knows: the one run's state, the curves that repeat, its files."""
+    client = MlflowClient(tracking_uri=address)
+    (run,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
+    names = sorted(name for name in run.data.metrics if not name.startswith(VOLATILE))
+    curves = {
+        name: [(point.step, point.value) for point in client.get_metric_history(run.info.run_id, name)]
+        for name in names
+    }
+    return {
+        "status": run.info.status,
+        "curves": {name: sorted(curve) for name, curve in curves.items()},
+        "files": sorted(_files(client, run.info.run_id, "")),
+        "model": run.data.tags["model_hash"],
+    }
+
+
+def _files(client: MlflowClient, run_id: str, folder: str) -> list[str]:
+    found = []
+    for info in client.list_artifacts(run_id, folder or None):
+        found += _files(client, run_id, info.path) if info.is_dir else [info.path]
+    return found
+
+
+def start_training(folder: Path, address: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(PIPELINES / "train.py"), *TRAINING, f"tracking.uri={address}"]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(4 * 3600)
+def test_nothing_is_missing_in_the_end(tmp_path: Path) -> None:
+    start = tmp_path / "start"
+    start.mkdir()
+    prepare = [sys.executable, str(PIPELINES / "prepare.py"), *TRAINING]
+    assert subprocess.run(prepare, cwd=start, check=False, capture_output=True).returncode == 0
+
+    def folder(name: str) -> Path:
+        place = tmp_path / name
+        shutil.copytree(start, place)
+        return place
+
+    whole = folder("whole")
+    server = Server(whole)
+    server.start()
+    training = start_training(whole, server.address)
+    lines = 0
+    began = time.monotonic()
+    assert training.stderr is not None
+    first = last = 0.0
+    for line in training.stderr:  # a line is a validation
+        if line.startswith("step"):
+            lines += 1
+            last = time.monotonic() - began
+            first = first or last
+    assert training.wait() == 0
+    assert lines == 10
+    expected = told(server.address)
+    server.kill()
+
+    draw = random.Random(1)
+    for number in range(LOSSES):
+        place = folder(str(number))
+        server = Server(place)
+        server.start()
+        comes_back = number % 2 == 1
+        training = start_training(place, server.address)
+        # Somewhere from the first validation on, to the end of the last.
+        assert training.stderr is not None
+        validation = draw.randrange(1, 10)
+        said = []
+        for line in training.stderr:
+            said.append(line)
+            if sum(each.startswith("step") for each in said) == validation:
+                break
+        time.sleep(draw.uniform(0, (last - first) / 10))
+        server.kill()
+        if comes_back:
+            time.sleep(draw.uniform(0, 2))
+            server.start()
+        said.append(training.stderr.read())
+        err = "".join(said)
+        assert training.wait() == 0, err
+        assert sum(line.startswith("step") for line in err.splitlines()) == 10, err
+        if not comes_back:
+            assert "all is kept on disk" in err
+            server.start()
+        deliver = [sys.executable, str(PIPELINES / "deliver.py"), f"tracking.uri={server.address}"]
+        delivered = subprocess.run(deliver, cwd=place, check=False, capture_output=True, text=True)
+        assert delivered.returncode == 0, delivered.stderr
+        assert told(server.address) == expected, f"lost at validation {validation}"
+        server.kill()
+    print(f"\n{LOSSES} losses of the server, nothing missing")
+
+
+@pytest.mark.slow
+def test_a_server_that_is_not_there_is_told_within_twenty_seconds(tmp_path: Path) -> None:
+    began = time.monotonic()
+    training = start_training(tmp_path, f"http://127.0.0.1:{free_port()}")
+    _, err = training.communicate(timeout=200)
+    assert training.returncode == 1
+    assert "start the server, correct tracking.uri, or choose tracking=none" in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.glob("runs/points/*/checkpoints"))
+    print(f"{time.monotonic() - began:.1f} s, the start of Python and the data's preparation among them")
