@@ -23,6 +23,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from attnlab.composition.describe import printable
 from attnlab.composition.error import ExperimentError
 from attnlab.sweep.stage import job_of_script
 from composed import CONF, ConfigSource
@@ -107,7 +108,7 @@ def mistakes_as_sentences() -> Iterator[None]:
 
 def _fail(problems: list[str]) -> NoReturn:
     for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
+        print(f"error: {printable(problem)}", file=sys.stderr)
     sys.exit(1)
 
 
@@ -126,6 +127,11 @@ def _arguments() -> Namespace:
             "--experimental-rerun is not allowed: it reads a pickle, which can run any code; the choices of a run "
             "stand in .hydra/overrides.yaml of its folder"
         )
+    if arguments.resolve and not (arguments.cfg or arguments.help):
+        raise ExperimentError("--resolve only goes with --cfg or --help; add one of them")
+    ways = ("install", "uninstall", "query")
+    if arguments.shell_completion and not any(text.split("=")[0] in ways for text in arguments.overrides):
+        raise ExperimentError(f"--shell-completion must be given one of {', '.join(ways)}, such as install=bash")
     return arguments
 
 
@@ -177,7 +183,7 @@ class Job:
         except Exception as error:
             if isinstance(error, ExperimentError):
                 for problem in error.problems:
-                    print(f"error: {where}: {problem}", file=sys.stderr)
+                    print(f"error: {printable(f'{where}: {problem}')}", file=sys.stderr)
             else:
                 print(f"error: {where}:", file=sys.stderr)
                 traceback.print_exception(error)

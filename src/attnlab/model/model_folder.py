@@ -13,9 +13,10 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import torch
+from pydantic import Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
@@ -30,6 +31,9 @@ from attnlab.model.seq2seq import Seq2Seq
 FROM_PREPARED_DATA = ("source_tokenizer.json", "target_tokenizer.json", "data.json")
 FROM_LABELLED_DATA = ("tokenizer.json", "data.json")
 
+Size = Annotated[int, Field(ge=1, lt=2**31)]
+# It names a folder.
+Identity = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
 M = TypeVar("M", Seq2Seq, Classifier)
 
 
@@ -41,11 +45,11 @@ class ModelFacts:
     num_classes: None for a model that translates.
     """
 
-    source_vocabulary_size: int
-    identity: str
-    step: int
-    target_vocabulary_size: int | None = None
-    num_classes: int | None = None
+    source_vocabulary_size: Size
+    identity: Identity
+    step: Annotated[int, Field(ge=0)]
+    target_vocabulary_size: Size | None = None
+    num_classes: Size | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -86,19 +90,21 @@ def save_model(
 def read_facts(folder: Path) -> ModelFacts:
     """The facts of a model folder; raises ExperimentError where it is none."""
     try:
-        return ModelFacts(**json.loads((folder / "model.json").read_text()))
-    except (OSError, ValueError, TypeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ExperimentError(
-            f"{folder} must be a model folder, but its model.json cannot be read ({reason})"
-        ) from error
+        return TypeAdapter(ModelFacts).validate_json((folder / "model.json").read_text(encoding="utf-8"), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        reason = f"{place}: {first['msg']}" if place else first["msg"]
+    except (OSError, ValueError) as error:
+        reason = str(error.strerror if isinstance(error, OSError) else error)
+    raise ExperimentError(f"{folder} must be a model folder, but its model.json cannot be read ({reason})")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The config sections of a model folder; raises ExperimentError where it has none."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
     if not isinstance(config, dict):
         raise ExperimentError(f"{folder} must be a whole model folder, but its config.json is no mapping")
