@@ -19,8 +19,8 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.composition.describe import show
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.shown import show
 from attnlab.sweep.directions import directions
 from hydra_node import hydra_problems
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable

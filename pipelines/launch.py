@@ -23,8 +23,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.composition.describe import printable
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.shown import printable
 from attnlab.sweep.stage import job_of_script
 from composed import CONF, ConfigSource
 from override_problems import config_sentence
@@ -127,6 +127,9 @@ def _arguments() -> Namespace:
             "--experimental-rerun is not allowed: it reads a pickle, which can run any code; the choices of a run "
             "stand in .hydra/overrides.yaml of its folder"
         )
+    asked = arguments.run + arguments.multirun + arguments.shell_completion
+    if asked + (arguments.cfg is not None) + (arguments.info is not None) > 1:
+        raise ExperimentError("give at most one of --run, --multirun, --cfg, --info and --shell-completion")
     if arguments.resolve and not (arguments.cfg or arguments.help):
         raise ExperimentError("--resolve only goes with --cfg or --help; add one of them")
     ways = ("install", "uninstall", "query")

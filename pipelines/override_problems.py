@@ -12,7 +12,7 @@ from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
-from attnlab.composition.describe import show
+from attnlab.composition.shown import show
 
 
 class Groups:

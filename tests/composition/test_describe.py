@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from attnlab.composition.describe import describe, printable, show
+from attnlab.composition.describe import describe
+from attnlab.composition.shown import printable, show
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import huggingface_hub
 import pyarrow as pa
 from huggingface_hub import errors as hub_errors
 
-from attnlab.composition.describe import show
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.shown import show
 from attnlab.data.file_faults import READERS, data_files, find_fault, kind_of, unreadable_at_all
 
 _HUB_SECONDS = 10.0
