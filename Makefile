@@ -13,10 +13,10 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check audit clean
+.PHONY: help setup demo test test-faults check audit clean
 
 help: ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(INSTALLED) ## make the environment .venv, where it is missing or out of date
 
@@ -39,6 +39,9 @@ demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data
 
 test: $(INSTALLED) .dvc/config.local ## run the test suite
 	$(BIN)/python -m pytest -n 2
+
+test-faults: $(INSTALLED) .dvc/config.local ## run the campaigns of faults, of which the suite draws a few
+	ATTNLAB_FAULTS=$(or $(ATTNLAB_FAULTS),30) $(BIN)/python -m pytest tests/faults
 
 check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/ruff check .

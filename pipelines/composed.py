@@ -21,6 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.shown import show
 from attnlab.sweep.directions import directions
 from hydra_node import hydra_problems, searchpath_problems
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
@@ -58,7 +59,7 @@ class ConfigSource:
     def __init__(self, directory: Path, name: str, extra: Path | None = None) -> None:
         for folder in (directory, extra):
             if folder is not None and not folder.is_dir():
-                raise ExperimentError(f"the config folder {folder} does not exist; the project's own is {CONF}")
+                raise ExperimentError(f"the config folder {folder} does not exist; give one that does, such as {CONF}")
         self.directory, self.name, self.extra = directory.resolve(), name, extra
 
     def __enter__(self) -> ConfigSource:
@@ -102,9 +103,16 @@ class ConfigSource:
                 else:
                     problems.append(f"{is_set} is in the config already; write {is_set}=... without the plus sign")
                 kept = rest
+            except RecursionError:
+                deepest = max(
+                    (text for text, _ in kept), key=lambda text: text.count("[") + text.count("{"), default=""
+                )
+                raise ExperimentError(
+                    f"{show(deepest)} or a config file is nested too deeply to be read; write it with fewer brackets"
+                ) from None
             except (yaml.YAMLError, UnicodeDecodeError) as error:
                 raise ExperimentError([*problems, self._broken_file(error)]) from error
-            except (AssertionError, AttributeError, TypeError, ValueError, RecursionError) as error:
+            except (AssertionError, AttributeError, TypeError, ValueError) as error:
                 # OmegaConf's own slips, such as where a key is added to what is null.
                 slip = self._slip(kept, type(error))
                 said = f"{slip} is not possible: no such place" if slip else f"the config cannot be composed: {error}"
@@ -168,7 +176,7 @@ class ConfigSource:
         for text in overrides:
             try:
                 parsed.append((text, parser.parse_overrides([text])[0]))
-            except HydraException:
+            except (HydraException, RecursionError, ValueError):  # a number of 5,000 digits is a ValueError
                 problems.append(unreadable(text))
                 continue
             if not parsed[-1][1].key_or_group:

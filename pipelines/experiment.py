@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -119,16 +120,9 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
     build: whether to try it; pointless where the config is not the one that was meant.
     """
     import torch
-    from pydantic import Field, PositiveFloat
 
-    from attnlab.batch import Padding
     from attnlab.composition.error import ExperimentError
-    from attnlab.composition.paths import Paths
     from attnlab.composition.secrets import literal_secrets
-    from attnlab.sweep.launcher import Launcher
-    from attnlab.sweep.settings import Sweep
-    from attnlab.tracking.settings import Tracking
-    from attnlab.training.hardware import Hardware
 
     values, written = plain(config), plain(config, keep_environment=True)
     secret = list(literal_secrets(written))
@@ -141,21 +135,10 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
             ]
         )
     task = task_named(values.get("task"))
-    sections = {
-        "task": str,
-        **task.sections(),
-        "seed": Annotated[int, Field(ge=0, lt=2**32)],
-        "padding": Padding,
-        "tracking": Tracking,
-        "hardware": Hardware,
-        "paths": Paths,
-        "sweep": Sweep,
-        "launcher": Launcher,
-        "save_every_minutes": PositiveFloat | None,
-        "chain": bool,
-        "rerun": bool,
-    }
-    bound = _bound(task, values, sections)
+    try:
+        bound = _bound(task, values, sections_of(task))
+    except ExperimentError as error:
+        raise ExperimentError(first_causes(error.problems, config)) from error
     for name in ("model", "padding"):
         if "${oc." in json.dumps(written[name]):
             raise ExperimentError(
@@ -176,6 +159,33 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
     return Experiment(**{**bound, "task": task}, config=written, values=values)
 
 
+def sections_of(task: Task) -> dict[str, Any]:
+    """What each section of the config must be under a task, as annotations."""
+    from pydantic import Field, PositiveFloat
+
+    from attnlab.batch import Padding
+    from attnlab.composition.paths import Paths
+    from attnlab.sweep.launcher import Launcher
+    from attnlab.sweep.settings import Sweep
+    from attnlab.tracking.settings import Tracking
+    from attnlab.training.hardware import Hardware
+
+    return {
+        "task": str,
+        **task.sections(),
+        "seed": Annotated[int, Field(ge=0, lt=2**32)],
+        "padding": Padding,
+        "tracking": Tracking,
+        "hardware": Hardware,
+        "paths": Paths,
+        "sweep": Sweep,
+        "launcher": Launcher,
+        "save_every_minutes": PositiveFloat | None,
+        "chain": bool,
+        "rerun": bool,
+    }
+
+
 def _bound(task: Task, values: dict[str, Any], sections: dict[str, Any]) -> dict[str, Any]:
     """The sections as objects; one that goes with another task is told so, and not compared with what it is not."""
     from attnlab.composition.binding import bind_sections
@@ -191,6 +201,31 @@ def _bound(task: Task, values: dict[str, Any], sections: dict[str, Any]) -> dict
     except ExperimentError as error:
         problems += error.problems
     raise ExperimentError(problems)
+
+
+def first_causes(problems: list[str], config: DictConfig) -> list[str]:
+    """The problems without those of settings that only refer, as `${hardware.threads}`, to one with a problem."""
+    written = OmegaConf.to_container(config, resolve=False)
+    places = {problem.split(" ", 1)[0] for problem in problems}
+
+    def is_told_elsewhere(place: str) -> bool:
+        referred = _referred(written, place)
+        return referred is not None and (referred in places or is_told_elsewhere(referred))
+
+    return [problem for problem in problems if not is_told_elsewhere(problem.split(" ", 1)[0])]
+
+
+def _referred(written: Any, place: str) -> str | None:
+    """The setting that another one takes all of its value from; None for any other."""
+    value = written
+    for name in place.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    found = re.fullmatch(r"\$\{(\.*)([\w.]+)\}", value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    # One dot is a neighbour, and each further one a level up.
+    above = place.split(".")[: -len(found[1])] if found[1] else []
+    return ".".join([*above, found[2]])
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import into_environment, masked
+from attnlab.composition.shown import printable
 from attnlab.sweep.stage import job_of_script
 from composed import CONF, SWEEP_MODE, ConfigSource
 from override_problems import config_sentence
@@ -108,7 +109,7 @@ def mistakes_as_sentences() -> Iterator[None]:
 
 def _fail(problems: list[str]) -> NoReturn:
     for problem in problems:
-        print(f"error: {masked(problem)}", file=sys.stderr)
+        print(f"error: {printable(masked(problem))}", file=sys.stderr)
     sys.exit(1)
 
 
@@ -128,6 +129,14 @@ def _arguments() -> Namespace:
             "--experimental-rerun is not allowed: it reads a pickle, which can run any code; the choices of a run "
             "stand in .hydra/overrides.yaml of its folder"
         )
+    asked = arguments.run + arguments.multirun + arguments.shell_completion
+    if asked + (arguments.cfg is not None) + (arguments.info is not None) > 1:
+        raise ExperimentError("give at most one of --run, --multirun, --cfg, --info and --shell-completion")
+    if arguments.resolve and not (arguments.cfg or arguments.help):
+        raise ExperimentError("--resolve only goes with --cfg or --help; add one of them")
+    ways = ("install", "uninstall", "query")
+    if arguments.shell_completion and not any(text.split("=")[0] in ways for text in arguments.overrides):
+        raise ExperimentError(f"--shell-completion must be given one of {', '.join(ways)}, such as install=bash")
     return arguments
 
 
@@ -179,7 +188,7 @@ class Job:
         except Exception as error:
             if isinstance(error, ExperimentError):
                 for problem in error.problems:
-                    print(f"error: {where}: {masked(problem)}", file=sys.stderr)
+                    print(f"error: {printable(f'{where}: {masked(problem)}')}", file=sys.stderr)
             else:
                 print(f"error: {where}:", file=sys.stderr)
                 traceback.print_exception(error)

@@ -12,6 +12,8 @@ from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
+from attnlab.composition.shown import show
+
 
 class Groups:
     """The groups of the config folders and their choices."""
@@ -54,7 +56,7 @@ class Groups:
 
 def unreadable(text: str) -> str:
     return (
-        f"{text!r} cannot be read; write key=value, and put text with any of ,:=()[]{{}}' in quotes that reach the "
+        f"{show(text)} cannot be read; write key=value, and put text with any of ,:=()[]{{}}' in quotes that reach the "
         "program, as in \"data.path='a, b'\""
     )
 
@@ -74,17 +76,17 @@ def already_set(error: Exception) -> str | None:
 def unknown_setting(key: str, config: DictConfig) -> str:
     """`training.max_step` -> what `training` has, and what was probably meant."""
     if "/" in key:  # a group that there is, or `Groups.problem` would have told
-        return f"{key} has no place in this composition: it belongs to another model or another task"
+        return f"{key} has no place in this composition: it belongs to another model or another task; leave it out"
     node: Any = OmegaConf.to_container(config, resolve=False)
     place = ""
     for name in key.split("."):
-        if not isinstance(node, dict):
-            return f"{key} is not a setting; {place} is a single value"
-        if name not in node:
+        if not isinstance(node, dict) or name not in node:
             break
         node, place = node[name], f"{place}.{name}" if place else name
+    if place == key:  # Hydra takes out no null
+        return f"{key} is null, which ~{key} does not take out; leave that away, or give it a value"
     if not isinstance(node, dict):
-        return f"{key} is not a setting; {place} is a single value"
+        return f"{key} is not a setting; {place} is a single value, so write {place}=..."
     names = sorted(name for name in node if name not in ("_target_", "hydra"))
     near = difflib.get_close_matches(key.rsplit(".", 1)[-1], names, n=1)
     everywhere = [path for path in _paths(config) if path.rsplit(".", 1)[-1] == key.rsplit(".", 1)[-1]]
@@ -105,11 +107,16 @@ def config_sentence(error: Exception) -> str:
         ),
         (
             r"Interpolation key '([^']+)' not found",
-            "there is no setting {0} that ${{{0}}} could stand for",
+            "there is no setting {0} that ${{{0}}} could stand for; name one that there is, or give the value itself",
         ),
         (
             r"Unsupported interpolation type (\S+)",
-            "there is no interpolation ${{{0}:...}}; an environment variable is ${{oc.env:NAME}}",
+            "there is no interpolation ${{{0}:...}}; give the value itself, or an environment variable by "
+            "${{oc.env:NAME}}",
+        ),
+        (
+            r"(Recursive interpolation|Interpolation to parent node|maximum recursion depth)",
+            "the reference leads back to itself; give the value itself",
         ),
         (
             r"HydraConfig was not set",
@@ -117,23 +124,40 @@ def config_sentence(error: Exception) -> str:
         ),
         (
             r"Error trying to access (\S+?):",
-            "${{{0}}} leads nowhere, there is no such setting",
+            "${{{0}}} leads nowhere, there is no such setting; name one that there is, or give the value itself",
+        ),
+        (
+            r"while resolving interpolation: (.+)",
+            "the reference cannot be followed ({0}); give the value itself",
+        ),
+        (
+            r"Could not delete '([^']+)'. No match in the defaults list",
+            "~{0} takes out nothing: that is not what was chosen; leave it away",
         ),
         (
             r"In '([^']+)': Could not override '([^']+)'",
-            "{0} chooses a {1} too, and the model or task of this composition has no {1}",
+            "{0} chooses a {1} too, and the model or task of this composition has no {1}; choose the model and the "
+            "task that {0} is for, or leave it out",
         ),
         (
-            r"Cannot find primary config '([^']+)'",
-            "there is no {0}.yaml in the config folder; the project's own is config.yaml",
+            r"Cannot find primary config '([^']*)'",
+            "there is no {0}.yaml in the config folder; give the name of one that there is, such as config",
         ),
     ]
     for pattern, sentence in rules:
         found = re.search(pattern, text)
         if found:
             return place + sentence.format(*found.groups())
+    if text.startswith("Error merging override") and "Cannot merge" in str(error.__cause__):
+        given = text.removeprefix("Error merging override ")
+        return (
+            f"{given} is not possible: {given.partition('=')[0].lstrip('+~')} holds a mapping or a list, and the other "
+            "cannot take its place; give what is to be changed in it by its own key"
+        )
     if text.startswith("Error merging override") and error.__cause__ is not None:
-        text = f"{text.removeprefix('Error merging override ')} is not possible: {error.__cause__}"
+        given = text.removeprefix("Error merging override ")
+        reason = str(error.__cause__).split("\n", 1)[0]
+        return f"{given} is not possible ({reason}); write key=value, and a reference as ${{another.key}}"
     lines = [line.strip() for line in text.splitlines()]
     told = [line for line in lines if line and not line.startswith(("full_key:", "object_type=", "See https"))]
     return place + " ".join(told)

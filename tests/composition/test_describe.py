@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from attnlab.composition.describe import describe, show
+from attnlab.composition.describe import describe
+from attnlab.composition.shown import printable, show
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,25 @@ def test_show_writes_what_the_user_wrote():
     long = show("x" * 500)
     assert len(long) == 120
     assert long.endswith("...")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a plain sentence, é 한 🙂", "a plain sentence, é 한 🙂"),
+        ("\x1b[31mred\x08", "\\x1b[31mred\\x08"),
+        ("two\nlines\tand\xa0spaces", "two\\nlines and spaces"),
+        ("\u202egnp.x \u2066y", "\\u202egnp.x \\u2066y"),
+        ("half \udcff", "half \\udcff"),
+        ("a\u2028b", "a\\u2028b"),
+    ],
+)
+def test_what_is_printed_cannot_move_the_terminal(text, shown):
+    assert printable(text) == shown
+
+
+def test_a_long_sentence_keeps_its_beginning_and_its_end():
+    shown = printable("begins " + "x" * 9_000 + " ends")
+    assert len(shown) < 1_300
+    assert shown.startswith("begins xx")
+    assert shown.endswith("xx ends")

@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 
 from attnlab.composition.error import ExperimentError
+from attnlab.data.file_faults import too_deep
 from attnlab.data.hub_loading import resolve
 
 FROM_TRAIN = {"train": "train", "validation": 0.25, "test": 0.25}
@@ -199,6 +200,32 @@ def test_a_faulty_file_is_one_sentence_that_names_it(tmp_path, hub_corpus, name,
     sentence = refusal(hub_corpus(folder, splits=FROM_TRAIN))
     assert message in sentence
     assert str(folder) in sentence
+
+
+@pytest.mark.parametrize("name", ["train.jsonl", "train.json", "train.jsonl.gz"])
+def test_rows_that_would_crash_the_reader_never_reach_it(tmp_path, hub_corpus, name):
+    """The reader goes down into brackets by recursion, and its stack ends the process without a word."""
+    row = '{"de": "a [[[[ {{{{", "en": "b"}\n'
+    text = row * 3 + '{"de": ' + "[" * 20_000 + "]" * 20_000 + ', "en": "b"}\n'
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    with pytest.raises(ExperimentError, match=rf"{name} is nested too deeply in line 4; give rows"):
+        hub_corpus(path=tmp_path).load()
+
+
+def test_brackets_within_texts_nest_nothing(tmp_path):
+    row = json.dumps({"de": "[" * 900 + '"' + "{" * 900, "en": [["b"]]}) + "\n"
+    (tmp_path / "a.jsonl").write_text(row * 20)
+    (tmp_path / "b.json").write_text("[\n" + ",\n".join([row] * 300) + "]")
+    assert too_deep(tmp_path / "a.jsonl") is None
+    assert too_deep(tmp_path / "b.json") is None
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, hub_corpus):
+    os.mkfifo(tmp_path / "train.jsonl")
+    with pytest.raises(ExperimentError, match=r"train\.jsonl is no file and no folder; take it out of the folder"):
+        hub_corpus(path=tmp_path).load()
+    with pytest.raises(ExperimentError, match=r"train\.jsonl is no file and no folder but a pipe"):
+        hub_corpus(path=tmp_path / "train.jsonl").load()
 
 
 def test_a_script_beside_the_data_is_not_run(hub_folder, hub_corpus, tmp_path):

@@ -98,6 +98,11 @@ def _idle(factor: str) -> Rule:
 
 # In the order in which a model is built and then searched with: the first that refuses is what the user reads.
 RULES = [
+    Rule(
+        "merge must be concatenate where bidirectional is false",
+        ("bidirectional", "merge"),
+        lambda bidirectional, merge: not bidirectional and merge != "concatenate",
+    ),
     *(_idle(factor) for factor in ("projection", "normaliser", "scope", "coverage", "heads")),
     Rule(
         "this decoder asks an attention at every step, but model.attention is null",

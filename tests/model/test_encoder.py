@@ -45,7 +45,7 @@ def test_a_padded_batch_equals_the_equations_on_each_sentence(layers, cell, skip
     sources, targets = pairs()
     batch = make_batch(sources, targets, Padding(encoder=side))
     for (bidirectional, merge), reverse in itertools.product(
-        [(False, "sum"), *((True, m) for m in MERGES)], [False, True]
+        [(False, "concatenate"), *((True, m) for m in MERGES)], [False, True]
     ):
         encoder = encoder_of(cell, layers, bidirectional, merge, reverse, skipping, encoder=side)
         width = 8 if bidirectional and merge == "concatenate" else 4

@@ -144,6 +144,22 @@ def test_all_problems_are_told_together(command: Command) -> None:
     assert len(ended.err.strip().splitlines()) == 4
 
 
+@pytest.mark.parametrize(
+    "override",
+    ["hardware.bucket_pool=0", "model.encoder.dropout=2", "model.encoder.layers=0", "sweep.objectives=[foo]"],
+)
+def test_one_mistake_is_told_once_whatever_refers_to_it(command: Command, override: str) -> None:
+    ended = command("train.py", "sweep=optuna", override)
+    refused(ended, f"{override.split('=')[0]}")
+    assert len(ended.err.strip().splitlines()) == 1
+
+
+def test_two_mistakes_of_settings_that_refer_are_told(command: Command) -> None:
+    ended = command("train.py", "model.encoder.dropout=2", "model.decoder.dropout=3")
+    refused(ended, "model.encoder.dropout must", "model.decoder.dropout must")
+    assert len(ended.err.strip().splitlines()) == 2
+
+
 @pytest.mark.parametrize("script", ["prepare.py", "evaluate.py", "report.py"])
 def test_every_stage_refuses(command: Command, folder: Path, script: str) -> None:
     refused(command(script, "model/attention=foo", "seed=1.5"), "model/attention must be", "seed must be")

@@ -16,9 +16,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from attnlab.composition.allowed import PACKAGE, allowed_class, allowed_targets
-from attnlab.composition.describe import describe, show
+from attnlab.composition.describe import describe
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.part import RUNTIME_ARGUMENTS, Part, construct
+from attnlab.composition.shown import show
 
 TARGET = "_target_"
 

@@ -40,13 +40,6 @@ def describe(annotation: Any) -> str:
     return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
 
-def show(value: Any, limit: int = 120) -> str:
-    """A config value as the user wrote it, shortened where it is long."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = repr(text) if isinstance(value, str) else text
-    return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
 def _bounds(metadata: list[Any]) -> str:
     bounds: dict[type, Any] = {}
     for item in metadata:

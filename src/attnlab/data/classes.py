@@ -31,7 +31,7 @@ class Classes:
         if len(self._labels) < 2:
             raise ExperimentError(
                 f"data.label: a classifier tells at least two classes apart, but every label of the training split "
-                f"is {self._labels[0]!r}; data.label names the column"
+                f"is {self._labels[0]!r}; choose another column by data.label"
             )
         if names is not None and self._labels != list(range(len(names))):
             raise ExperimentError(
@@ -49,7 +49,8 @@ class Classes:
         if label not in self._numbers:
             raise ExperimentError(
                 f"data.label: the {split} split has the label {label!r}, which no sentence of the training split has "
-                f"(it has {shown(self._labels)}), so that no model can learn it"
+                f"(it has {shown(self._labels)}), so that no model can learn it; leave such rows out, or choose other "
+                "data.splits"
             )
         return self._numbers[label]
 

@@ -20,6 +20,8 @@ READERS = {
 }
 """Suffix -> module of `datasets`."""
 
+_JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_BRACKET = re.compile(rb"[\[\]{}]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -32,6 +34,41 @@ def data_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     return sorted(f for f in path.rglob("*") if kind_of(f) in READERS and f.is_file() and not f.name.startswith("."))
+
+
+def unreadable_at_all(path: Path) -> str | None:
+    """What no reader must be given: it would wait for ever, or end the process; None where nothing is found."""
+    if not (path.is_file() or path.is_dir()):
+        return f"{path} is no file and no folder but a pipe, a device or the like; copy what is in it to a file"
+    for file in [path] if path.is_file() else sorted(path.rglob("*")):
+        if not (file.is_file() or file.is_dir()):
+            what = "a link to nothing" if file.is_symlink() else "no file and no folder"
+            return f"{file} is {what}; take it out of the folder"
+    for file in data_files(path):
+        if READERS.get(kind_of(file)) == "json" and (line := too_deep(file)):
+            return f"{file} is nested too deeply in line {line}; give rows that hold texts, a few levels down at most"
+    return None
+
+
+def too_deep(file: Path, most: int = 200) -> int | None:
+    """The line in which JSON nests its brackets beyond `most`: the reader's own recursion would crash the process."""
+    depth = 0
+    try:
+        for number, line in enumerate(_lines(file), start=1):
+            if depth == 0 and line.count(b"{") + line.count(b"[") <= most and _ends_flat(line):
+                continue
+            for match in _BRACKET.finditer(_JSON_TEXT.sub(b"", line)):
+                depth += 1 if match[0] in b"[{" else -1
+                if depth > most:
+                    return number
+    except (OSError, EOFError, zlib.error):
+        return None  # `find_fault` says so
+    return None
+
+
+def _ends_flat(line: bytes) -> bool:
+    """Whether a line with few brackets leaves none of them open, as the rows of a jsonl file do not."""
+    return line.rstrip().endswith(b"}") and line.startswith(b"{")
 
 
 def find_fault(path: Path) -> str | None:
@@ -113,6 +150,9 @@ def _table_fault(lines: list[str], delimiter: str) -> str | None:
     else:
         reader = csv.reader(lines, strict=True)
     columns = None
+    for number, line in enumerate(lines, start=1):
+        if "\0" in line:
+            return f"has a NUL character in line {number}; save it as text in UTF-8"
     try:
         for row in reader:
             columns = columns or len(row)

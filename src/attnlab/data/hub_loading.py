@@ -17,8 +17,9 @@ import pyarrow as pa
 from huggingface_hub import errors as hub_errors
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.shown import show
 from attnlab.data.dataset_folder import check_builder, check_metadata
-from attnlab.data.file_faults import READERS, data_files, find_fault, kind_of
+from attnlab.data.file_faults import READERS, data_files, find_fault, kind_of, unreadable_at_all
 
 _HUB_SECONDS = 10.0
 
@@ -47,10 +48,9 @@ def resolve(path: str) -> Path:
 
 
 def _load_local(path: Path, name: str | None, source: str, target: str) -> dict[str, datasets.Dataset]:
-    if not path.exists():
-        near = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else None
-        there = f"{path.parent} does not exist either" if near is None else f"{path.parent} has: {_list(near)}"
-        raise ExperimentError(f"data.path: there is no {path}; {there}")
+    _check_is_there(path)
+    if fault := unreadable_at_all(path):
+        raise ExperimentError(f"data.path: {fault}")
     # Reading a local file anew is cheap, and a cache of it could go stale. The pairs stay readable when the
     # folder is gone, because they are mapped by then.
     with tempfile.TemporaryDirectory(prefix="attnlab-") as cache, _quiet():
@@ -63,6 +63,20 @@ def _load_local(path: Path, name: str | None, source: str, target: str) -> dict[
         except Exception as error:  # the library passes on whatever its readers raise
             raise ExperimentError(_local_fault(path, name, error)) from error
     return found
+
+
+def _check_is_there(path: Path) -> None:
+    try:
+        if path.exists():
+            return
+        names = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else None
+    except OSError as error:  # such as a name that is too long to be one
+        raise ExperimentError(
+            f"data.path: {show(str(path))} cannot be used: {error.strerror}; give a local folder or file"
+        ) from error
+    seen = None if names is None else [name for name in names if not name.startswith(".")]
+    there = f"{path.parent} does not exist either" if seen is None else f"{path.parent} has: {_list(seen)}"
+    raise ExperimentError(f"data.path: there is no {path}; give a local folder or file; {there}")
 
 
 def _read(path: Path, name: str | None, source: str, target: str, cache: str) -> dict[str, datasets.Dataset]:
@@ -191,24 +205,27 @@ def _offline() -> Iterator[None]:
 
 def _local_fault(path: Path, name: str | None, error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:
-        return f"data.path: {path} cannot be read: {error.strerror}"
+        return f"data.path: {error.filename or path} cannot be read: {error.strerror}; give files that can be read"
     fault = find_fault(path)
     if fault is not None:
-        return f"data.path: {fault}"
+        remedy = "" if ";" in fault else "; mend the file, or leave out what is wrong"
+        return f"data.path: {fault}{remedy}"
     if name is not None and "BuilderConfig" in str(error):
         return f"data.name: {path} has no configuration {name!r} ({_reason(error)}); null takes the default"
     if not data_files(path):
         return f"data.path: {path} has no data files; known kinds are: {', '.join(READERS)}, each also with .gz"
-    if isinstance(error, StopIteration):
-        return f"data.path: {path} has no rows"
-    return f"data.path: {path} cannot be read as a dataset: {_reason(error)}"
+    if isinstance(error, StopIteration) or "corresponds to no data" in str(error):
+        return f"data.path: {path} has no rows; give one that has some"
+    return f"data.path: {path} cannot be read as a dataset ({_reason(error)}); mend the files, or leave some out"
 
 
 def _reason(error: BaseException) -> str:
     """The first line of what really happened."""
     if isinstance(error, datasets.exceptions.DatasetGenerationError | pa.ArrowException) and error.__cause__:
         error = error.__cause__
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith("An error occurred while generating the dataset")]
+    return ((told or lines or [type(error).__name__])[0]).rstrip(".")
 
 
 def _list(names: list[str], most: int = 12) -> str:

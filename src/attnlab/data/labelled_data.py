@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from attnlab.batch import LabelledBatch, Padding
 from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_json
+from attnlab.composition.json_file import check_regular
 from attnlab.data.corpus import SPLITS
 from attnlab.data.mapped_ids import MappedIds
 from attnlab.data.padding import pad_labelled
-from attnlab.data.prepared_folder import PreparedFolder, unreadable
+from attnlab.data.prepared_folder import PreparedFolder, first_fault, incomplete, longest_sources, unreadable
 from attnlab.data.rows import open_rows, write_json
 from attnlab.data.tokenizer import Tokenizer
 
@@ -38,9 +39,11 @@ class LabelledInfo:
 def read_labels(path: Path) -> list[str]:
     """The names of the classes from a `data.json`; raises ExperimentError where it does not say them."""
     try:
-        return LabelledInfo(**read_json(path)).labels
-    except (OSError, ValueError, TypeError) as error:
-        raise ExperimentError(f"{path} does not name the classes ({error})") from error
+        check_regular(path)
+        return TypeAdapter(LabelledInfo).validate_json(path.read_text(encoding="utf-8"), strict=True).labels
+    except (OSError, ValueError) as error:
+        reason = first_fault(error)
+        raise ExperimentError(f"{path} does not name the classes ({reason}); take a whole folder") from error
 
 
 class LabelledSplit:
@@ -86,10 +89,11 @@ class LabelledData:
         self._read = PreparedFolder(self.folder, FILES, FORMAT)
         self.stats = self._read.stats
         try:
-            self.labels = LabelledInfo(**self._read.facts).labels
+            self.labels = self._read.facts_as(LabelledInfo).labels
             self.sizes = {split: int(self.stats["splits"][split]["sentences"]) for split in SPLITS}
-        except (KeyError, TypeError) as error:
-            raise ExperimentError(f"{self.folder} is incomplete ({error}); run the prepare stage again") from error
+            longest_sources(self.stats, "text")
+        except (KeyError, TypeError, ValueError) as error:
+            raise incomplete(self.folder, error) from error
         self._splits: dict[str, LabelledSplit] = {}
 
     def split(self, name: str) -> LabelledSplit:

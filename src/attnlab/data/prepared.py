@@ -11,11 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from attnlab.batch import Batch, Padding
-from attnlab.composition.error import ExperimentError
-from attnlab.data.corpus import SPLITS
+from attnlab.data.corpus import SPLITS, BleuTokenize
 from attnlab.data.mapped_ids import MappedIds
 from attnlab.data.padding import pad_pairs
-from attnlab.data.prepared_folder import PreparedFolder, unreadable
+from attnlab.data.prepared_folder import PreparedFolder, incomplete, longest_sources, unreadable
 from attnlab.data.rows import open_rows, write_json
 from attnlab.data.tokenizer import Tokenizer
 
@@ -39,7 +38,7 @@ class DataInfo:
     format: int
     source_language: str | None
     target_language: str | None
-    bleu_tokenize: str
+    bleu_tokenize: BleuTokenize
     joint: bool
     has_alignments: bool
 
@@ -111,10 +110,11 @@ class PreparedData:
         self._read = PreparedFolder(self.folder, FILES, FORMAT)
         self.stats = self._read.stats
         try:
-            self.info = DataInfo(**self._read.facts)
+            self.info = self._read.facts_as(DataInfo)
             self.sizes = {split: int(self.stats["splits"][split]["pairs"]) for split in SPLITS}
-        except (KeyError, TypeError) as error:
-            raise ExperimentError(f"{self.folder} is incomplete ({error}); run the prepare stage again") from error
+            longest_sources(self.stats, "source")
+        except (KeyError, TypeError, ValueError) as error:
+            raise incomplete(self.folder, error) from error
         self._splits: dict[str, PreparedSplit] = {}
 
     def split(self, name: str) -> PreparedSplit:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.json_file import read_json
 from attnlab.data.corpus import SPLITS
+
+T = TypeVar("T")
 
 
 class PreparedFolder:
@@ -34,11 +39,15 @@ class PreparedFolder:
             raise ExperimentError(f"{self.path} is no prepared data: {', '.join(missing)} missing; prepare it again")
         self.stats = self.json("stats.json")
 
+    def facts_as(self, kind: type[T]) -> T:
+        """What `data.json` says; raises ValueError where a `kind` is something else."""
+        return TypeAdapter(kind).validate_json(dumps(self.facts), strict=True)
+
     def json(self, name: str) -> dict[str, Any]:
         file = self.path / name
         try:
             found = read_json(file)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise unreadable(file, error) from error
         if not isinstance(found, dict):
             raise unreadable(file, TypeError(f"it must hold an object, got {type(found).__name__}"))
@@ -58,6 +67,26 @@ class PreparedFolder:
             with (self.path / name).open("rb") as file:
                 digest.update(f"{name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
         return digest.hexdigest()
+
+
+def longest_sources(stats: dict[str, Any], side: str) -> dict[str, int]:
+    """By split the tokens of the longest source; raises ValueError, KeyError or TypeError where the stats are none."""
+    longest = {split: stats["splits"][split][side]["max_length"] for split in SPLITS}
+    if not all(isinstance(length, int) and length >= 0 for length in longest.values()):
+        raise ValueError(f"a longest {side} must be a whole number")
+    return longest
+
+
+def first_fault(error: Exception) -> str:
+    """What a validation complains of first, with its place; of any other error all that it says."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return ": ".join([".".join(map(str, first["loc"])), first["msg"]] if first["loc"] else [first["msg"]])
+
+
+def incomplete(folder: Path, error: Exception) -> ExperimentError:
+    return ExperimentError(f"{folder} is incomplete ({first_fault(error)}); run the prepare stage again")
 
 
 def unreadable(file: Path, error: Exception) -> ExperimentError:

@@ -82,7 +82,7 @@ def batches_of_file(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
 def none_left(split: str, dropped: Counter[str], places: str) -> str:
     """The sentence for a split without a usable row; `places` are the settings that name its columns."""
     if not dropped:
-        return f"data: the {split} split has no rows at all"
+        return f"data: the {split} split has no rows at all; see data.splits for where they come from"
     reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items()))
     return (
         f"data: nothing is left of the {split} split; {sum(dropped.values())} rows were dropped ({reasons}); "

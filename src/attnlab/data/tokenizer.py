@@ -122,12 +122,16 @@ class Tokenizer:
             check_regular(path)
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ExperimentError(f"the tokeniser {path} cannot be read: {error}") from error
+            raise ExperimentError(
+                f"the tokeniser {path} cannot be read ({error}); run the stage again that wrote its folder"
+            ) from error
         try:
             check_tokenizer_file(text)
             return cls(tokenizers.Tokenizer.from_str(text))
         except Exception as error:  # the library raises plain Exception
-            raise ExperimentError(f"{path} is no tokeniser of attnlab: {error}") from error
+            raise ExperimentError(
+                f"{path} is no tokeniser of attnlab ({error}); run the stage again that wrote its folder"
+            ) from error
 
 
 class TokenizerTrainer(ABC):

@@ -101,24 +101,25 @@ def save_maps(maps: Sequence[AttentionMap], path: Path) -> None:
 
 
 def load_maps(path: Path) -> list[AttentionMap]:
-    """Read what `save_maps` wrote; raises ExperimentError for anything else, such as pickles."""
+    """Read what `save_maps` wrote; raises ExperimentError where a file holds no maps, or maps of another shape."""
     try:
-        return _read_maps(path)
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile, zlib.error) as error:
-        raise ExperimentError(f"{path} holds no attention maps: {error}; run the evaluate stage again") from error
-
-
-def _read_maps(path: Path) -> list[AttentionMap]:
-    with np.load(path, allow_pickle=False) as arrays:
-        return [
-            AttentionMap(
-                source_tokens=arrays[f"{number}.source_tokens"].tolist(),
-                target_tokens=arrays[f"{number}.target_tokens"].tolist(),
-                weights=arrays[f"{number}.weights"],
-                title=title,
-            )
-            for number, title in enumerate(arrays["titles"].tolist())
-        ]
+        with np.load(path, allow_pickle=False) as arrays:
+            found = [
+                AttentionMap(
+                    source_tokens=arrays[f"{number}.source_tokens"].tolist(),
+                    target_tokens=arrays[f"{number}.target_tokens"].tolist(),
+                    weights=arrays[f"{number}.weights"],
+                    title=title,
+                )
+                for number, title in enumerate(arrays["titles"].tolist())
+            ]
+            if any(each.weights.shape != (len(each.target_tokens), len(each.source_tokens)) for each in found):
+                raise ValueError("weights and tokens differ in number")
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+        raise ExperimentError(
+            f"{path} holds no attention that can be read ({error}); run the evaluate stage again"
+        ) from error
+    return found
 
 
 def _texts(texts: Sequence[str]) -> NDArray[np.str_]:

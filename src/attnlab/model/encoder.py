@@ -37,7 +37,8 @@ class Encoder(nn.Module):
     Args:
         hidden_size: units of each direction.
         merge: what becomes of the two directions' outputs and states, in each layer: `concatenate` (D = 2
-            hidden_size), `sum` or `mean` (D = hidden_size).
+            hidden_size), `sum` or `mean` (D = hidden_size). One direction has D = hidden_size, and takes no other
+            choice than `concatenate`.
         reverse_source: read the source from its end (Sutskever et al. 2014, section 3.3). The outputs stand in the
             source's own order, so neither masks nor alignments notice.
         skipping: how pads are skipped, `packed` or `flipped` (see `attnlab.model.skip_pads`); same results.
@@ -62,6 +63,11 @@ class Encoder(nn.Module):
         padding: Padding,
     ) -> None:
         super().__init__()
+        if not bidirectional and merge != "concatenate":
+            raise ValueError(
+                f"merge must be concatenate where bidirectional is false, got {merge}: one direction leaves nothing to "
+                "merge"
+            )
         self.padding = padding
         self.merge = merge
         self.reverse_source = reverse_source

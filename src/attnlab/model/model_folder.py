@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import torch
-from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
@@ -32,6 +32,9 @@ from attnlab.model.seq2seq import Seq2Seq
 FROM_PREPARED_DATA = ("source_tokenizer.json", "target_tokenizer.json", "data.json")
 FROM_LABELLED_DATA = ("tokenizer.json", "data.json")
 
+Size = Annotated[int, Field(ge=1, lt=2**31)]
+# It names a folder.
+Identity = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
 M = TypeVar("M", Seq2Seq, Classifier)
 
 
@@ -45,11 +48,11 @@ class ModelFacts:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    source_vocabulary_size: PositiveInt
-    identity: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]  # the name of a folder, too
-    step: NonNegativeInt
-    target_vocabulary_size: PositiveInt | None = None
-    num_classes: PositiveInt | None = None
+    source_vocabulary_size: Size
+    identity: Identity  # the name of a folder, too
+    step: Annotated[int, Field(ge=0)]
+    target_vocabulary_size: Size | None = None
+    num_classes: Size | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -91,12 +94,12 @@ def read_facts(folder: Path) -> ModelFacts:
     """The facts of a model folder; raises ExperimentError where it is none."""
     try:
         check_regular(folder / "model.json")
-        return TypeAdapter(ModelFacts).validate_json((folder / "model.json").read_bytes(), strict=True)
-    except (OSError, ValidationError) as error:
-        reason = error.strerror if isinstance(error, OSError) else _first_problem(error)
-        raise ExperimentError(
-            f"{folder} must be a model folder, but its model.json cannot be read ({reason})"
-        ) from error
+        return TypeAdapter(ModelFacts).validate_json((folder / "model.json").read_text(encoding="utf-8"), strict=True)
+    except ValidationError as error:
+        reason = _first_problem(error)
+    except (OSError, ValueError) as error:
+        reason = str(error.strerror if isinstance(error, OSError) else error)
+    raise ExperimentError(f"{folder} must be a model folder, but its model.json cannot be read ({reason})")
 
 
 def read_config(folder: Path) -> dict[str, Any]:

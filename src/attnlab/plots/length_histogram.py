@@ -9,6 +9,8 @@ from matplotlib.ticker import MaxNLocator
 
 from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, use_our_fonts
 
+_MOST_BARS = 2_000
+
 
 def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
     """Figure of {side: {length in tokens: sentences}}, as steps over the same axis."""
@@ -17,10 +19,13 @@ def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
     for number, (label, counts) in enumerate(sides.items()):
         if not counts:
             continue
-        lengths = range(min(counts), max(counts) + 1)
-        heights = [counts.get(length, 0) for length in lengths]
-        # A bar is as wide as a token is long: from a half below to a half above.
-        edges = [length - 0.5 for length in (*lengths, lengths[-1] + 1)]
+        shortest, longest = min(counts), max(counts)
+        # A bar is as wide as a token is long, from a half below to a half above; wider where nobody could see it.
+        width = (longest - shortest) // _MOST_BARS + 1
+        heights = [0] * ((longest - shortest) // width + 1)
+        for length, sentences in counts.items():
+            heights[(length - shortest) // width] += sentences
+        edges = [shortest - 0.5 + width * bar for bar in range(len(heights) + 1)]
         axes.stairs(heights, edges, fill=True, color=COLOURS[number], alpha=0.35)
         axes.stairs(heights, edges, color=COLOURS[number], linewidth=1.2, label=label)
     axes.set_ylim(bottom=0)

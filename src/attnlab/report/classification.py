@@ -11,6 +11,7 @@ from attnlab.plots.confusion_matrix import confusion_matrix
 from attnlab.plots.length_histogram import length_histogram
 from attnlab.plots.sentences import coloured_sentences
 from attnlab.plots.sentences_html import coloured_rows
+from attnlab.report import stage_files
 from attnlab.report.page import Metric, Stages, chosen_names, picture, write_page
 from attnlab.report.read import read_json, read_lines
 from attnlab.report.samples import sample_predictions
@@ -28,9 +29,9 @@ _HEADLINES = ("accuracy", "f1", "nll")
 
 def write_classification_report(config: Mapping[str, Any], stages: Stages, into: Path) -> None:
     """Write `into`/index.html; see `write_page`."""
-    labels = read_json(stages.data / "data.json", "prepare")["labels"]
-    train = read_json(stages.data / "stats.json", "prepare")["splits"]["train"]
-    confusions = read_json(stages.evaluation / "confusions.json", "evaluate")
+    labels = read_json(stages.data / "data.json", "prepare", stage_files.LabelInfo)["labels"]
+    train = read_json(stages.data / "stats.json", "prepare", stage_files.SentenceStats)["splits"]["train"]
+    confusions = read_json(stages.evaluation / "confusions.json", "evaluate", stage_files.Confusions)
     matrix = confusion_matrix(confusions["labels"], confusions["counts"])
     maps = load_maps(stages.evaluation / "attention.npz")
     write_page(
@@ -46,6 +47,6 @@ def write_classification_report(config: Mapping[str, Any], stages: Stages, into:
         more={
             "confusions": picture(matrix),
             "rows": coloured_rows(maps),
-            "samples": sample_predictions(read_lines(stages.evaluation / "predictions.jsonl")),
+            "samples": sample_predictions(read_lines(stages.evaluation / "predictions.jsonl", stage_files.Predicted)),
         },
     )

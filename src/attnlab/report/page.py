@@ -16,6 +16,7 @@ from attnlab.plots.curves import learning_curves
 from attnlab.plots.embedded_fonts import font_face_rules
 from attnlab.plots.figure import png_bytes, save_png
 from attnlab.plots.heat_map_html import environment
+from attnlab.report import stage_files
 from attnlab.report.read import as_text, flatten, read_history, read_json
 
 # What was chosen: a word for it, and where it stands in the config.
@@ -86,8 +87,8 @@ def write_page(
     Raises:
         ExperimentError: a stage's file is missing or not readable.
     """
-    metrics = read_json(stages.evaluation / "metrics.json", "evaluate")
-    signatures = read_json(stages.evaluation / "signatures.json", "evaluate")
+    metrics = read_json(stages.evaluation / "metrics.json", "evaluate", stage_files.Metrics)
+    signatures = read_json(stages.evaluation / "signatures.json", "evaluate", stage_files.Signatures)
     curves = learning_curves(read_history(stages.training / "history.csv"))
     order = [name for name in known if name in metrics] + sorted(set(metrics) - set(known))
     content = {
@@ -95,8 +96,8 @@ def write_page(
         "headlines": [_metric(known, name, metrics[name]) for name in headlines if metrics.get(name) is not None],
         "choices": _choices(config),
         "config": flatten(config),
-        "info": read_json(stages.data / "data.json", "prepare"),
-        "stats": read_json(stages.data / "stats.json", "prepare"),
+        "info": read_json(stages.data / "data.json", "prepare", stage_files.AnyObject),
+        "stats": read_json(stages.data / "stats.json", "prepare", stage_files.AnyObject),
         "histogram": picture(lengths),
         "curves": picture(curves) if curves is not None else None,
         "metrics": [{**_metric(known, name, metrics[name]), "signature": signatures.get(name)} for name in order],

@@ -9,34 +9,50 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.json_file import parse_json
 
 
-def read_json(path: Path, stage: str) -> Any:
-    """A JSON file that `stage` writes."""
+def read_json(path: Path, stage: str, kind: Any) -> Any:
+    """A JSON file that `stage` writes, which must hold a `kind` of `attnlab.report.stage_files`."""
+    text = _text(path, stage)
     try:
-        return parse_json(_text(path, stage))
-    except ValueError as error:
-        raise ExperimentError(f"{path} is not valid JSON ({error}); run the {stage} stage again") from error
+        TypeAdapter(kind).validate_json(text, strict=True)
+    except ValidationError as error:
+        raise _other_content(path, stage, error) from error
+    return parse_json(text)
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """What `evaluate` wrote of each sentence, in the split's order."""
+def read_lines(path: Path, kind: Any) -> list[dict[str, Any]]:
+    """What `evaluate` wrote of each sentence, in the split's order; each line must hold a `kind`."""
+    adapter = TypeAdapter(kind)
+    rows = []
     # Not splitlines(): a sentence may hold other line ends, such as U+2028.
-    try:
-        return [parse_json(line) for line in _text(path, "evaluate").split("\n") if line]
-    except ValueError as error:
-        raise ExperimentError(f"{path} is not valid JSON ({error}); run the evaluate stage again") from error
+    for number, line in enumerate(_text(path, "evaluate").split("\n"), start=1):
+        if line:
+            try:
+                adapter.validate_json(line, strict=True)
+            except ValidationError as error:
+                raise _other_content(path, "evaluate", error, f" in line {number}") from error
+            rows.append(parse_json(line))
+    return rows
 
 
 def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:
     """{name: [(step, value), ...]} of a history.csv (step, epoch, name, value), finite values alone."""
     history: dict[str, list[tuple[int, float]]] = {}
-    for row in csv.DictReader(_text(path, "train").splitlines()):
-        value = float(row["value"] or "nan")
-        if math.isfinite(value):
-            history.setdefault(row["name"], []).append((int(row["step"]), value))
+    reader = csv.DictReader(_text(path, "train").split("\n"))
+    try:
+        for row in reader:
+            value = float(row["value"] or "nan")
+            if math.isfinite(value):
+                history.setdefault(row["name"], []).append((int(row["step"]), value))
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise ExperimentError(
+            f"{path} is no history of a training in line {reader.line_num}; run the train stage again"
+        ) from error
     return {name: sorted(points, key=lambda point: point[0]) for name, points in history.items()}
 
 
@@ -62,3 +78,19 @@ def _text(path: Path, stage: str) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ExperimentError(f"{path} is missing; run the {stage} stage first") from None
+    except UnicodeDecodeError as error:
+        raise ExperimentError(f"{path} is not UTF-8; run the {stage} stage again") from error
+    except OSError as error:
+        raise ExperimentError(f"{path} cannot be read ({error.strerror}); run the {stage} stage again") from error
+
+
+def _other_content(path: Path, stage: str, error: ValidationError, line: str = "") -> ExperimentError:
+    """What is wrong first, and where in the file."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return ExperimentError(f"{path} is not valid JSON{line} ({first['msg']}); run the {stage} stage again")
+    place = ".".join(map(str, first["loc"]))
+    return ExperimentError(
+        f"{path} does not hold what it should{line} ({place + ': ' if place else ''}{first['msg']}); run the {stage} "
+        "stage again"
+    )

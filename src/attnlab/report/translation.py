@@ -12,6 +12,7 @@ from attnlab.plots.heat_map_html import heat_map_tables
 from attnlab.plots.length_curve import length_curve
 from attnlab.plots.length_histogram import length_histogram
 from attnlab.plots.offset_histogram import offset_histogram
+from attnlab.report import stage_files
 from attnlab.report.page import Metric, Stages, chosen_names, picture, write_page
 from attnlab.report.read import read_json, read_lines
 from attnlab.report.samples import sample_translations
@@ -52,10 +53,10 @@ _HEADLINES = ("bleu", "chrf", "exact_match", "perplexity", "aer")
 
 def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Path) -> None:
     """Write `into`/index.html; see `write_page`."""
-    info = read_json(stages.data / "data.json", "prepare")
-    train = read_json(stages.data / "stats.json", "prepare")["splits"]["train"]
-    buckets = read_json(stages.evaluation / "by_length.json", "evaluate")
-    offsets = read_json(stages.evaluation / "alignment_offsets.json", "evaluate")
+    info = read_json(stages.data / "data.json", "prepare", stage_files.PairInfo)
+    train = read_json(stages.data / "stats.json", "prepare", stage_files.PairStats)["splits"]["train"]
+    buckets = read_json(stages.evaluation / "by_length.json", "evaluate", list[stage_files.OfLength])
+    offsets = read_json(stages.evaluation / "alignment_offsets.json", "evaluate", list[stage_files.Offset])
     maps_file = stages.evaluation / "attention.npz"
     maps = load_maps(maps_file) if maps_file.is_file() else []
     languages = [info.get("source_language"), info.get("target_language")]
@@ -75,7 +76,7 @@ def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Pa
         more={
             "by_length": buckets,
             "length_curve": picture(length_curve(buckets)) if buckets else None,
-            "samples": sample_translations(read_lines(stages.evaluation / "hypotheses.jsonl")),
+            "samples": sample_translations(read_lines(stages.evaluation / "hypotheses.jsonl", stage_files.Translated)),
             "offsets": picture(offset_histogram({"": offsets})) if offsets else None,
             "tables": heat_map_tables(maps),
         },

@@ -15,6 +15,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+# Loader workers mostly wait; thousands of them would stop the machine.
+WORKERS_A_CORE = 8
+
+
 @dataclass(frozen=True)
 class Hardware:
     """Where and how the sums are done; all of it is explicit, for all of it may change the bits.
@@ -75,6 +79,11 @@ class Hardware:
             raise ValueError(f"accelerator {self.accelerator} is not on this machine; it has: {names}")
         if self.accelerator == "gpu" and self.devices > torch.cuda.device_count():
             raise ValueError(f"devices must be at most {torch.cuda.device_count()} on this machine, got {self.devices}")
+        most_workers = WORKERS_A_CORE * cores()
+        if self.workers > most_workers:
+            raise ValueError(
+                f"workers must be at most {most_workers} on this machine, got {self.workers}; choose fewer"
+            )
         processes = jobs * (self.devices if self.accelerator == "cpu" else 1)
         if processes * self.threads > cores():
             raise ValueError(

@@ -14,6 +14,7 @@ import numpy as np
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.evaluation.by_length import length_buckets
+from attnlab.report import stage_files
 from attnlab.report.read import read_json, read_lines
 
 # How the files of the two tasks call what is read, and what it should become.
@@ -53,15 +54,20 @@ def has_evaluation(folder: Path) -> bool:
 
 def read_evaluation(folder: Path) -> EvaluationFiles:
     """Raises ExperimentError where a file is missing."""
-    metrics = read_json(folder / "metrics.json", "evaluate")
+    metrics = read_json(folder / "metrics.json", "evaluate", stage_files.Metrics)
     translates = (folder / "hypotheses.jsonl").is_file()
-    sentences = read_lines(folder / ("hypotheses.jsonl" if translates else "predictions.jsonl"))
+    name, kind = ("hypotheses", stage_files.Translated) if translates else ("predictions", stage_files.Predicted)
+    sentences = read_lines(folder / f"{name}.jsonl", kind)
     maps = folder / "attention.npz"
     return EvaluationFiles(
         metrics={name: float(value) for name, value in metrics.items() if value is not None},
-        signatures=read_json(folder / "signatures.json", "evaluate"),
+        signatures=read_json(folder / "signatures.json", "evaluate", stage_files.Signatures),
         sentences=sentences,
-        by_length=read_json(folder / "by_length.json", "evaluate") if translates else accuracy_by_length(sentences),
+        by_length=(
+            read_json(folder / "by_length.json", "evaluate", list[stage_files.OfLength])
+            if translates
+            else accuracy_by_length(sentences)
+        ),
         maps=load_maps(maps) if maps.is_file() else [],
         translates=translates,
     )

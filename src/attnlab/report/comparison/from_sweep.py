@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from attnlab.composition.error import ExperimentError
+from attnlab.report import stage_files
 from attnlab.report.comparison.choices import SEED, short_names, system_names
 from attnlab.report.comparison.compared_run import ComparedRun, ComparedRuns, LeftOut, each_once, title_of
 from attnlab.report.comparison.evaluation_files import has_evaluation, read_evaluation
@@ -56,13 +57,13 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
 
 def _run(folder: SweepFolder, job: JobRecord, system: str, keys: list[str], runs_folder: Path) -> ComparedRun:
     point = runs_folder / "points" / str(job.identity)
-    done = read_json(point / "done.json", "train")
+    done = read_json(point / "done.json", "train", stage_files.Done)
     short = short_names(keys)
     return ComparedRun(
         name=job.name,
         system=system,
         choices={short[key]: job.choices[key] for key in keys if key in job.choices},
-        seed=str(read_json(point / "model" / "config.json", "train")["seed"]),
+        seed=str(read_json(point / "model" / "config.json", "train", stage_files.Seeded)["seed"]),
         evaluation=read_evaluation(_evaluation(folder, job)),
         history=read_history(point / "training" / "history.csv"),
         cpu_seconds=done.get("training_cpu_seconds"),
