@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check clean
+.PHONY: help setup demo test check coverage mutate clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 8
@@ -44,6 +44,12 @@ check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+coverage: $(INSTALLED) .dvc/config.local ## the test suite once more, and the branches of src/ that it leaves out (slow)
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-report=html:build/coverage --cov-fail-under=90
+
+mutate: $(INSTALLED) ## change the code in one place at a time, and see whether a test notices (slow; FAMILY=masks SHARE=0.1)
+	$(BIN)/python tests/mutation/campaign.py $(FAMILY) --share $(or $(SHARE),1)
 
 clean: ## remove what the chain built; runs/ and .venv stay
 	rm -rf build attentions/build .pytest_cache .mypy_cache .ruff_cache
