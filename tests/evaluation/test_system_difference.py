@@ -1,4 +1,4 @@
-"""The p of a difference for samples so small that it is worked out here: Welch's t with the sentences as one more part."""
+"""The p of a difference between samples small enough to work it out: Welch's t, with the sentences as one more part."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_a_lone_sentence_still_has_a_degree_of_freedom():
 
 @pytest.mark.parametrize("lone_first", [True, False])
 def test_a_lone_seed_is_taken_to_scatter_as_the_others_do(lone_first: bool):
-    # The three vary by 3: the mean of three by 3 / 3, which the samples show (12 in all), and one alone by 3 more, which
-    # they do not. What is left of 15 is the sentences'.
+    # The three vary by 3: the mean of three by 3 / 3, which the samples show (12 in all), and one alone by 3 more,
+    # which they do not. What is left of 15 is the sentences'.
     lone = measured([5.0], 9, np.array([0.0, 12.0**0.5, -(12.0**0.5)]))
     three = measured([-3.0, -3.0, 0.0], 9)
     degrees = 15**2 / (4**2 / 2 + 11**2 / 8)
