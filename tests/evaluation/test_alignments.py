@@ -134,6 +134,14 @@ def test_bleu_by_length_is_the_buckets_corpus_bleu() -> None:
     assert [row["exact_match"] for row in table] == [0.5, 0.0, 1.0]
 
 
+@pytest.mark.parametrize("tokenize", ["13a", "char", "none"])
+def test_bleu_by_length_is_counted_in_the_tokens_asked_for(tokenize: str) -> None:
+    hypothesis, reference = "the cat, which sat there, slept", "the cat, which sat here, slept"
+    (row,) = by_length([6], [hypothesis], [reference], tokenize)
+    expected = BLEU(tokenize=tokenize, smooth_method="none").corpus_score([hypothesis], [[reference]])
+    assert row["bleu"] == pytest.approx(expected.score, abs=1e-4)
+
+
 def test_space_at_the_end_counts_for_the_exact_match_alone() -> None:
     (row,) = by_length([4], ["a b c d "], ["a b c d"], "13a")
     assert (row["bleu"], row["exact_match"]) == (pytest.approx(100.0), 0.0)
