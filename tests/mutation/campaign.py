@@ -27,10 +27,9 @@ import coverage
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, Phase, settings
-from mutants import Mutant, mutants_of
+from mutants import PACKAGE, Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "attnlab"
 RESULTS = ROOT / "build" / "mutation"
 
 
@@ -85,7 +84,7 @@ class Campaign:
                 items = [by_name[name] for name in self._in_order(lap, mutant)]
                 outcome = _fork_and_run(mutant, items, self.options.seconds) if items else {"result": "no test"}
                 seen[outcome["result"]] += 1
-                place = {"family": self.family.name, "module": mutant.path.relative_to(PACKAGE).as_posix()}
+                place = {"family": self.family.name, "module": mutant.module}
                 line = {"function": mutant.function, "line": mutant.first_line, "diff": mutant.diff}
                 file.write(json.dumps({"identity": mutant.identity, **place, **line, **outcome}) + "\n")
                 file.flush()
@@ -223,8 +222,7 @@ def report(chosen: list[Family]) -> None:
             if mutants:
                 rows.append(_row(path.relative_to(PACKAGE).as_posix(), len(mutants), len(tried), killed))
             survivors += [
-                f"{path.relative_to(PACKAGE).as_posix()}:{mutant.first_line} {mutant.function}, {result['result']}\n"
-                f"{mutant.diff}\n"
+                f"{mutant.module}:{mutant.first_line} {mutant.function}, {result['result']}\n{mutant.diff}\n"
                 for mutant, result in tried
                 if result["result"] != "killed"
             ]

@@ -19,6 +19,9 @@ from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
 
 
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "attnlab"
+
+
 class _Visitor(MutationVisitor):
     """mutmut's, but for two things: messages are spared, and a function with a decorator is mutated too.
 
@@ -51,6 +54,10 @@ class Mutant:
     tree: cst.Module
     mutation: Mutation
 
+    @property
+    def module(self) -> str:
+        return self.path.relative_to(PACKAGE).as_posix()
+
     @cached_property
     def diff(self) -> str:
         """What the change is, line by line."""
@@ -68,7 +75,7 @@ class Mutant:
         """The same as long as the function and its mutation are."""
         function = self.mutation.contained_by_top_level_function
         mutated = cst.Module([function.deep_replace(self.mutation.original_node, self.mutation.mutated_node)])  # type: ignore[union-attr, list-item]
-        told = "\0".join([self.path.as_posix(), self.function, cst.Module([function]).code, mutated.code])  # type: ignore[list-item]
+        told = "\0".join([self.module, self.function, cst.Module([function]).code, mutated.code])  # type: ignore[list-item]
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def put_in_place(self, module: types.ModuleType) -> None:
