@@ -18,7 +18,6 @@ from mutmut.mutation.file_mutation import Mutation, MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
 
-
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "attnlab"
 
 
