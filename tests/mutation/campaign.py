@@ -71,6 +71,8 @@ class Campaign:
         drawn = [mutant for path in self.family.modules for mutant in self._drawn(path)]
         before = _known()
         todo = [m for m in drawn if self.options.again or before.get(m.identity, {}).get("result") != "killed"]
+        if self.options.test:
+            todo = [mutant for mutant in todo if mutant.identity in before]
         random.Random(self.family.name).shuffle(todo)  # what is done when the time is over is a fair sample
         print(
             f"{self.family.name}: {len(drawn)} mutants, {len(drawn) - len(todo)} of them known to be killed", flush=True
@@ -84,6 +86,8 @@ class Campaign:
                 items = [by_name[name] for name in self._in_order(lap, mutant)]
                 outcome = _fork_and_run(mutant, items, self.options.seconds) if items else {"result": "no test"}
                 seen[outcome["result"]] += 1
+                if self.options.test and outcome["result"] != "killed":
+                    continue  # the other tests said it already
                 place = {"family": self.family.name, "module": mutant.module}
                 line = {"function": mutant.function, "line": mutant.first_line, "diff": mutant.diff}
                 file.write(json.dumps({"identity": mutant.identity, **place, **line, **outcome}) + "\n")
@@ -242,6 +246,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of each module's mutants, the same ones every time")
     parser.add_argument("--seconds", type=float, default=20.0, help="of tests that a mutant meets at most")
     parser.add_argument("--minutes", type=float, help="of processor time for each family, then stop")
+    parser.add_argument("--test", action="append", help="only by this one, and only what survived so far")
     parser.add_argument("--again", action="store_true", help="try also what is known to be killed")
     parser.add_argument("--report", action="store_true", help="only tell what is known")
     options = parser.parse_args()
@@ -271,7 +276,7 @@ def run(family: Family, options: argparse.Namespace) -> int:
     settings.load_profile("mutation")
     campaign = Campaign(family, options)
     switches = ["-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--capture=no", "--tb=short"]
-    status = int(pytest.main(["-q", "--durations=0", *switches, *family.tests], plugins=[campaign]))
+    status = int(pytest.main(["-q", "--durations=0", *switches, *(options.test or family.tests)], plugins=[campaign]))
     if campaign.undone:
         print(f"{family.name}: the time was over before {len(campaign.undone)} mutants")
     sys.stdout.flush()
