@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults check audit clean
+.PHONY: help setup demo test test-faults check coverage mutate audit clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,13 @@ check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+coverage: $(INSTALLED) .dvc/config.local ## the test suite once more, and the branches of src/ that it leaves out (slow)
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-report=html:build/coverage --cov-report=json:build/coverage.json
+	@$(BIN)/python -c 'import json; print("branches: {percent_branches_covered:.1f} %".format(**json.load(open("build/coverage.json"))["totals"]))'
+
+mutate: $(INSTALLED) ## change the code in one place at a time, and see whether a test notices (slow; FAMILY=masks SHARE=0.1)
+	$(BIN)/python tests/mutation/campaign.py $(FAMILY) --share $(or $(SHARE),1)
 
 # In an environment of its own: what looks for weaknesses must not be among what is looked at. --no-deps: the lock is full.
 audit: ## known weaknesses of the pinned dependencies; needs the network

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import BOS, EOS, PAD, Padding
-from attnlab.data.padding import make_batch
+from attnlab.data.padding import make_batch, pad_labelled
 from attnlab.data.ragged import Ragged
 
 ROWS = st.lists(st.lists(st.integers(4, 50), max_size=7), min_size=1, max_size=6)
@@ -28,6 +28,33 @@ def test_pre_padding_by_hand():
     assert batch.target_output.tolist() == [[PAD, PAD, 8, EOS], [9, 10, 11, EOS]]
     assert batch.target_mask.tolist() == [[False, False, True, True], [True] * 4]
     assert batch.rows.tolist() == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("side", "source", "mask"),
+    [
+        ("pre", [[5, 6, EOS], [PAD, 7, EOS]], [[True] * 3, [False, True, True]]),
+        ("post", [[5, 6, EOS], [7, EOS, PAD]], [[True] * 3, [True, True, False]]),
+    ],
+)
+def test_labelled_sentences_are_padded_as_sources_are(side, source, mask):
+    labels, rows = np.array([1, 0], dtype=np.int32), np.array([4, 2], dtype=np.int32)
+    batch = pad_labelled(Ragged.from_rows([[5, 6], [7]]), labels, rows, Padding(encoder=side))
+    assert batch.source.tolist() == source
+    assert batch.source_mask.tolist() == mask
+    assert batch.labels.tolist() == [1, 0]
+    assert batch.rows.tolist() == [4, 2]
+    assert batch.labels.dtype == batch.rows.dtype == torch.long
+
+
+def test_the_numbers_of_the_rows_are_long_whatever_they_come_as():
+    assert make_batch([[5]], [[6]], Padding(), rows=np.array([3], dtype=np.int32)).rows.dtype == torch.long
+
+
+def test_a_batch_without_rows_has_no_rows():
+    batch = make_batch([], [], Padding())
+    assert batch.source.shape == batch.target_input.shape == (0, 1)
+    assert len(batch) == batch.num_target_tokens == 0
 
 
 @pytest.mark.parametrize("encoder", ["pre", "post"])

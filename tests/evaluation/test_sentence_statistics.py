@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlab.evaluation.sentence_statistics import classification_metrics, translation_metrics
+from attnlab.evaluation.sentence_statistics import SacrebleuMetric, classification_metrics, translation_metrics
 from attnlab.evaluation.text_metrics import TextMetrics, sacrebleu_metrics, signatures
 from attnlab.training.class_metrics import ClassMetrics
 
@@ -48,6 +48,16 @@ def test_the_whole_corpus_gives_the_metrics_of_the_evaluation_and_of_sacrebleu(t
         if name != "exact_match":
             theirs = sacrebleu_metrics(tokenize)[name].corpus_score(hypotheses, [references]).score
             assert score == pytest.approx(theirs, abs=1e-9), name
+
+
+@pytest.mark.parametrize(
+    ("signature", "tokenize"),
+    [("", "13a"), ("nrefs:1|case:mixed|tok:char|smooth:none", "char"), ("tok:none|smooth:none", "none")],
+)
+def test_the_tokens_are_those_of_the_signature_and_sacrebleus_own_without_one(signature: str, tokenize: str) -> None:
+    given = rows(*sentences())
+    found = translation_metrics({"bleu": signature} if signature else {})["bleu"].statistics(given)
+    np.testing.assert_array_equal(found, SacrebleuMetric(sacrebleu_metrics(tokenize)["bleu"]).statistics(given))
 
 
 def test_a_sample_gives_the_metrics_of_the_sentences_in_it() -> None:

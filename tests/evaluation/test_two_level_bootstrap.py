@@ -74,7 +74,9 @@ def test_samples_have_the_variances_of_means() -> None:
     values: NDArray[np.float64] = np.array([1.0, 4.0, 5.0])
     draw = np.random.default_rng(0)
     sample = system_sample(values.tolist(), None, None, 20_000, draw)
-    np.testing.assert_array_equal(sample.by_sentences, values.mean())
+    np.testing.assert_array_equal(sample.by_sentences, np.full(20_000, values.mean()))
+    assert sample.by_seeds.shape == (20_000,)
+    assert abs(sample.by_seeds.mean()) < 0.05
     assert sample.by_seeds.var() == pytest.approx(values.var(ddof=1) / 3, rel=0.03)
     one = system_sample([3.0], np.arange(100.0)[None], 7, 100, draw)
     np.testing.assert_array_equal(one.by_sentences, np.arange(100.0))

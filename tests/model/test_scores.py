@@ -11,12 +11,16 @@ from small_attentions import EQUAL_WIDTHS, MASK, PARTS, POSITIONS, B, D, H, S, T
 from attnlab.composition.part import Part
 from attnlab.model.attention.additive import additive
 from attnlab.model.attention.attention import Attention
+from attnlab.model.attention.bahdanau import BahdanauScore
+from attnlab.model.attention.concat import ConcatScore
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.multi_head import MultiHeadAttention
+from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
 from attnlab.model.attention.projection import LinearProjection
 from attnlab.model.attention.score import Score
 from attnlab.model.normaliser.softmax import Softmax
 from attnlab.model.scope.global_scope import GlobalScope
+from attnlab.model.scope.local_p import LocalP
 
 every_score = pytest.mark.parametrize("name", PARTS)
 
@@ -156,3 +160,29 @@ def test_the_additive_sum_keeps_its_digits_in_half_precision():
         found = additive(query, keys, v).float()
     centred = (found - truth) - (found - truth).mean(-1, keepdim=True)  # the softmax knows no constant
     assert centred.abs().max() < 0.04
+
+
+@pytest.mark.parametrize("score", [BahdanauScore, ConcatScore, NormedBahdanauScore])
+def test_v_is_born_between_plus_and_minus_one_over_the_root_of_its_width(score):
+    """Scores of a new model then have about one size, however wide it is."""
+    torch.manual_seed(0)
+    found = score(400, query_size=3, key_size=2)
+    assert found.keys_size == 400
+    assert found.v.shape == (400,)
+    assert -1 / 20 <= found.v.min() < -0.9 / 20
+    assert 0.9 / 20 < found.v.max() <= 1 / 20
+    if score is NormedBahdanauScore:
+        assert found.g.item() == pytest.approx(1 / 20)
+
+
+def test_the_v_of_a_predicted_window_is_born_alike():
+    torch.manual_seed(0)
+    v = LocalP(2, False, query_size=400).v
+    assert -1 / 20 <= v.min() < -0.9 / 20
+    assert 0.9 / 20 < v.max() <= 1 / 20
+
+
+@pytest.mark.parametrize(("score", "biased"), [(BahdanauScore, []), (ConcatScore, []), (NormedBahdanauScore, ["U"])])
+def test_only_the_papers_biases_are_there(score, biased):
+    found = score(4, query_size=3, key_size=2)
+    assert [name for name, part in found.named_children() if part.bias is not None] == biased

@@ -52,6 +52,28 @@ def by_steps(model, source, target, feed, padding):
     return torch.stack(logits), weights, followed_a_guess
 
 
+@pytest.mark.parametrize(
+    ("decoder", "feeding"),
+    [
+        ("attend_then_step", "expected_embedding"),
+        ("step_then_attend", "expected_embedding"),
+        ("step_then_attend", "attentional_hidden"),
+    ],
+)
+def test_the_readout_that_is_fed_is_the_one_that_the_output_layer_reads(decoder, feeding, tiny_model, pairs):
+    """Made once a step, and not a second time under another dropout; where none is fed, all steps' at once."""
+    batch = make_batch(*pairs(), Padding())
+
+    def times_made(**choices):
+        model, made = tiny_model(decoder=decoder, **choices), []
+        model.decoder.body.readout.register_forward_hook(lambda *_: made.append(1))
+        model(batch)
+        return len(made)
+
+    assert times_made(input_feeding=feeding) == batch.target_input.shape[1]
+    assert times_made(coverage=1.0) == 1
+
+
 @pytest.mark.parametrize("choices", CARRYING.values(), ids=CARRYING)
 @every_side
 @pytest.mark.parametrize(("pattern", "share"), [("reference", 2.0), ("guesses", -1.0), ("mixed", 0.5)])

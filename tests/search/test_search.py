@@ -281,3 +281,36 @@ def test_a_vocabulary_of_many_blocks(seed, searchable):
         GreedySearch(5)(model, source, mask), BeamSearch(1, 0.0, 5)(model, source, mask), strict=True
     ):
         assert greedy.tokens == beam.tokens
+
+
+SETTINGS = {
+    "greedy": lambda **more: GreedySearch(4, **more),
+    "beam": lambda **more: BeamSearch(2, 1.0, 4, **more),
+    "sample": lambda **more: SampleSearch(1.0, None, None, 1, 4, **more),
+}
+
+
+@pytest.mark.parametrize("make", SETTINGS.values(), ids=SETTINGS)
+def test_a_search_needs_attention_where_it_is_asked_for_what_follows_from_it(make):
+    """By default it is asked for none of it, and gives back one hypothesis."""
+    search = make()
+    assert (search.n_best, search.replace_unknown, search.needs_attention) == (1, False, None)
+    assert make(replace_unknown=True).needs_attention == "replace_unknown"
+
+
+def test_the_coverage_penalty_needs_attention_too():
+    search = BeamSearch(2, 1.0, 4, coverage_penalty=0.1, replace_unknown=True)
+    assert search.needs_attention == "coverage_penalty"
+
+
+@pytest.mark.parametrize("make", SETTINGS.values(), ids=SETTINGS)
+def test_a_sentence_must_have_room_to_end(make):
+    assert make(min_length=3).min_length == 3
+    with pytest.raises(ValueError, match="min_length must be less than max_length, which counts <eos> and is 4, got 4"):
+        make(min_length=4)
+
+
+def test_a_beam_gives_back_no_more_than_it_keeps():
+    assert BeamSearch(2, 1.0, 4, n_best=2).n_best == 2
+    with pytest.raises(ValueError, match="n_best must be at most the beam's size, which is 2, got 3"):
+        BeamSearch(2, 1.0, 4, n_best=3)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import io
+import time
+from typing import ClassVar
 
-from attnlab.sweep.progress import duration, line_of
+import pytest
+from rich.console import Console
+
+from attnlab.sweep.progress import SweepProgress, duration, line_of
 from attnlab.sweep.record import JobRecord
 
 
@@ -36,3 +41,62 @@ def test_at_the_end_nothing_is_left():
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (89.4, "89 s"), (90, "2 min"), (5400, "1 h 30 min")])
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+@pytest.fixture
+def folder(monkeypatch):
+    """A sweep's folder whose jobs are what the test says, looked at every moment."""
+    monkeypatch.setattr("attnlab.sweep.progress._INTERVAL", 0.005)
+
+    class Folder:
+        found: ClassVar[list[JobRecord]] = []
+
+        def jobs(self, start):
+            assert start == 7.0
+            return list(self.found)
+
+    return Folder()
+
+
+def until(happened):
+    deadline = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_a_line_whenever_a_job_ends_and_none_for_anything_else(folder, capsys):
+    told = []
+
+    def lines():
+        told.extend(capsys.readouterr().err.splitlines())
+        return told
+
+    with SweepProgress(folder, points=3, workers=1, start=7.0, live=True):  # no terminal: nothing to keep a line on
+        folder.found = [job(0, "running", 10.0)]
+        time.sleep(0.05)
+        assert not lines()
+        folder.found = [job(0, "failed", 10.0, 20.0), job(1, "running", 20.0)]
+        until(lambda: len(lines()) == 1)
+        folder.found = [job(0, "failed", 10.0, 20.0), job(1, "finished", 20.0, 30.0, new=False)]
+        until(lambda: len(lines()) == 2)
+    assert lines()[0].startswith("sweep: 0 of 3 done, 1 running, 1 failed")
+    assert lines()[1:] == ["sweep: 1 of 3 done, 0 running, 1 failed, 10 s left"]
+
+
+def test_what_ended_at_the_very_end_is_told_too(folder, capsys, monkeypatch):
+    monkeypatch.setattr("attnlab.sweep.progress._INTERVAL", 1000.0)
+    with SweepProgress(folder, points=1, workers=1, start=7.0, live=False):
+        folder.found = [job(0, "finished", 10.0, 20.0)]
+    assert capsys.readouterr().err == "sweep: 1 of 1 done, 0 running, 0 failed\n"
+
+
+def test_on_a_terminal_one_line_is_written_over(folder, monkeypatch):
+    out = io.StringIO()
+    monkeypatch.setattr("attnlab.sweep.progress.Console", lambda **_: Console(file=out, force_terminal=True, width=80))
+    with SweepProgress(folder, points=1, workers=1, start=7.0, live=True):
+        until(lambda: "0 of 1 done" in out.getvalue())
+        folder.found = [job(0, "finished", 10.0, 20.0)]
+    written = out.getvalue()
+    assert written.rstrip("\x1b[?25h\n").endswith("sweep: 1 of 1 done, 0 running, 0 failed")
+    assert "\x1b[" in written

@@ -1,0 +1,73 @@
+"""A model works where its inputs are: what it makes on the way, it makes there, and not on torch's default device."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from attnlab.batch import Padding
+from attnlab.data.padding import make_batch
+from attnlab.model.shift import flip_real
+from attnlab.model.skip_pads import flipped, packed
+
+# Numbers on the meta device are never there: whoever meets one of them fails.
+elsewhere = torch.device("meta")
+
+VARIANTS = {
+    "bahdanau": {},
+    "flipped": {"skipping": "flipped", "cell": "lstm", "layers": 2},
+    "reverse": {"reverse_source": True, "skipping": "flipped"},
+    "luong": {"decoder": "step_then_attend", "attention": "general", "input_feeding": "attentional_hidden"},
+    "local_m": {"decoder": "step_then_attend", "attention": "dot", "scope": "local_m"},
+    "local_p": {"attention": "scaled_luong", "scope": "local_p", "decoder": "step_then_attend"},
+    "location": {"attention": "location"},
+    "sparsemax": {"normaliser": "sparsemax"},
+    "coverage": {"coverage": 1.0},
+    "heads": {"heads": 2, "coverage": 1.0},
+    "expected embedding": {"input_feeding": "expected_embedding"},
+    "no attention": {"decoder": "no_attention", "context": "every_step"},
+    "pads first": {"padding": Padding(encoder="pre", decoder="pre")},
+    "pads read": {"padding": Padding(encoder="pre", decoder="pre", recurrence="read", attention_masked=False)},
+}
+
+
+@pytest.mark.parametrize("choices", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("guesses", [False, True], ids=["reference", "guesses"])
+def test_a_model_runs_where_its_batch_is(guesses, choices, tiny_model, pairs):
+    model = tiny_model(**choices)
+    batch = make_batch(*pairs(), model.padding)
+    feed_reference = batch.target_input % 2 == 0 if guesses else None
+    here = model(batch, feed_reference)
+    with elsewhere:
+        there = model(batch, feed_reference)
+        there.readout.sum().backward()
+    torch.testing.assert_close(there.readout, here.readout, rtol=0, atol=0)
+    torch.testing.assert_close(there.attention_weights, here.attention_weights, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("choices", VARIANTS.values(), ids=VARIANTS)
+def test_a_model_steps_where_its_source_is(choices, tiny_model, pairs):
+    model = tiny_model(**choices)
+    batch = make_batch(*pairs(), model.padding)
+    rows = torch.tensor([3, 0, 0])
+    with elsewhere, torch.no_grad():
+        memory, state = model.encode(batch.source, batch.source_mask)
+        memory, state = memory.select(rows), state.select(rows)
+        for _ in range(2):
+            logits, state, _ = model.step(batch.source[rows, -1], state, memory)
+    assert logits.isfinite().all()
+
+
+@pytest.mark.parametrize("run", [packed, flipped])
+def test_a_recurrence_skips_pads_where_its_input_is(run):
+    recurrence, x = torch.nn.GRU(2, 3, batch_first=True), torch.ones(3, 4, 2)
+    with elsewhere:
+        outputs, (final,) = run(recurrence, x, torch.tensor([4, 1, 2], device="cpu"))
+    assert outputs.device == final.device == x.device
+
+
+def test_sentences_are_turned_around_where_they_are():
+    mask = torch.tensor([[True, True, False]])
+    with elsewhere:
+        order = flip_real(mask)
+    assert order.tolist() == [[1, 0, 2]]
