@@ -44,7 +44,7 @@ def deliver(tracking: Any, runs_folder: Path) -> tuple[int, int]:
         point = next(place for place in (folder, *folder.parents) if place.parent.name == "points")
         try:
             with FileLock(point / "lock").acquire(timeout=0):
-                from attnlab.tracking.tracked_run import tell
+                from attnlab.tracking.past_run import tell
 
                 done = tell(tracking, runs_folder, folder, kept)
         except Timeout:

@@ -11,7 +11,7 @@ from mlflow import MlflowClient
 
 from attnlab.composition.error import ExperimentError
 from attnlab.tracking.kept_run import read, untold
-from attnlab.tracking.tracked_run import tell
+from attnlab.tracking.past_run import tell
 from attnlab.training.spool import MetricSpool
 
 

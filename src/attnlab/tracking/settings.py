@@ -122,7 +122,7 @@ class MlflowTracking(Tracking):
         return replace(self, **own).start(runs_folder, folder, record)  # type: ignore[arg-type]
 
     def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
-        from attnlab.tracking.tracked_run import end_run
+        from attnlab.tracking.past_run import end_run
 
         end_run(self, runs_folder, run_id, status, error)
 

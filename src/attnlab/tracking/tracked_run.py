@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import requests
@@ -19,13 +18,12 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.composition.atomic import atomic_file
-from attnlab.composition.error import ExperimentError
 from attnlab.composition.identity import config_digest
 from attnlab.tracking.address import masked, scrubbed
 from attnlab.tracking.database import Store, knock, open_store, refusal
 from attnlab.tracking.delivery import Delivery
 from attnlab.tracking.flatten import dotted_params, readable_name, short_params, without_secrets
-from attnlab.tracking.kept_run import KeptRun, ending, keep, started_at
+from attnlab.tracking.kept_run import ending, keep, started_at
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
 from attnlab.tracking.outbox import LATER_METRICS, OUTBOX, keep_artifact, keep_metrics
@@ -56,14 +54,14 @@ class TrackedRun(Run):
         self._process = os.getpid()
         self._finished = False
         self._try_again_at, self._pause = 0.0, PAUSE
-        self._owed: set[str] = set()  # what the tracker was not told
+        self.owed: set[str] = set()  # what the tracker was not told
         # How far the spool may be handed over where the run ends before it is finished: what lies behind is written
         # again, with other times, by the training that goes on from the last checkpoint. None: all of it.
         self._up_to: int | None = 0
         # When it was finished before; where it has nothing new to tell, it is not finished anew.
         self._ended: int | None = None
-        # Of a run of the past.
-        self._really_ended: int | None = None
+        # Of a run of the past that is told now.
+        self.really_ended: int | None = None
         self._note: str | None = None
 
     @classmethod
@@ -137,13 +135,13 @@ class TrackedRun(Run):
         keep(self._point, **ending(status, error, up_to))
         self._deliver(up_to)
         self._tell("the state", lambda: self._close(status, error))
-        if not self._owed:
+        if not self.owed:
             keep(self._point, told=True)
 
     def _close(self, status: Status, error: str | None) -> None:
         if error is not None:
             self._store.client.set_tag(self.run_id, "error", scrubbed(error, self._store.uri)[:5000])
-        ended = self._really_ended or (self._ended if status == "FINISHED" else None)
+        ended = self.really_ended or (self._ended if status == "FINISHED" else None)
         self._store.client.set_terminated(self.run_id, status, ended)
 
     def _deliver(self, up_to: int | None) -> None:
@@ -188,7 +186,7 @@ class TrackedRun(Run):
             knock(self._store.uri)  # MLflow would try for half a minute
             call()
         except LOST as error:
-            self._owed.add(what)
+            self.owed.add(what)
             reason = scrubbed(str(error).strip().split("\n")[0], self._store.uri)
             print(
                 f"warning: {masked(self._store.uri)}: {reason}; {what} could not be delivered; all is kept on "
@@ -196,39 +194,11 @@ class TrackedRun(Run):
                 file=sys.stderr,
             )
             return False
-        self._owed.discard(what)
+        self.owed.discard(what)
         return True
 
     def _is_ours(self) -> bool:
         return os.getpid() == self._process
-
-
-def tell(settings: MlflowTracking, runs_folder: Path, point: Path, kept: KeptRun) -> bool:
-    """Deliver what a run of the past left untold, and close it as it ended; False where something stays untold.
-
-    Raises:
-        ExperimentError: the tracker cannot be reached or refuses.
-    """
-    assert kept.status is not None
-    run = TrackedRun.start(replace(settings, system_metrics=False), runs_folder, point, kept.record)
-    run._really_ended = kept.ended
-    run.deliver(kept.up_to)
-    if kept.note is not None:
-        run.describe(kept.note)
-    if kept.status == "FINISHED" and (point / "model").is_dir():
-        run.log_model(point / "model")
-    run.finish(kept.status, kept.error)
-    return not run._owed
-
-
-def end_run(settings: MlflowTracking, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
-    """See `Tracking.end`."""
-    try:
-        client = open_store(settings.uri, settings.experiment, runs_folder).client
-        client.set_tag(run_id, "error", error)
-        client.set_terminated(run_id, status)
-    except (*LOST, ExperimentError) as lost:
-        print(f"warning: the run {run_id} was not closed: {str(lost).splitlines()[0]}", file=sys.stderr)
 
 
 def _stored_run(store: Store, point: Path) -> MlflowRun | None:

@@ -15,7 +15,7 @@ from attnlab.tracking.settings import RunRecord
 
 
 class WaitingRun(Run):
-    """See `Run`. `attnlab.tracking.tracked_run.tell` delivers what it kept."""
+    """See `Run`. `attnlab.tracking.past_run.tell` delivers what it kept."""
 
     run_id = None
 
