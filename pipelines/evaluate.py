@@ -78,12 +78,18 @@ def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
 
 
 def evaluate_and_track(
-    experiment: Experiment, model_folder: Path, data_folder: Path, into: Path, kept: Path | None = None
+    experiment: Experiment,
+    model_folder: Path,
+    data_folder: Path,
+    into: Path,
+    kept: Path | None = None,
+    begun: bool = False,
 ) -> None:
     """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
     another or the model is one of several), and print it.
 
     kept: where the evaluation lies when it was made before, and stays when it is made now.
+    begun: whether the tracker was there when this process began; going away since, it stops nothing.
     """
     from attnlab.composition.atomic import atomic_folder
     from attnlab.model.model_folder import read_facts
@@ -103,8 +109,9 @@ def evaluate_and_track(
         tags=tags(experiment, job),
         name=None if job is None else job.record.name,
     )
-    with experiment.tracking.start(experiment.paths.runs_folder, state, record) as run:
-        if job is not None:
+    tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
+    with tracking.start(experiment.paths.runs_folder, state, record) as run:
+        if job is not None and run.run_id is not None:
             job.tell(run_id=run.run_id)
         if kept is None:
             evaluate(experiment, model_folder, data_folder, into)

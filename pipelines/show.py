@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from attnlab.composition.error import ExperimentError
 from compose import outputs
 from composed import compose_config
 from experiment import check
@@ -17,7 +18,10 @@ from launch import mistakes_as_sentences
 def main() -> None:
     from evaluate import print_metrics
 
-    metrics = json.loads(Path(outputs()["evaluation"], "metrics.json").read_text(encoding="utf-8"))
+    path = Path(outputs()["evaluation"], "metrics.json")
+    if not path.is_file():
+        raise ExperimentError(f"there is no {path} to show; run dvc repro first, in the folder that holds dvc.yaml")
+    metrics = json.loads(path.read_text(encoding="utf-8"))
     experiment = check(compose_config(Path("build"), "resolved", []))
     print_metrics(metrics)
     print(f"report: {Path(outputs()['report'], 'index.html').resolve()}")

@@ -195,7 +195,7 @@ def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
     output = output_folder()
     kept = kept_evaluation(experiment, data, point)
-    evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept)
+    evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, begun=True)
     shutil.copyfile(output / "evaluation" / "metrics.json", output / "metrics.json")
     page = report(experiment, data.folder, point / "training", output / "evaluation", output / "report")
     print(f"metrics: {output / 'metrics.json'}\nreport:  {page}\nmodel:   {point / 'model'}")

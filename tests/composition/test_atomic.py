@@ -89,7 +89,8 @@ def test_what_a_killed_process_left_goes_with_the_next_try(tmp_path, atomic):
     left = [tmp_path / name for name in os.listdir(tmp_path) if name.startswith(".")]
     assert len(left) == 3
     # Others are at it still, here and on another machine.
-    others = [left[0].name.replace(f".{child}.", f".{os.getpid()}."), f".metrics.json.elsewhere.{child}.x"]
+    folder = next(path for path in left if path.is_dir())
+    others = [folder.name.replace(f".{child}.", f".{os.getpid()}."), f".metrics.json.elsewhere.{child}.x"]
     for name in others:
         (tmp_path / name).mkdir()
     with atomic(path) as temporary:

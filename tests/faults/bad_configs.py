@@ -280,7 +280,10 @@ def _of_node(composition: str, node: Node) -> Iterator[Case]:
 
 def _illegal_pairs() -> Iterator[Case]:
     pairs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-        "widths that differ": (("model/attention=dot", "model.decoder.hidden_size=6"), ("model/projection=linear",)),
+        "nothing to merge": (
+            ("model.encoder.bidirectional=false", "model.encoder.merge=sum"),
+            ("model.encoder.merge",),
+        ),
     }
     for overrides, said in pairs.values():
         yield _case("translation", "illegal pair", overrides, said)

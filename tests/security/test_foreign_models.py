@@ -118,7 +118,7 @@ def test_facts_are_of_their_types_and_name_no_other_folder(theirs: Path, facts: 
 
 
 def test_sizes_beyond_the_weights_take_no_memory(theirs: Path) -> None:
-    changed(theirs, "model.json", lambda found: found.update(source_vocabulary_size=10**12))
+    changed(theirs, "model.json", lambda found: found.update(source_vocabulary_size=2**31 - 1))
     with pytest.raises(ExperimentError, match=r"the weights do not fit the config \(encoder.embedding.weight is of"):
         load_model(theirs)
 

@@ -83,7 +83,7 @@ def test_a_model_that_cannot_be_logged_is_a_warning(tracking, runs, point, recor
     with tracking().start(runs, point, record) as run, monkeypatch.context() as broken:
         broken.setattr(MlflowClient, "log_model_artifacts", full)
         run.log_model(model_folder)
-    assert "No space left on device; the model was not logged" in capsys.readouterr().err
+    assert "No space left on device; the model could not be delivered" in capsys.readouterr().err
 
 
 def test_no_model_is_logged_where_it_is_not_wanted(tracking, runs, point, record, model_folder):

@@ -13,6 +13,7 @@ Axes: R runs, N sentences, K sums, B samples.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,5 +85,17 @@ def system_sample(
     by_sentences = scores.mean(axis=0)  # (B,)
     if seeds == 1:
         return SystemSample(measured, by_sentences, np.zeros(samples), sentences)
-    drawn = measured[random.integers(seeds, size=(samples, seeds))].mean(axis=1)  # (B,)
+    drawn = measured[_drawn_seeds(seeds, samples, random)].mean(axis=1)  # (B,)
     return SystemSample(measured, by_sentences, math.sqrt(seeds / (seeds - 1)) * (drawn - measured.mean()), sentences)
+
+
+def _drawn_seeds(seeds: int, samples: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """(B, n) which seeds each sample has.
+
+    Of few seeds there are few samples, 27 of three, and by chance one of them comes too seldom to reach a quantile: so
+    where all of them have room each comes as often as any other.
+    """
+    if seeds**seeds > samples:
+        return random.integers(seeds, size=(samples, seeds))
+    every = np.array(list(itertools.product(range(seeds), repeat=seeds)))
+    return every[random.permutation(samples) % len(every)]

@@ -66,7 +66,7 @@ class Encoder(nn.Module):
         if not bidirectional and merge != "concatenate":
             raise ValueError(
                 f"merge must be concatenate where bidirectional is false, got {merge}: one direction leaves nothing to "
-                "merge"
+                "merge; choose merge=concatenate"
             )
         self.padding = padding
         self.merge = merge

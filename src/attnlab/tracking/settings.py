@@ -60,6 +60,10 @@ class Tracking(ABC):
         """Start or reopen the run that a sweep's runs are children of; its state lies in `folder`."""
         return self.start(runs_folder, folder, record)
 
+    def of_a_begun_run(self) -> Tracking:
+        """The same for what follows in a run that has begun: a tracker that went away since is a warning."""
+        return self
+
     @abstractmethod
     def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
         """Close a run whose process is gone; a tracker that cannot be reached is a warning."""
@@ -116,6 +120,9 @@ class MlflowTracking(Tracking):
             return WaitingRun(point, record)
         keep(point, **beginning(record))
         return run
+
+    def of_a_begun_run(self) -> Tracking:
+        return replace(self, when_unreachable="warn")
 
     def start_sweep(self, runs_folder: Path, folder: Path, record: RunRecord) -> Run:
         own = {"run_name": None, "system_metrics": False, "log_model": False, "when_unreachable": "refuse"}

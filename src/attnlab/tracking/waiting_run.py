@@ -43,4 +43,4 @@ class WaitingRun(Run):
 
     def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
         keep(self._point, **ending(status, error, None if status == "FINISHED" else self._up_to))
-        print("the tracker knows nothing of this run yet; pipelines/deliver.py tells it", file=sys.stderr)
+        print("the tracker was not told of it; pipelines/deliver.py tells it later", file=sys.stderr)

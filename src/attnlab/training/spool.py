@@ -7,6 +7,7 @@ one torn line, at the end; readers ignore it and the next writer cuts it off.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -66,6 +67,8 @@ class MetricSpool:
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
         try:
             file = self._opened()
+            if not os.fstat(file.fileno()).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "somebody removed it; the same command trains again")
             file.write(line.encode())
             file.flush()
         except OSError as error:
