@@ -24,23 +24,25 @@ DEFAULTS = {
     "GIT_PYTHON_REFRESH": "quiet",
 }
 
-_ours: set[str] = set()
 _lock = threading.Lock()
 
 
 def set_defaults() -> None:
     """Set what the user did not."""
     for name, value in DEFAULTS.items():
-        if name not in os.environ:
-            os.environ[name] = value
-            _ours.add(name)
+        os.environ.setdefault(name, value)
 
 
 @contextmanager
 def impatient() -> Iterator[None]:
     """For the first contact: one short retry, unless the user set the variables."""
     with _lock:
-        quick = {name: value for name, value in {_RETRIES: "1", _TIMEOUT: "5"}.items() if name in _ours}
+        # Ours are known by their values: a worker inherits them from the process that started it.
+        quick = {
+            name: value
+            for name, value in {_RETRIES: "1", _TIMEOUT: "5"}.items()
+            if os.environ.get(name) == DEFAULTS[name]
+        }
         os.environ.update(quick)
         try:
             yield
