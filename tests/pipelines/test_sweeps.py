@@ -250,7 +250,7 @@ def test_optuna_takes_two_objectives(folder: Path, command: Command) -> None:
         (["launcher=joblib", "launcher.workers=4000"], "choose fewer devices, or a sweep with fewer jobs at a time"),
         (["sweep=optuna", "sweep.trials=0"], "sweep.trials must be"),
         (["sweep=optuna", "sweep.objectives=[quality,quality]"], "objectives must differ"),
-        (["sweep=optuna", "hydra.sweeper.storage=sqlite:///o.db"], "hydra.sweeper.storage must be null"),
+        (["sweep=optuna", "hydra.sweeper.storage=sqlite:///o.db"], "hydra.sweeper.storage must not be set"),
         (["sweep=optuna", "hydra.sweeper.custom_search_space=os.system"], "custom_search_space must be null"),
         (["sweep=optuna", "hydra.sweeper.sampler._target_=os.system"], "hydra.sweeper.sampler._target_ must be one of"),
         (["launcher=cloud"], "launcher"),
