@@ -251,7 +251,7 @@ def test_optuna_takes_two_objectives(folder: Path, command: Command) -> None:
         (["sweep=optuna", "sweep.trials=0"], "sweep.trials must be"),
         (["sweep=optuna", "sweep.objectives=[quality,quality]"], "objectives must differ"),
         (["sweep=optuna", "hydra.sweeper.storage=sqlite:///o.db"], "hydra.sweeper.storage must not be set"),
-        (["sweep=optuna", "hydra.sweeper.custom_search_space=os.system"], "custom_search_space must be null"),
+        (["sweep=optuna", "hydra.sweeper.custom_search_space=os.system"], "custom_search_space must not be set"),
         (["sweep=optuna", "hydra.sweeper.sampler._target_=os.system"], "hydra.sweeper.sampler._target_ must be one of"),
         (["launcher=cloud"], "launcher"),
         (["training.optimizer.learning_rate=interval(0.1,0.2)"], "only sweep=optuna chooses within an interval"),
