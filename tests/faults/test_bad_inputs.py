@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -29,13 +29,6 @@ AT_THE_SHELL = 20
 SECONDS = 120.0  # a command that takes longer hangs; the longest takes a few
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the commands run in forks of one process")
-
-
-@pytest.fixture(scope="module")
-def warmed() -> Iterator[Warmed]:
-    process = Warmed(PIPELINES)
-    yield process
-    process.close()
 
 
 @pytest.fixture

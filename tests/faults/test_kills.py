@@ -12,7 +12,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,13 +63,6 @@ KINDS = {
         (("prepare.py", ALL),),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def warmed() -> Iterator[Warmed]:
-    process = Warmed(PIPELINES)
-    yield process
-    process.close()
 
 
 @pytest.fixture

@@ -1,0 +1,21 @@
+"""Which checkpoint a training goes on from."""
+
+from __future__ import annotations
+
+import pytest
+
+from attnlab.training.checkpoint_file import BEFORE_LAST, LAST, CheckpointFiles
+from point import checkpoint_to_go_on_from
+
+
+@pytest.mark.parametrize(
+    ("damaged", "expected"), [((), LAST), ((LAST,), BEFORE_LAST), ((LAST, BEFORE_LAST), None)], ids=str
+)
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(damaged, expected, tmp_path, capsys):
+    for step in (4, 8):
+        CheckpointFiles().save_checkpoint({"global_step": step}, tmp_path / "checkpoints" / LAST)
+    for name in damaged:
+        (tmp_path / "checkpoints" / name).write_bytes(b"torn")
+    found = checkpoint_to_go_on_from(tmp_path)
+    assert (found and found.name) == expected
+    assert capsys.readouterr().err.count("is damaged") == len(damaged)
