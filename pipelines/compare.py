@@ -33,10 +33,10 @@ def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Fi
     """Write the comparison to a folder, whole or not at all, and return what it found."""
     from attnlab.report.comparison.findings import Wanted, findings_of
     from attnlab.report.comparison.measures import chosen_measure
-    from attnlab.report.comparison.page import check_replaceable, write_comparison
+    from attnlab.report.comparison.page import check_into, write_comparison
     from progress import progress_bars
 
-    check_replaceable(into)
+    check_into(into)
     measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
     wanted = Wanted(measure, settings.baseline, settings.samples, settings.confidence, settings.seed)
     with progress_bars() as tell:

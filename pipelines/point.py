@@ -25,6 +25,18 @@ def publish(point: Path, experiment: Experiment) -> None:
                 shutil.copytree(point / name, temporary, dirs_exist_ok=True)
 
 
+def check_wanted_places(experiment: Experiment) -> None:
+    """Raise ExperimentError where `publish` would remove something else, before anything is trained."""
+    from attnlab.composition.replaceable import check_replaceable
+
+    for name, wanted, what, known_by in (
+        ("model", experiment.paths.model, "a model", "model.json"),
+        ("training", experiment.paths.training, "learning curves", "history.csv"),
+    ):
+        if wanted is not None:
+            check_replaceable(f"paths.{name}", here(wanted), what, known_by)
+
+
 @contextmanager
 def only_one_at_a_time(point: Path) -> Iterator[None]:
     """Wait, and say so, while another process trains the same experiment; afterwards its result is there."""

@@ -16,9 +16,11 @@ from launch import launch
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
     from attnlab.composition.atomic import atomic_folder
+    from attnlab.composition.replaceable import check_replaceable
     from attnlab.plots.figure import save_png
     from progress import progress_bars
 
+    check_replaceable("paths.data", folder, "prepared data", known_by="data.json")
     with atomic_folder(folder) as temporary:
         with progress_bars() as tell:
             lengths = experiment.task.prepare(experiment.data, temporary, tell)

@@ -22,7 +22,7 @@ from omegaconf import DictConfig
 from evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
 from experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, output_folder
 from launch import launch
-from point import begin_anew, changed_since, checkpoint_to_go_on_from, only_one_at_a_time, publish
+from point import begin_anew, changed_since, check_wanted_places, checkpoint_to_go_on_from, only_one_at_a_time, publish
 from prepare import prepare_where_missing
 from report import report
 
@@ -136,6 +136,7 @@ def main(config: DictConfig) -> Any:
 
     experiment = check(config)
     experiment.use_hardware()
+    check_wanted_places(experiment)
     data = data_to_train_on(experiment)
     identity = experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
     point = experiment.paths.runs_folder / "points" / identity

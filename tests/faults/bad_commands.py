@@ -31,7 +31,7 @@ ODD_NAMES = {
 
 
 def command_cases() -> Iterator[Case]:
-    for maker in (_references, _choices, _paths, _pairs, _sweeps, _params, _settings_files, _studies):
+    for maker in (_references, _choices, _paths, _others_places, _pairs, _sweeps, _params, _settings_files, _studies):
         yield from maker()
 
 
@@ -118,6 +118,29 @@ WORKING_CHOICES = {
     "hydra.searchpath=[file:///etc]", "hydra.run.dir=null", "~task", "seed=bool(x)", "++nonsense=1", "seed=float(1)",
     "model/attention@model.encoder=dot", "a=glob(*)", "task=[translation]",
 }  # fmt: skip
+
+
+def _somebody_elses_folder(folder: Path) -> None:
+    labelled_file(folder)
+    (folder / "thesis").mkdir()
+    (folder / "thesis" / "chapter.txt").write_text("years of work\n")
+
+
+def _others_places() -> Iterator[Case]:
+    """A folder that a stage is told to write, and that holds what no stage wrote."""
+    for task in (TRANSLATION, CLASSIFICATION):
+        for script, keys in (("prepare.py", ["data"]), ("train.py", ["data", "model", "training"])):
+            for key in keys:
+                for value, there in (("thesis", "thesis"), (".", ""), ("thesis/chapter.txt", "chapter.txt")):
+                    yield Case(
+                        f"{script} {task[0]} paths.{key}={value}",
+                        "the place of something else; refuses before it writes",
+                        script,
+                        (*task, f"paths.{key}={value}"),
+                        "refused",
+                        (f"paths.{key}", there),
+                        make=_somebody_elses_folder,
+                    )
 
 
 def _paths() -> Iterator[Case]:

@@ -12,7 +12,7 @@ from warmed import Ended
 LONGEST_SENTENCE = 1_300
 # A sentence says what is allowed or what to do.
 REMEDY = re.compile(
-    r"\b(must|allowed|choose|gives?|write|did you mean|known kinds|run|save|raise|lower|make|set|leave|put|see|prepare|"
+    r"\b(must|allowed|choose|gives?|write|did you mean|known kinds|run|save|raise|lower|make|set|leave|put|see|prepare|name an?(?:other)?|"
     r"starts?|copy|one reads|one of|add|try|takes|cannot be used|use|free|only|nothing was tracked there yet)\b|"
     r"\b(has|have|are):|has no settings|--help shows"
 )
@@ -62,9 +62,11 @@ def _faults_of_sentences(case: Case, err: str) -> list[str]:
 
 
 def _faults_of_files(case: Case, ended: Ended, folder: Path, before: set[str], temporary: Path) -> list[str]:
-    new = files(folder) - before
+    new, gone = files(folder) - before, before - files(folder)
     left = [name for name in new if _is_unfinished(name)]
     found = [f"left behind: {', '.join(sorted(left))}"] if left else []
+    if ended.code != 0 and (gone := {name for name in gone if not (folder / name).is_dir()}):
+        found.append(f"what was there is gone: {', '.join(sorted(gone))}")
     scratch = sorted(path.name for path in temporary.iterdir())
     if scratch:
         found.append(f"left in the folder of temporary files: {', '.join(scratch)}")

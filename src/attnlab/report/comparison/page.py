@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.composition.atomic import atomic_folder
-from attnlab.composition.error import ExperimentError
+from attnlab.composition.replaceable import check_replaceable
 from attnlab.plots.embedded_fonts import font_face_rules
 from attnlab.plots.figure import png_bytes
 from attnlab.plots.heat_map_html import environment
@@ -48,7 +48,7 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
     Raises:
         ExperimentError: there is such a folder, and it holds something else.
     """
-    check_replaceable(into)
+    check_into(into)
     figures = {name: png_bytes(figure, dpi=140) for name, figure in figures_of(findings).items()}
     content = _content(compared, findings, figures, sentences)
     page = environment("attnlab.report", "attnlab.plots").get_template("comparison.html")
@@ -63,12 +63,9 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
         (folder / PAGE).write_text(page.render(**content, font_faces=font_faces), encoding="utf-8", newline="\n")
 
 
-def check_replaceable(into: Path) -> None:
+def check_into(into: Path) -> None:
     """Raise ExperimentError where writing would put the comparison in the place of something else."""
-    if into.is_dir() and any(into.iterdir()) and not (into / "systems.csv").is_file():
-        raise ExperimentError(f"into: {into} holds something else than a comparison; name another folder, or empty it")
-    if into.exists() and not into.is_dir():
-        raise ExperimentError(f"into: {into} is a file; name a folder")
+    check_replaceable("into", into, "a comparison", known_by="systems.csv")
 
 
 def _content(
