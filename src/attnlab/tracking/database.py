@@ -85,7 +85,9 @@ def check_is_there(uri: str | None, runs_folder: Path) -> None:
     """Raise ExperimentError for a database file that is not there: whoever only reads must make none."""
     database = sqlite_path(uri, runs_folder)
     if database is not None and not database.is_file():
-        raise ExperimentError(f"tracking.uri: there is no database {database}; nothing was tracked there yet")
+        raise ExperimentError(
+            f"tracking.uri: there is no database {database}; track a training there first, or name another"
+        )
 
 
 def _created(client: MlflowClient, experiment: str, location: str | None) -> str:
