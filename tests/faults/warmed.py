@@ -151,7 +151,10 @@ def _wait(child: int, until: float) -> tuple[int, bool]:
         if ended:
             return status, False
         time.sleep(0.01)
-    os.killpg(child, signal.SIGKILL)
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except ProcessLookupError:  # so early that it has no group of its own yet
+        os.kill(child, signal.SIGKILL)
     return os.waitpid(child, 0)[1], True
 
 
