@@ -12,7 +12,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +93,12 @@ def outputs(folder: Path) -> dict[str, bytes]:
     return kept
 
 
+def differences(found: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
+    """What is missing, more than expected, or another."""
+    names = sorted(found.keys() | expected.keys())
+    return [f"{name} differs" for name in names if name not in found or found[name] != expected.get(name)]
+
+
 def leftovers(folder: Path) -> list[str]:
     """What was begun and neither finished nor removed."""
     return [
@@ -136,7 +142,7 @@ def test_killed_and_given_again(name: str, tmp_path: Path, run: Callable[..., En
     expected, expected_runs = outputs(whole), tracked(whole)
     assert expected
 
-    draw, moments = random.Random(name), []
+    draw, moments, wrong = random.Random(name), [], []
     for number in range(10 * KILLS):
         if len(moments) == KILLS:
             break
@@ -146,13 +152,16 @@ def test_killed_and_given_again(name: str, tmp_path: Path, run: Callable[..., En
         if not run(kind.script, kind.arguments, folder, moment).timed_out:
             continue  # it was faster than the one before
         moments.append(moment)
-        finished(run(kind.script, kind.arguments, folder))
-        assert outputs(folder).keys() == expected.keys()
-        differing = [path for path, content in outputs(folder).items() if content != expected[path]]
-        assert differing == [], f"killed after {moment:.3f} s of {seconds:.3f} s"
-        assert tracked(folder) == expected_runs, f"killed after {moment:.3f} s of {seconds:.3f} s"
-        assert leftovers(folder) == [], f"killed after {moment:.3f} s of {seconds:.3f} s"
-        shutil.rmtree(folder)
+        again = run(kind.script, kind.arguments, folder)
+        if again.code != 0:
+            faults = [f"ended with {again.code}: {again.err}"]
+        else:
+            faults = differences(outputs(folder), expected) + differences(tracked(folder), expected_runs)
+            faults += [f"left behind: {path}" for path in leftovers(folder)]
+        wrong += [f"killed after {moment:.3f} s of {seconds:.3f} s, folder {number}: {fault}" for fault in faults]
+        if not faults:
+            shutil.rmtree(folder)
+    assert wrong == [], "\n".join(wrong)
     assert len(moments) == KILLS
     told = {"kind": name, "kills": KILLS, "seconds": round(seconds, 1), "moments": [round(m, 2) for m in moments]}
     print(f"\n{json.dumps(told)}")

@@ -1,6 +1,7 @@
 """The store: made once when many start, and refused in a sentence within seconds."""
 
 import os
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -59,6 +60,27 @@ def refusal(uri, runs):
     assert "hunter2" not in message
     assert "\n" not in message
     return message
+
+
+KILLED_OVER_IT = """
+import os
+import signal
+import sys
+from pathlib import Path
+from attnlab.composition import atomic
+from attnlab.tracking.database import open_store
+
+atomic.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+open_store(None, "attnlab", Path(sys.argv[1]))
+"""
+
+
+def test_what_a_process_that_was_killed_over_making_it_left_goes_with_the_next(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", KILLED_OVER_IT, str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert list(tmp_path.glob(".mlflow.db.*"))
+    open_store(None, "attnlab", tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {".mlflow.lock", "mlflow.db"}
 
 
 def test_a_server_that_is_not_there(tmp_path):

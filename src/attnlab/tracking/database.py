@@ -18,6 +18,7 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from attnlab.composition.atomic import atomic_file
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import masked
 from attnlab.tracking.address import ARTIFACTS_NAME, resolved_address, scrubbed, sqlite_path
@@ -72,13 +73,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _create(database: Path, artifacts: Path) -> None:
     """A database with MLflow's tables, there whole or not at all."""
-    temporary = database.with_name(f".{database.name}.{os.getpid()}")
-    try:
+    with atomic_file(database) as temporary:
         store = SqlAlchemyStore(f"sqlite:///{temporary.as_posix()}", artifacts.as_uri())
         store.engine.dispose()
-        os.replace(temporary, database)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_is_there(uri: str | None, runs_folder: Path) -> None:
