@@ -30,7 +30,7 @@ ODD_NAMES = {
 }
 
 
-def command_cases() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
     for maker in (_references, _choices, _paths, _others_places, _pairs, _sweeps, _params, _settings_files, _studies):
         yield from maker()
 

@@ -109,7 +109,7 @@ def _walk(path: str, name: str, annotation: Any, value: Any, owner: Any, has_def
             _walk(f"{path}.{key}", key, hints[key], value[key], found.__name__, with_default, schema)
 
 
-def config_cases() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
     """Every case of wrong values, each setting of a class once."""
     seen: set[tuple[Any, str]] = set()
     seen_nodes: set[type] = set()

@@ -21,7 +21,7 @@ PREPARED = "paths.data=prepared"
 Make = Callable[[Path], None]
 
 
-def data_cases() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
     """Every case of files that are read as raw data."""
     for maker in (_texts, _bytes, _structures, _columns, _places, _parallel, _splits, _labels, _label_texts):
         yield from maker()

@@ -36,7 +36,7 @@ def make_stages(into: Path, warmed: Warmed, environment: Mapping[str, str]) -> d
     return made
 
 
-def file_cases(stages: Mapping[str, Path]) -> Iterator[Case]:
+def cases(stages: Mapping[str, Path]) -> Iterator[Case]:
     """For every file that a stage reads, every way to spoil it."""
     for task, made in stages.items():
         yield from _of_folder(task, made, "build/data", "train.py")

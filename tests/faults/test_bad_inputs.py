@@ -8,6 +8,7 @@ kinds. A plain run draws a few of each kind, always the same; ATTNLAB_FAULTS is 
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import shlex
@@ -36,6 +37,11 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """What a command has beside the environment of the tests, which is kept from it."""
     taken = ("DVC_ROOT", "DVC_STAGE", "ATTNLAB_ABSENT", "HYDRA_FULL_ERROR", "LOCAL_RANK", "NODE_RANK")
     return {**dict.fromkeys(taken, ""), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+
+def made(what: str) -> list[Case]:
+    """The cases of `bad_configs`, `bad_commands` or `bad_data`; making them composes configs, which takes a while."""
+    return list(importlib.import_module(f"bad_{what}").cases())
 
 
 def drawn(cases: Iterable[Case], number: int) -> list[Case]:
@@ -99,48 +105,27 @@ def check(cases: list[Case], root: Path, environment: dict[str, str], warmed: Wa
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
-def test_bad_configs(warmed: Warmed, tmp_path: Path, environment: dict[str, str]) -> None:
-    from bad_configs import config_cases
-
-    check(drawn(config_cases(), OF_EACH_KIND), tmp_path, environment, warmed)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(4 * 3600)
-def test_bad_commands(warmed: Warmed, tmp_path: Path, environment: dict[str, str]) -> None:
-    from bad_commands import command_cases
-
-    check(drawn(command_cases(), OF_EACH_KIND), tmp_path, environment, warmed)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(4 * 3600)
-def test_bad_data(warmed: Warmed, tmp_path: Path, environment: dict[str, str]) -> None:
-    from bad_data import data_cases
-
-    check(drawn(data_cases(), OF_EACH_KIND), tmp_path, environment, warmed)
+@pytest.mark.parametrize("what", ["configs", "commands", "data"])
+def test_bad(what: str, warmed: Warmed, tmp_path: Path, environment: dict[str, str]) -> None:
+    check(drawn(made(what), OF_EACH_KIND), tmp_path, environment, warmed)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 def test_bad_files_of_the_stages(warmed: Warmed, tmp_path: Path, environment: dict[str, str]) -> None:
-    from bad_files import file_cases, make_stages
+    from bad_files import cases, make_stages
 
     stages = make_stages(tmp_path / "stages", warmed, environment)
-    check(drawn(file_cases(stages), OF_EACH_KIND), tmp_path, environment, warmed)
+    check(drawn(cases(stages), OF_EACH_KIND), tmp_path, environment, warmed)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_same_at_the_shell(tmp_path: Path, environment: dict[str, str]) -> None:
     """A new process for each: what a fork of a warmed one shows is what a user sees."""
-    from bad_commands import command_cases
-    from bad_configs import config_cases
-    from bad_data import data_cases
-
     number = AT_THE_SHELL if OF_EACH_KIND != 1 else 2
-    cheap = [case for case in (*config_cases(), *command_cases(), *data_cases()) if not case.unprivileged]
-    refused = [case for case in cheap if case.expected == "refused"]
+    every = (case for what in ("configs", "commands", "data") for case in made(what))
+    refused = [case for case in every if case.expected == "refused" and not case.unprivileged]
     check(random.Random(2).sample(refused, number), tmp_path, environment, None)
 
 
