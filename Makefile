@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults check coverage mutate audit clean
+.PHONY: help setup demo test test-chains test-faults check coverage mutate audit clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,11 +37,16 @@ demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data
 	@dvc repro
 	@$(BIN)/python pipelines/show.py
 
-test: $(INSTALLED) .dvc/config.local ## run the test suite
-	$(BIN)/python -m pytest -n 2
+TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-faults: $(INSTALLED) .dvc/config.local ## run the campaigns of faults, of which the suite draws a few
-	ATTNLAB_FAULTS=$(or $(ATTNLAB_FAULTS),30) $(BIN)/python -m pytest tests/faults
+test: $(INSTALLED) .dvc/config.local ## run the test suite
+	$(TESTED) -m "not slow" --ignore=tests/faults
+
+test-chains: $(INSTALLED) .dvc/config.local ## the slow tests: DVC, sweeps and servers as a user starts them
+	$(TESTED) -m slow --ignore=tests/faults
+
+test-faults: $(INSTALLED) .dvc/config.local ## kills, lost servers, full disks, bad inputs: a few (ATTNLAB_FAULTS=25: of each so many)
+	$(TESTED) tests/faults
 
 check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/ruff check .

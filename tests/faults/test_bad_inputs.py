@@ -123,7 +123,7 @@ def test_bad_files_of_the_stages(warmed: Warmed, tmp_path: Path, environment: di
 @pytest.mark.timeout(3600)
 def test_the_same_at_the_shell(tmp_path: Path, environment: dict[str, str]) -> None:
     """A new process for each: what a fork of a warmed one shows is what a user sees."""
-    number = AT_THE_SHELL if OF_EACH_KIND != 1 else 2
+    number = AT_THE_SHELL if "ATTNLAB_FAULTS" in os.environ else 2
     every = (case for what in ("configs", "commands", "data") for case in made(what))
     refused = [case for case in every if case.expected == "refused" and not case.unprivileged]
     check(random.Random(2).sample(refused, number), tmp_path, environment, None)

@@ -1,6 +1,6 @@
 """Commands that are killed at random moments and given again end with the bytes of commands that never were.
 
-The suite kills each kind twice; ATTNLAB_FAULTS is how often otherwise, and 25 makes a hundred:
+Each kind is killed twice; ATTNLAB_FAULTS is how often otherwise, and 25 makes a hundred:
 
     ATTNLAB_FAULTS=25 python -m pytest tests/faults/test_kills.py -s
 """
@@ -21,7 +21,7 @@ from mlflow import MlflowClient
 from warmed import Ended, Warmed
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
-KILLS = 2 if os.environ.get("ATTNLAB_FAULTS", "1") == "1" else int(os.environ["ATTNLAB_FAULTS"])
+KILLS = int(os.environ.get("ATTNLAB_FAULTS", "2"))
 SECONDS = 240.0  # that no command here needs
 VOLATILE = ("time/", "speed/", "system/")
 

@@ -1,6 +1,6 @@
 """A tracking server that goes away in the middle of a training, for good or for a while: nothing is missing in the end.
 
-The suite loses it once; ATTNLAB_FAULTS is how often otherwise:
+It is lost once; ATTNLAB_FAULTS is how often otherwise:
 
     ATTNLAB_FAULTS=20 python -m pytest tests/faults/test_lost_server.py -s
 """

@@ -80,6 +80,7 @@ def test_a_grid_has_one_run_with_a_child_for_each_point_and_is_not_done_twice(fo
     assert len(runs(folder)) == 5
 
 
+@pytest.mark.slow
 def test_a_rerun_trains_every_point_once_and_is_a_sweep_beside_the_old_one(folder: Path, command: Command) -> None:
     sweep = ("-m", *TRACKED, "search.size=1,2", "seed=1,2")
     assert command("train.py", *sweep).code == 0
@@ -104,6 +105,7 @@ def test_a_rerun_trains_every_point_once_and_is_a_sweep_beside_the_old_one(folde
     assert the_sweep(folder).read().run_id == after.run_id
 
 
+@pytest.mark.slow
 def test_a_rerun_closes_a_sweep_that_was_killed(folder: Path, command: Command) -> None:
     sweep = ("-m", *TRACKED, "seed=1,2")
     assert command("train.py", *sweep).code == 0
@@ -114,6 +116,7 @@ def test_a_rerun_closes_a_sweep_that_was_killed(folder: Path, command: Command) 
     assert client(folder).get_run(before.run_id).info.status == "KILLED"
 
 
+@pytest.mark.slow
 def test_a_larger_sweep_runs_only_what_is_missing(folder: Path, command: Command) -> None:
     assert command("train.py", "-m", *TRACKED, "seed=1,2").code == 0
     (small,) = (path.parent for path in (folder / "runs" / "sweeps").glob("*/sweep.json"))
@@ -125,6 +128,7 @@ def test_a_larger_sweep_runs_only_what_is_missing(folder: Path, command: Command
     assert len(children(folder, SweepFolder(large).read().run_id)) == 3
 
 
+@pytest.mark.slow
 def test_a_plain_run_that_is_finished_says_so_and_shows_its_result(folder: Path, command: Command) -> None:
     first = command("train.py", *TRACKED)
     again = command("train.py", *TRACKED)
@@ -153,6 +157,7 @@ def test_what_the_environment_holds_is_written_nowhere(
 FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validation=0.1", "data.splits.test=0.1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("varied", "fails", "sentence"),
     [
@@ -218,6 +223,7 @@ OPTUNA = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_optuna_chooses_the_same_points_again_and_goes_on_from_them(folder: Path, command: Command) -> None:
     sweep = (*OPTUNA, "model/attention=dot,general", "training.monitor=token_nll")
     ended = command("train.py", *sweep)
@@ -236,6 +242,7 @@ def test_optuna_chooses_the_same_points_again_and_goes_on_from_them(folder: Path
     assert f"best_value: {min(values)}" in best  # of token_nll less is better
 
 
+@pytest.mark.slow
 def test_optuna_takes_two_objectives(folder: Path, command: Command) -> None:
     ended = command("train.py", *OPTUNA, "sweep.objectives=[quality,training_cpu_seconds]")
     assert ended.code == 0, ended.err
