@@ -150,7 +150,8 @@ def test_killed_and_given_again(name: str, tmp_path: Path, run: Callable[..., En
         shutil.copytree(start, folder)
         moment = draw.uniform(0, seconds)
         if not run(kind.script, kind.arguments, folder, moment).timed_out:
-            continue  # it was faster than the one before
+            shutil.rmtree(folder)  # it was faster than the one before
+            continue
         moments.append(moment)
         again = run(kind.script, kind.arguments, folder)
         if again.code != 0:
