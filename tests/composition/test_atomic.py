@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +99,37 @@ def test_what_a_killed_process_left_goes_with_the_next_try(tmp_path, atomic):
         if atomic is atomic_file:
             temporary.write_text("1")
     assert sorted(os.listdir(tmp_path)) == sorted([*others, "metrics.json", "metrics.json.old"])
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """What reaches the disk, and what takes its place, in their order: names of files, and folders with a slash."""
+    seen = []
+
+    def fsync(opened):
+        path = Path(os.readlink(f"/proc/self/fd/{opened}"))
+        seen.append(path.name + "/" * path.is_dir())
+
+    def replace(source, target):
+        seen.append(f"-> {Path(target).name}")
+        put(source, target)
+
+    put = os.replace
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    return seen
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="which file is synced is read from /proc")
+def test_what_takes_a_place_is_on_the_disk_before(tmp_path, disk):
+    with atomic_file(tmp_path / "metrics.json") as temporary:
+        temporary.write_text("1")
+    assert disk == [temporary.name, "-> metrics.json", f"{tmp_path.name}/"]
+    for content in ("old", "new"):
+        disk.clear()
+        with atomic_folder(tmp_path / "model") as temporary:
+            (temporary / "deep").mkdir()
+            (temporary / "deep" / "weights").write_text(content)
+        assert disk.index("weights") < disk.index("deep/") < disk.index("-> model")
+        assert disk.index(f"{temporary.name}/") < disk.index("-> model")
+        assert disk[-1] == f"{tmp_path.name}/"

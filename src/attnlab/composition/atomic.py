@@ -1,4 +1,7 @@
-"""Files and folders that are there whole or not at all."""
+"""Files and folders that are there whole or not at all, whether a process dies, a disk fills up or the power fails.
+
+What takes a place is on the disk before it does: a rename may outlive a power cut that the content did not.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,16 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o755)  # mkdtemp's 0700 would keep a folder's readers out
+        _to_the_disk(temporary)
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}", dir=path.parent))
             os.replace(path, old / path.name)
             os.replace(temporary, path)
+            _sync(path.parent)
             shutil.rmtree(old)
         else:
             os.replace(temporary, path)
+            _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -43,9 +49,28 @@ def atomic_file(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{_owner()}x{path.suffix}")
     try:
         yield temporary
+        _sync(temporary)
         os.replace(temporary, path)
+        _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _to_the_disk(folder: Path) -> None:
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            _sync(Path(inside, name))
+        _sync(Path(inside))
+
+
+def _sync(path: Path) -> None:
+    if os.name != "posix":
+        return  # elsewhere a folder cannot be opened, and no file for this alone
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _owner() -> str:

@@ -86,8 +86,12 @@ class MetricSpool:
         return [_parse(line) for line in lines], offset + end
 
     def size(self) -> int:
-        """The offset behind the last whole record."""
-        return _whole(self.path) if self.path.exists() else 0
+        """The offset behind the last whole record. What lies before it is on the disk, even should the power fail."""
+        if not self.path.exists():
+            return 0
+        with self.path.open("rb") as file:
+            os.fsync(file.fileno())
+        return _whole(self.path)
 
     def cut(self, offset: int) -> None:
         """Forget what was written behind byte `offset`, as a run does that goes back to a checkpoint."""
