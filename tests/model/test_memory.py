@@ -1,0 +1,62 @@
+"""The memory's rows, and what it keeps of the pads."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from small_attentions import MASK, PARTS, POSITIONS, B, D, H, S, inputs
+
+from attnlab.composition.part import Part
+from attnlab.model.attention.mechanism import Mechanism, mechanism_of
+from attnlab.model.attention.memory import Memory
+from attnlab.model.attention.multi_head import MultiHeadAttention
+from attnlab.model.attention.projection import LinearProjection
+from attnlab.model.attention.remember import remember
+from attnlab.model.encoder import Encoded
+from attnlab.model.normaliser.softmax import Softmax
+from attnlab.model.recurrent_state import RecurrentState
+from attnlab.model.scope.global_scope import GlobalScope
+
+
+@pytest.fixture
+def memory() -> Memory:
+    torch.manual_seed(1)
+    return Memory(torch.randn(B, D), torch.randn(B, S, 3), torch.randn(B, S, D), MASK, POSITIONS, torch.tensor([5, 3]))
+
+
+def test_rows_are_taken_from_all_of_it(memory: Memory) -> None:
+    selected = memory.select(torch.tensor([1, 1, 0]))
+    for field in fields(Memory):
+        rows = getattr(memory, field.name)
+        assert torch.equal(getattr(selected, field.name), torch.stack([rows[1], rows[1], rows[0]])), field.name
+
+
+def test_what_is_not_there_is_not_there_in_its_rows(memory: Memory) -> None:
+    bare = replace(memory, keys=None, values=None, mask=None).select(torch.tensor([1]))
+    assert (bare.keys, bare.values, bare.mask) == (None, None, None)
+
+
+def test_copies_of_a_row_stand_side_by_side(memory: Memory) -> None:
+    assert memory.for_rows(B) is memory
+    assert memory.for_rows(3 * B).lengths.tolist() == [5, 5, 5, 3, 3, 3]
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_pad_that_may_be_weighed_has_a_position_behind_the_sentence(masked: bool) -> None:
+    attention = Mechanism(PARTS["location"], Softmax(), Part(GlobalScope)).build(H, D)
+    encoded = Encoded(inputs("location").outputs, RecurrentState(torch.zeros(1, B, D), None), None)
+    memory = remember(encoded, MASK, masked, attention)
+    assert (memory.mask is MASK) == masked
+    # The second sentence has two pads in front of three tokens.
+    assert memory.keys[1].tolist() == ([0, 0, 0, 1, 2] if masked else [3, 4, 0, 1, 2])
+    assert memory.positions[1].tolist() == [3, 4, 0, 1, 2]
+
+
+def test_a_mechanism_keeps_every_choice() -> None:
+    projection, heads = Part(LinearProjection, size=3), Part(MultiHeadAttention, heads=2, size=4)
+    scope = Part(GlobalScope)
+    found = mechanism_of(PARTS["dot"], projection, Softmax(), scope, None, heads)
+    assert (found.score, found.projection, found.scope, found.heads) == (PARTS["dot"], projection, scope, heads)
+    assert isinstance(found.build(H, D), MultiHeadAttention)
