@@ -80,10 +80,10 @@ def read_params(path: Path) -> dict[str, Any]:
         folder = path.resolve().parent
         raise ExperimentError(f"there is no {path.name} in {folder}; start in the project's folder") from None
     except UnicodeDecodeError as error:
-        raise ExperimentError(f"{path.name} is not UTF-8 (byte {error.start + 1})") from error
+        raise ExperimentError(f"{path.name} is not UTF-8 (byte {error.start + 1}); save it as UTF-8") from error
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ExperimentError(f"{path.name} is not valid YAML{line}: {error.problem}") from error
+        raise ExperimentError(f"{path.name} is not valid YAML{line}: {error.problem}; correct it there") from error
     except (yaml.YAMLError, OmegaConfBaseException, OSError) as error:
         raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(params, dict):
@@ -123,7 +123,8 @@ def main() -> None:
         raise ExperimentError(f"compose takes overrides such as seed=2 and no options, got {' '.join(options)}")
     places = [text.partition("=")[2] for text in more if text.startswith("into=")]
     into = places[-1] if places else INTO
-    if len(places) > 1 or not into or Path(into).is_absolute() or ".." in Path(into).parts:
+    is_text = into.isprintable()  # halves of characters are not
+    if len(places) > 1 or not into or not is_text or Path(into).is_absolute() or ".." in Path(into).parts:
         raise ExperimentError(f"into must be one folder inside the project, such as attentions/build/dot; got {places}")
     params = read_params(Path("params.yaml"))
     try:

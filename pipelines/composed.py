@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.shown import show
+from attnlab.composition.writable import check_writable
 from attnlab.sweep.directions import directions
 from hydra_node import hydra_problems, searchpath_problems
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
@@ -133,6 +134,7 @@ class ConfigSource:
             raise ExperimentError(list(dict.fromkeys([*problems, *error.problems]))) from error
         if problems:
             raise ExperimentError(problems)
+        _check_output_folder(config)
         return experiment
 
     def check_composition(self, overrides: list[str]) -> None:
@@ -219,6 +221,17 @@ class ConfigSource:
                     line = f" in line {fault.problem_mark.line + 1}" if fault.problem_mark else ""
                     return f"{file} is not valid YAML{line}: {fault.problem}"
         return f"a config file is not valid YAML: {' '.join(str(error).split())}"
+
+
+def _check_output_folder(config: DictConfig) -> None:
+    """Raise ExperimentError where Hydra could not make the folder of a run or of a sweep."""
+    for place in ("hydra.run.dir", "hydra.sweep.dir"):
+        try:
+            folder = OmegaConf.select(config, place)
+        except (OmegaConfBaseException, ValueError):
+            continue  # only known once a job runs
+        if folder:
+            check_writable(place, Path(folder).absolute())
 
 
 def _not_for_this_sweeper(parsed: list[tuple[str, Override]], experiments: list[Experiment]) -> list[str]:

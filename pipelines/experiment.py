@@ -123,6 +123,7 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
 
     from attnlab.composition.error import ExperimentError
     from attnlab.composition.secrets import literal_secrets
+    from attnlab.composition.writable import check_writable
 
     values, written = plain(config), plain(config, keep_environment=True)
     secret = list(literal_secrets(written))
@@ -156,6 +157,7 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
         except (RuntimeError, OverflowError) as error:
             reason = str(error).splitlines()[0]
             raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
+    check_writable("paths.runs", bound["paths"].runs_folder)
     return Experiment(**{**bound, "task": task}, config=written, values=values)
 
 

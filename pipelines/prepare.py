@@ -16,15 +16,20 @@ from launch import launch
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
     from attnlab.composition.atomic import atomic_folder
-    from attnlab.composition.replaceable import check_replaceable
     from attnlab.plots.figure import save_png
     from progress import progress_bars
 
-    check_replaceable("paths.data", folder, "prepared data", known_by="data.json")
+    _check_place(folder)
     with atomic_folder(folder) as temporary:
         with progress_bars() as tell:
             lengths = experiment.task.prepare(experiment.data, temporary, tell)
         save_png(lengths, temporary / "lengths.png")
+
+
+def _check_place(folder: Path) -> None:
+    from attnlab.composition.replaceable import check_replaceable
+
+    check_replaceable("paths.data", folder, "prepared data", known_by="data.json")
 
 
 def prepared_folder(experiment: Experiment) -> Path:
@@ -50,6 +55,7 @@ def prepare_where_missing(experiment: Experiment) -> Path:
             raise ExperimentError(
                 f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true"
             )
+        _check_place(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not (folder / "data.json").is_file():

@@ -253,7 +253,11 @@ def _pairs() -> Iterator[Case]:
                 f"pair: {' '.join(overrides)}", "pair", "train.py", (*kept, "data.num_pairs=60", *overrides), expected
             )
         else:
-            yield _train("pair", overrides, expected, problems=3)
+            yield _train("pair", overrides, expected, problems=MANY_PROBLEMS.get(overrides, 3))
+
+
+# Every setting that only the other task has is told, too.
+MANY_PROBLEMS = {("task=classification", "data=copy"): 5, ("model=classifier",): 4}
 
 
 def _sweeps() -> Iterator[Case]:

@@ -414,7 +414,7 @@ def _parallel() -> Iterator[Case]:
     lines = b"".join(b"a b %d\n" % i for i in range(ROWS))
     given: dict[str, tuple[Make, Expected]] = {
         "as they should be": (files(train_de=lines, train_en=lines), "works"),
-        "fewer lines on one side": (files(train_de=lines, train_en=lines[:-5]), "refused"),
+        "fewer lines on one side": (files(train_de=lines, train_en=lines.partition(b"\n")[2]), "refused"),
         "no line end on one side": (files(train_de=lines, train_en=lines[:-1]), "works"),
         "one more empty line": (files(train_de=lines, train_en=lines + b"\n"), "either"),
         "one side empty": (files(train_de=lines, train_en=b""), "refused"),

@@ -13,7 +13,7 @@ LONGEST_SENTENCE = 1_300
 # A sentence says what is allowed or what to do.
 REMEDY = re.compile(
     r"\b(must|allowed|choose|gives?|write|did you mean|known kinds|run|save|raise|lower|make|set|leave|put|see|prepare|"
-    r"name an?(?:other)?|starts?|copy|one reads|one of|add|try|takes|cannot be used|use|free|only)\b|"
+    r"correct|name an?(?:other)?|starts?|copy|one reads|one of|add|try|takes|cannot be used|use|free|only)\b|"
     r"\b(has|have|are):|has no settings|--help shows"
 )
 # Whatever moves the cursor of a terminal or turns the text around it.

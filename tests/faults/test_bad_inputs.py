@@ -97,8 +97,12 @@ def told(case: Case, found: list[str]) -> str:
 
 def check(cases: list[Case], root: Path, environment: dict[str, str], warmed: Warmed | None) -> None:
     assert cases
-    found = [(case, tried(case, number, root, environment, warmed)) for number, case in enumerate(cases)]
-    wrong = [told(case, faulty) for case, faulty in found if faulty]
+    wrong = []
+    for number, case in enumerate(cases, 1):
+        if found := tried(case, number, root, environment, warmed):
+            wrong.append(told(case, found))
+        if number % 50 == 0:
+            print(f"{number} of {len(cases)}, {len(wrong)} badly met", flush=True)
     print(f"{len(cases)} bad inputs, {len(wrong)} badly met")
     assert not wrong, "\n" + "\n".join(wrong)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
+
+from attnlab.composition.shown import show
 
 NotEmpty = Annotated[str, Field(min_length=1)]
 
@@ -26,6 +29,12 @@ class Paths:
     training: NotEmpty | None
     evaluation: NotEmpty | None
     report: NotEmpty | None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            for path in value if isinstance(value, list) else [value]:
+                if path is not None and any(unicodedata.category(character) == "Cc" for character in path):
+                    raise ValueError(f"{name} must be on one line, without control characters; got {show(path)}")
 
     @property
     def runs_folder(self) -> Path:

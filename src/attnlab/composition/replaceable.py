@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.writable import check_writable
 
 
 def check_replaceable(place: str, folder: Path, what: str, known_by: str) -> None:
@@ -15,6 +16,7 @@ def check_replaceable(place: str, folder: Path, what: str, known_by: str) -> Non
     """
     if folder.exists() and not folder.is_dir():
         raise ExperimentError(f"{place}: {folder} is a file; name a folder")
+    check_writable(place, folder.parent if folder.exists() else folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / known_by).is_file():
         raise ExperimentError(
             f"{place}: {folder} holds something else than {what}, which would be lost; name another folder, or empty it"

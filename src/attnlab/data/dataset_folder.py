@@ -50,7 +50,7 @@ def _metadata(file: Path) -> dict[str, Any]:
             found = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (ValueError, yaml.YAMLError, OSError) as error:
         reason = " ".join(str(error).split())
-        raise ExperimentError(f"data.path: the metadata of {file} cannot be read: {reason}") from error
+        raise ExperimentError(f"data.path: the metadata of {file} cannot be read: {reason}; correct them") from error
     return found if isinstance(found, dict) else {}
 
 

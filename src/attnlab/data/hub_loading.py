@@ -125,7 +125,10 @@ def _read_parallel(
     for split, pair in files.items():
         left, right = sides[0][split], sides[1][split]
         if len(left) != len(right):
-            raise ExperimentError(f"data.path: {pair[0]} has {len(left)} lines, but {pair[1]} has {len(right)}")
+            raise ExperimentError(
+                f"data.path: {pair[0]} has {len(left)} lines, but {pair[1]} has {len(right)}; give files in which the "
+                f"same line is the same sentence"
+            )
         columns = [left.rename_column("text", source), right.rename_column("text", target)]
         joined[split] = datasets.concatenate_datasets(columns, axis=1)
     return joined

@@ -169,5 +169,5 @@ class RunReader:
         """A tracker that fails is told in a sentence."""
         try:
             yield
-        except (MlflowException, SQLAlchemyError, requests.RequestException, OSError) as error:
+        except (MlflowException, SQLAlchemyError, requests.RequestException, ImportError, OSError) as error:
             raise refusal(self._address, error) from None

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from attnlab.composition.error import ExperimentError
+from attnlab.composition.writable import check_writable
+
+
+def test_what_can_be_made_leaves_nothing(tmp_path):
+    check_writable("paths.runs", tmp_path / "a" / "b")
+    check_writable("paths.runs", tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_is_made_below_a_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExperimentError, match=r"^paths.runs: .*file/b cannot be made, for .*/file is a file; name"):
+        check_writable("paths.runs", tmp_path / "file" / "b")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a place in which nobody can write, root neither")
+def test_a_place_that_takes_nothing(tmp_path):
+    with pytest.raises(ExperimentError, match=r"^paths.runs: nothing can be written to /proc .*; name another place"):
+        check_writable("paths.runs", Path("/proc/nowhere/b"))
