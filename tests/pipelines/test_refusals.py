@@ -65,7 +65,7 @@ CHOICES = {
     "option": ("--nonsense", "settings are written key=value"),
     "pickle": ("--experimental-rerun=x.pickle", "--experimental-rerun is not allowed"),
     "preset": ("experiment=foo", "experiment must be one of"),
-    "folder": ("hydra.run.dir=/dev/null/x", "/dev/null/x cannot be used: Not a directory"),
+    "folder": ("hydra.run.dir=/dev/null/x", "hydra.run.dir: /dev/null/x cannot be made, for /dev/null is a file"),
 }  # fmt: skip
 
 
