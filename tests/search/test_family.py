@@ -6,7 +6,9 @@ import pytest
 import torch
 from by_hand import forced, log_prob, written
 
+from attnlab.batch import EOS
 from attnlab.search.beam import BeamSearch
+from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
 
 MODELS = {
@@ -52,3 +54,20 @@ def test_a_coverage_penalty_where_weights_are_0(choices, searchable):
     scores = [h.score for hypotheses in search(model, source, mask) for h in hypotheses]
     assert all(-1e4 < score < 0 for score in scores)
     assert min(scores) < -0.5 * 80
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        GreedySearch(20, max_length_ratio=0.5),
+        BeamSearch(3, 0.0, 20, max_length_ratio=0.5),
+        SampleSearch(1.0, None, None, 1, 20, max_length_ratio=0.5),
+    ],
+    ids=["greedy", "beam", "sample"],
+)
+def test_a_ratio_to_the_source_ends_what_would_go_on(search, searchable):
+    model, source, mask = searchable(18)
+    with torch.no_grad():
+        model.output.bias[EOS] = -1e4
+    found = [len(hypotheses[0].tokens) for hypotheses in search(model, source, mask)]
+    assert found == [-(-length // 2) for length in mask.sum(1).tolist()]
