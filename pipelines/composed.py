@@ -116,7 +116,11 @@ class ConfigSource:
             except (AssertionError, AttributeError, TypeError, ValueError) as error:
                 # OmegaConf's own slips, such as where a key is added to what is null.
                 slip = self._slip(kept, type(error))
-                said = f"{slip} is not possible: no such place" if slip else f"the config cannot be composed: {error}"
+                said = (
+                    f"{slip} is not possible: there is no such place; see those that --cfg job shows"
+                    if slip
+                    else f"the config cannot be composed: {error}"
+                )
                 raise ExperimentError([*problems, said]) from error
         return config, problems + [unknown_setting(key, config) for key in unknown]
 
@@ -131,7 +135,10 @@ class ConfigSource:
         try:
             experiment = check(config, build=not problems)
         except ExperimentError as error:
-            raise ExperimentError(list(dict.fromkeys([*problems, *error.problems]))) from error
+            places = {problem.split(" ", 1)[0].rstrip(":") for problem in error.problems}
+            # What Hydra's node only takes over from a setting with a problem of its own is told there.
+            first = [problem for problem in problems if not any(f"${{{place}}}" in problem for place in places)]
+            raise ExperimentError(list(dict.fromkeys([*first, *error.problems]))) from error
         if problems:
             raise ExperimentError(problems)
         _check_output_folder(config)
