@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from attnlab.composition.atomic import atomic_file, atomic_folder
+from attnlab.composition.atomic import atomic_folder
 from attnlab.composition.choice_name import choice_name
 from attnlab.plots.curves import learning_curves
 from attnlab.plots.embedded_fonts import font_face_rules
@@ -69,7 +69,7 @@ def write_page(
     pictures: Mapping[str, Figure],
     more: Mapping[str, Any],
 ) -> None:
-    """Write `into`/index.html, the same bytes for the same inputs.
+    """Write `into`/index.html, whole or not at all, and the same bytes for the same inputs.
 
     The learning curves and `pictures` are also written to `into`/pictures/<name>.png, for programs that show pictures
     of several experiments side by side.
@@ -104,14 +104,15 @@ def write_page(
         "notes": {name: text for name, text in sorted(signatures.items()) if name not in metrics},
         **more,
     }
-    with atomic_folder(into / "pictures") as folder:
-        for name, figure in {**({} if curves is None else {"curves": curves}), **pictures}.items():
-            save_png(figure, folder / f"{name}.png")
     page = environment("attnlab.report", "attnlab.plots").get_template(template)
     # The fonts depend on all characters of the page, so it is made once without them.
     font_faces = font_face_rules(page.render(**content, font_faces=""))
-    with atomic_file(into / "index.html") as temporary:
-        temporary.write_text(page.render(**content, font_faces=font_faces), encoding="utf-8", newline="\n")
+    with atomic_folder(into) as folder:
+        (folder / "pictures").mkdir()
+        for name, figure in {**({} if curves is None else {"curves": curves}), **pictures}.items():
+            save_png(figure, folder / "pictures" / f"{name}.png")
+        text = page.render(**content, font_faces=font_faces)
+        (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")
 
 
 def chosen_names(config: Mapping[str, Any], paths: Sequence[str]) -> list[str]:
