@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from attnlab.composition.error import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.by_length import by_length
 from attnlab.evaluation.text_metrics import TextMetrics, signatures
 from attnlab.evaluation.write import DecodedSentence, write_evaluation
+from attnlab.plots.figure import save_png
+from attnlab.report import page
 from attnlab.report.page import Stages
 from attnlab.report.samples import sample_predictions, sample_translations
 from attnlab.report.translation import write_translation_report
@@ -148,6 +151,22 @@ def test_the_page_needs_no_network(stages: Path) -> None:
 
 def test_the_same_inputs_give_the_same_bytes(stages: Path) -> None:
     assert write(stages, "first") == write(stages, "second")
+
+
+def test_stopped_between_its_pictures_and_its_page_there_is_none_or_the_one_before(
+    stages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(figure: Figure, path: Path) -> None:
+        save_png(figure, path)
+        raise KeyboardInterrupt
+
+    before = write(stages)
+    monkeypatch.setattr(page, "save_png", stopped)
+    for into in ("report", "another"):
+        with pytest.raises(KeyboardInterrupt):
+            write(stages, into)
+    assert (stages / "report" / "index.html").read_text(encoding="utf-8") == before
+    assert sorted(path.name for path in stages.iterdir()) == ["data", "evaluation", "report", "training"]
 
 
 def test_a_missing_stage_is_named(stages: Path) -> None:
