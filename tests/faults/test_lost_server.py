@@ -183,7 +183,8 @@ def test_nothing_is_missing_in_the_end(tmp_path: Path, server_in: Callable[[Path
         deliver = [sys.executable, str(PIPELINES / "deliver.py"), f"tracking.uri={server.address}"]
         delivered = subprocess.run(deliver, cwd=place, check=False, capture_output=True, text=True)
         assert delivered.returncode == 0, delivered.stderr
-        assert told(server.address) == expected, f"lost at validation {validation}"
+        found = told(server.address)
+        assert [name for name in expected if found[name] != expected[name]] == [], f"lost at validation {validation}"
         server.kill()
         shutil.rmtree(place)
     print(f"\n{LOSSES} losses of the server, nothing missing; from one validation to the next")
