@@ -33,6 +33,23 @@ def test_batches_are_the_rows_they_name_for_any_number_of_workers(data, workers)
     assert seen == [row for batch in again.train_dataloader() for row in batch.rows.tolist()]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_begins_where_it_is_told_and_the_next_epoch_at_its_beginning(data, workers):
+    def epochs(skipped):
+        loader = SeqDataModule(data, Batching(size=16), Padding(), seed=1, num_workers=workers).train_dataloader()
+        loader.sampler.set_epoch(3)
+        loader.load_state_dict({"batches": skipped})
+        found = []
+        for epoch in (3, 4):
+            loader.sampler.set_epoch(epoch)
+            found.append([batch.rows.tolist() for batch in loader])
+        return found
+
+    whole, rest = epochs(0), epochs(2)
+    assert len(whole[0]) > 3
+    assert rest == [whole[0][2:], whole[1]]
+
+
 class Recorder(pl.LightningModule):
     """Trains nothing and notes the rows that it is given."""
 

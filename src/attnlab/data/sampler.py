@@ -61,6 +61,7 @@ class BatchSampler(Sampler[Rows]):
         self.rank, self.world_size = rank, world_size
         self.epoch = 0
         self._skipped = 0
+        self._epoch_of_skip: int | None = None
         self._planned: tuple[int, list[Rows]] | None = None
 
     def set_epoch(self, epoch: int) -> None:
@@ -68,12 +69,16 @@ class BatchSampler(Sampler[Rows]):
         self.epoch = epoch
 
     def skip(self, batches: int) -> None:
-        """The next iteration, and only that one, begins behind so many batches."""
-        self._skipped = batches
+        """The epoch that is iterated next, and only that one, begins behind so many batches.
+
+        However often it is iterated: a loader with workers does so twice before it asks for a batch.
+        """
+        self._skipped, self._epoch_of_skip = batches, None
 
     def __iter__(self) -> Iterator[Rows]:
-        # No generator: this iteration takes the skip, though nobody may ask it for a batch.
-        skipped, self._skipped = self._skipped, 0
+        if self._epoch_of_skip is None:
+            self._epoch_of_skip = self.epoch
+        skipped = self._skipped if self.epoch == self._epoch_of_skip else 0
         return (batch[self.rank :: self.world_size] for batch in self.batches()[skipped:])
 
     def __len__(self) -> int:
