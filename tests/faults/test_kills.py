@@ -51,7 +51,9 @@ class Kind:
 BUILT = ("paths.data=built/data", "paths.model=built/model")
 KINDS = {
     "preparing": Kind("prepare.py", (*ALL, "data.num_pairs=3000", "paths.data=built/data")),
-    "training": Kind("train.py", (*ALL, *BUILT, "chain=false"), (("prepare.py", (*ALL, *BUILT)),)),
+    "training": Kind(
+        "train.py", (*ALL, *BUILT, "chain=false", "hardware.workers=2"), (("prepare.py", (*ALL, *BUILT)),)
+    ),
     "evaluating": Kind(
         "evaluate.py",
         (*ALL, *BUILT, "paths.evaluation=built/evaluation"),

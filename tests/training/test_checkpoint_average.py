@@ -102,6 +102,21 @@ def test_the_best_are_those_of_the_curve(monitor, lower_is_better, train, settin
     run.module.model.load_state_dict(weights)  # it is a model like the others
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("damage", ["one byte", "cut short", "gone"])
+def test_a_model_is_made_of_no_damaged_checkpoint(damage, count, train):
+    run = train(max_steps=8, validate_every=4, keep_best=2, average_checkpoints=2)
+    path = best_checkpoints(run.checkpoint, count)[-1]
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(content[:100] if damage == "cut short" else content)
+    with pytest.raises(ExperimentError, match=rf"{path.name}, of which the model is made, is damaged: .*rerun=true"):
+        best_checkpoints(run.checkpoint, count)
+
+
 def test_more_than_are_kept_cannot_be_averaged(settings):
     with pytest.raises(
         ValueError,

@@ -9,6 +9,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
+from attnlab.training.checkpoint_average import best_checkpoints
 from attnlab.training.optimizer import Adam
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
@@ -65,6 +66,19 @@ def test_whatever_trains_goes_on(train, choices):
     with pytest.raises(StoppedError):
         train(**choices, callbacks=[StopBefore(8)], folder="broken")
     assert_the_same(train(**choices, folder="broken", resume=True), whole)
+
+
+def test_a_folder_that_was_moved_keeps_all_of_its_best(train, tmp_path):
+    choices = {**CHOICES, "validate_every": 4, "keep_best": 3, "average_checkpoints": 3}
+    whole = train(**choices)
+    with pytest.raises(StoppedError):
+        train(**choices, callbacks=[StopBefore(18)], folder="broken")
+    (tmp_path / "broken").rename(tmp_path / "moved")
+    again = train(**choices, folder="moved", resume=True)
+    assert_the_same(again, whole)
+    best = best_checkpoints(again.checkpoint, 3)
+    assert [path.name for path in best] == [path.name for path in best_checkpoints(whole.checkpoint, 3)]
+    assert {path.parent for path in best} == {tmp_path / "moved" / "checkpoints"}
 
 
 @pytest.mark.parametrize("patience", [None, 1])

@@ -14,18 +14,35 @@ import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
 
+from attnlab.composition.error import ExperimentError
+from attnlab.training.checkpoint_file import checkpoint_step
 from attnlab.training.outcome import callback_states
 
 _PREFIX = "model."  # the model among the module's metrics and other state
 
 
 def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
-    """The `count` best checkpoints of a finished training, the best first; fewer where fewer were made."""
+    """The `count` best checkpoints of a finished training, the best first; fewer where fewer were made.
+
+    Raises ExperimentError where one of them is not what was written.
+    """
+    ranked = _ranked(checkpoint, count)
+    for path in ranked:
+        try:
+            checkpoint_step(path)
+        except ValueError as damage:
+            raise ExperimentError(
+                f"the checkpoint {path}, of which the model is made, is damaged: {damage}; train again with rerun=true"
+            ) from None
+    return ranked
+
+
+def _ranked(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
     best = Path(checkpoint.best_model_path)
     if count == 1:
         return [best]
     known = callback_states(checkpoint)[checkpoint.state_key]["best_k_models"]
-    scores = {Path(path): float(score) for path, score in known.items()}
+    scores = {best.with_name(name): float(score) for name, score in known.items()}
     ranked = sorted(scores, key=scores.__getitem__, reverse=checkpoint.mode == "max")
     return [best, *(path for path in ranked if path != best)][:count]
 

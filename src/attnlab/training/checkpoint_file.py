@@ -54,6 +54,8 @@ def checkpoint_step(path: Path) -> int:
         return int(torch.load(path, map_location="cpu", weights_only=True, mmap=True)["global_step"])
     except ValueError:
         raise
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from error
     except Exception as error:  # whatever zipfile, torch or pickle say of a file that is none
         raise ValueError(str(error).strip().split("\n")[0] or type(error).__name__) from error
 

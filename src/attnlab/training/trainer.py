@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.callbacks import EarlyStopping
 
 from attnlab.composition.error import ExperimentError
+from attnlab.training.best_checkpoints import BestCheckpoints
 from attnlab.training.checkpoint_file import CheckpointFiles
 from attnlab.training.freed_memory import ReturnFreedMemory
 from attnlab.training.hardware import Hardware
@@ -33,7 +34,7 @@ def build_trainer(
     callbacks: Sequence[pl.Callback] = (),
     saved: Callable[[int], None] = lambda reached: None,
     save_every_minutes: float | None = None,
-) -> tuple[pl.Trainer, ModelCheckpoint]:
+) -> tuple[pl.Trainer, BestCheckpoints]:
     """The trainer, and the callback that knows its best checkpoint.
 
     Args:
@@ -54,7 +55,7 @@ def build_trainer(
             f"checkpoint, got {settings.average_checkpoints}, but {steps} steps are validated {validations} "
             f"time(s), every {validate_every}; choose a smaller training.validate_every or a longer training"
         )
-    checkpoint = ModelCheckpoint(
+    checkpoint = BestCheckpoints(
         dirpath=checkpoints,
         filename="{step}",
         monitor=settings.monitored_metric,
