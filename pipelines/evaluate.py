@@ -92,12 +92,12 @@ def evaluate_and_track(
     begun: whether the tracker was there when this process began; going away since, it stops nothing.
     """
     from attnlab.composition.atomic import atomic_folder
-    from attnlab.composition.replaceable import check_replaceable
+    from attnlab.composition.replaceable import EVALUATION, check_replaceable
     from attnlab.model.model_folder import read_facts
     from attnlab.sweep.job import current_job
     from attnlab.tracking.settings import RunRecord
 
-    check_replaceable("paths.evaluation", into, "an evaluation", known_by="metrics.json")
+    check_replaceable("paths.evaluation", into, EVALUATION)
     facts = read_facts(model_folder)
     state = state_of_its_run(experiment, model_folder)
     state.mkdir(parents=True, exist_ok=True)

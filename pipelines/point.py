@@ -27,14 +27,12 @@ def publish(point: Path, experiment: Experiment) -> None:
 
 def check_wanted_places(experiment: Experiment) -> None:
     """Raise ExperimentError where `publish` would remove something else, before anything is trained."""
-    from attnlab.composition.replaceable import check_replaceable
+    from attnlab.composition.replaceable import LEARNING_CURVES, MODEL, check_replaceable
 
-    for name, wanted, what, known_by in (
-        ("model", experiment.paths.model, "a model", "model.json"),
-        ("training", experiment.paths.training, "learning curves", "history.csv"),
-    ):
-        if wanted is not None:
-            check_replaceable(f"paths.{name}", here(wanted), what, known_by)
+    if experiment.paths.model is not None:
+        check_replaceable("paths.model", here(experiment.paths.model), MODEL)
+    if experiment.paths.training is not None:
+        check_replaceable("paths.training", here(experiment.paths.training), LEARNING_CURVES)
 
 
 @contextmanager

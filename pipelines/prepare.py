@@ -27,9 +27,9 @@ def prepare(experiment: Experiment, folder: Path) -> None:
 
 
 def _check_place(folder: Path) -> None:
-    from attnlab.composition.replaceable import check_replaceable
+    from attnlab.composition.replaceable import PREPARED_DATA, check_replaceable
 
-    check_replaceable("paths.data", folder, "prepared data", known_by="data.json")
+    check_replaceable("paths.data", folder, PREPARED_DATA)
 
 
 def prepared_folder(experiment: Experiment) -> Path:

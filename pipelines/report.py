@@ -15,10 +15,10 @@ from launch import launch
 
 def report(experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path) -> Path:
     """Write the page, and return where it lies."""
-    from attnlab.composition.replaceable import check_replaceable
+    from attnlab.composition.replaceable import REPORT, check_replaceable
     from attnlab.report.page import Stages
 
-    check_replaceable("paths.report", into, "a report", known_by="index.html")
+    check_replaceable("paths.report", into, REPORT)
     experiment.task.report(experiment.config, Stages(data, training, evaluation), into)
     return into / "index.html"
 

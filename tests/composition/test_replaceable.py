@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from attnlab.composition.error import ExperimentError
-from attnlab.composition.replaceable import check_replaceable
+from attnlab.composition.paths import Paths
+from attnlab.composition.replaceable import MODEL, check_replaceable
 
 
 def check(folder: Path) -> None:
-    check_replaceable("paths.model", folder, "a model", known_by="model.json")
+    check_replaceable("paths.model", folder, MODEL)
 
 
 def test_an_earlier_output_may_be_replaced(tmp_path):
@@ -32,3 +33,35 @@ def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "model").write_text("")
     with pytest.raises(ExperimentError, match=r"^paths.model: .* is a file; name a folder"):
         check(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "thesis/chapter.txt", ".hidden"])
+def test_something_else_beside_an_earlier_output_stays(tmp_path, name):
+    (tmp_path / "model.json").write_text("{}")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("years of work")
+    with pytest.raises(
+        ExperimentError, match=rf"something else than a model \({name.split('/')[0]}\), which would be lost"
+    ):
+        check(tmp_path)
+
+
+PLACES = dict.fromkeys(("data", "model", "ensemble", "training", "evaluation", "report"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"model": "out", "training": "out"}, "model must not lie in paths.training"),
+        ({"model": "d/model", "data": "d"}, "model must not lie in paths.data"),
+        ({"runs": "out/runs", "model": "x/../out"}, "runs must not lie in paths.model"),
+        ({"runs": "out", "report": "out"}, "runs must not lie in paths.report"),
+    ],
+)
+def test_no_output_lies_in_another(wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Paths(**{**PLACES, "runs": "runs", **wrong})
+
+
+def test_outputs_may_lie_beside_each_other_and_in_runs():
+    Paths(**{**PLACES, "runs": "runs", "data": "build/data", "model": "build/data2", "report": "runs/report"})

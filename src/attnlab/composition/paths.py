@@ -17,7 +17,7 @@ NotEmpty = Annotated[str, Field(min_length=1)]
 
 @dataclass(frozen=True)
 class Paths:
-    """Folders; null leaves a stage's output in its usual place under `runs`.
+    """Folders; null leaves a stage's output in its usual place under `runs`. No output lies in another.
 
     ensemble: model folders that are evaluated together with the model, as one.
     """
@@ -35,10 +35,23 @@ class Paths:
             for path in value if isinstance(value, list) else [value]:
                 if path is not None and any(unicodedata.category(character) == "Cc" for character in path):
                     raise ValueError(f"{name} must be on one line, without control characters; got {show(path)}")
+        # Where a folder is written anew, what lies within it goes.
+        outputs = ("data", "model", "training", "evaluation", "report")
+        places = {name: _place(path) for name in ("runs", *outputs) if (path := getattr(self, name)) is not None}
+        for name, inside in places.items():
+            for other in outputs:
+                if other != name and other in places and inside.is_relative_to(places[other]):
+                    raise ValueError(
+                        f"{name} must not lie in paths.{other}, got {show(inside)} and {show(places[other])}"
+                    )
 
     @property
     def runs_folder(self) -> Path:
         return runs_folder(self.runs)
+
+
+def _place(path: str) -> Path:
+    return Path(os.path.expanduser(path)).resolve()
 
 
 def runs_folder(runs: str) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.composition.atomic import atomic_folder
-from attnlab.composition.replaceable import check_replaceable
+from attnlab.composition.replaceable import COMPARISON, check_replaceable
 from attnlab.plots.embedded_fonts import font_face_rules
 from attnlab.plots.figure import png_bytes
 from attnlab.plots.heat_map_html import environment
@@ -65,7 +65,7 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
 
 def check_into(into: Path) -> None:
     """Raise ExperimentError where writing would put the comparison in the place of something else."""
-    check_replaceable("into", into, "a comparison", known_by="systems.csv")
+    check_replaceable("into", into, COMPARISON)
 
 
 def _content(
