@@ -9,13 +9,17 @@ Runs that go on at this moment deliver by themselves; those that were killed del
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attnlab.composition.error import ExperimentError
 from composed import CONF
 from launch import mistakes_as_sentences
 from settings_file import given_arguments, settings_of
+
+if TYPE_CHECKING:
+    from attnlab.tracking.settings import MlflowTracking
 
 FILE = CONF / "deliver.yaml"
 
@@ -33,35 +37,104 @@ def read_settings(arguments: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def deliver(tracking: Any, runs_folder: Path) -> tuple[int, int]:
-    """How many runs were told to the end, and how many are still not."""
+@dataclass
+class Deliveries:
+    """
+    told: how many runs were told to the end.
+    busy: those that somebody is at.
+    problems: a sentence for each run that was not told to the end.
+    """
+
+    told: int = 0
+    busy: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
+    """Tell all that waits; a run that cannot be told keeps no other one from it."""
+    from attnlab.tracking.kept_run import kept_folders, places
+
+    made = Deliveries()
+    for place in places(runs_folder):
+        for folder in kept_folders(place):
+            name = folder.relative_to(runs_folder).as_posix()
+            try:
+                done = deliver_run(tracking, runs_folder, place, folder)
+            except UnreachableError as error:
+                made.problems += error.problems  # so it would be for all others
+                return made
+            except BusyError:
+                made.busy.append(name)
+            except ExperimentError as error:
+                made.problems += [f"{name}: {problem}" for problem in error.problems]
+            else:
+                if done is not None:
+                    print(f"{name}: {'delivered' if done else 'not all of it could be delivered'}")
+                if done is False:
+                    made.problems.append(f"{name} could not be delivered whole; give the command again")
+                made.told += bool(done)
+    return made
+
+
+def deliver_run(tracking: MlflowTracking, runs_folder: Path, place: Path, folder: Path) -> bool | None:
+    """Whether a run was told to the end; None where nothing of it waits.
+
+    place: the folder of its experiment or sweep.
+
+    Raises:
+        BusyError: a process is at it.
+        UnreachableError: the tracker is not there.
+        ExperimentError: it cannot be told.
+    """
     from filelock import FileLock, Timeout
 
-    from attnlab.tracking.kept_run import untold
+    from attnlab.tracking.kept_run import read
+    from attnlab.tracking.run import RUN_FILE
 
-    told = left = 0
-    for folder, kept in untold(runs_folder):
-        point = next(place for place in (folder, *folder.parents) if place.parent.name == "points")
-        try:
-            with FileLock(point / "lock").acquire(timeout=0):
-                from attnlab.tracking.past_run import tell
+    kept = read(folder)
+    # Of one that goes on the tracker knows, where it was there when it started.
+    if kept is None or not (kept.waits or (kept.status is None and not (folder / RUN_FILE).is_file())):
+        return None
+    try:
+        with FileLock(place / "lock").acquire(timeout=0):
+            kept = read(folder)  # whoever was at it may have told it
+            if kept is None or not kept.waits:
+                return None
+            from attnlab.tracking.database import open_store
+            from attnlab.tracking.past_run import tell
+            from attnlab.tracking.set_aside import remove_told
 
-                done = tell(tracking, runs_folder, folder, kept)
-        except Timeout:
-            continue  # its process delivers
-        told, left = told + done, left + (not done)
-        print(f"{folder.relative_to(runs_folder)}: {'delivered' if done else 'not all of it could be delivered'}")
-    return told, left
+            try:
+                open_store(tracking.uri, tracking.experiment, runs_folder)
+            except ExperimentError as error:
+                raise UnreachableError(error.problems) from None
+            done = tell(tracking, runs_folder, folder, kept)
+            if done:
+                remove_told(folder)
+            return done
+    except Timeout:
+        raise BusyError from None
+
+
+class UnreachableError(ExperimentError):
+    """The tracker is not there."""
+
+
+class BusyError(Exception):
+    """A process is at the experiment or the sweep."""
 
 
 def main() -> None:
     settings = read_settings(given_arguments(__doc__, FILE))
     from attnlab.composition.paths import runs_folder
 
-    told, left = deliver(settings["tracking"], runs_folder(settings["paths"]["runs"]))
-    if left:
-        raise ExperimentError(f"{left} run(s) could not be delivered whole; give the command again")
-    print(f"{told} run(s) delivered" if told else "nothing waits to be delivered")
+    made = deliver(settings["tracking"], runs_folder(settings["paths"]["runs"]))
+    for name in made.busy:
+        print(f"{name}: a process is still at it; give the command again when that has ended")
+    if made.problems:
+        raise ExperimentError(made.problems)
+    if made.told or not made.busy:
+        print(f"{made.told} run(s) delivered" if made.told else "nothing waits to be delivered")
 
 
 if __name__ == "__main__":

@@ -45,9 +45,10 @@ QUIET_ENVIRONMENT = {
 # oneDNN, and torch around it, keep a product made for each shape that they met, a thousand of them by default, and
 # batches come in many shapes: training in bfloat16 grew by gigabytes. Read when torch starts.
 BOUNDED_CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16", "LRU_CACHE_CAPACITY": "16"}
-# A full disk or a folder that may not be written to is no fault of the program.
+# A full disk, a folder that may not be written to, a mounted one that cannot be replaced: no fault of the program.
 MACHINE_FAULTS = {
-    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS,
+    errno.EACCES, errno.EBUSY, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM,
+    errno.EROFS, errno.EXDEV,
 }  # fmt: skip
 
 Stage = Callable[[DictConfig], Any]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiment import Experiment, here
 
@@ -81,7 +81,7 @@ def changed_since(point: Path, moment: float) -> bool:
 
 def clear(point: Path, *kept: str) -> None:
     """Remove what an earlier or repeated training left, but for the lock that is held and what is named."""
-    for path in point.iterdir():
+    for path in point.iterdir() if point.is_dir() else ():
         if path.name not in ("lock", *kept):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -89,14 +89,28 @@ def clear(point: Path, *kept: str) -> None:
 def begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
     """Clear the folder for a training from its first step on.
 
-    A run to which nothing was delivered yet is used again; one that was killed with metrics in it is closed.
+    A run to which nothing was delivered yet is used again; one that was killed with metrics in it is closed. What the
+    tracker was not told of a run that ended is set aside.
     """
+    from attnlab.tracking.kept_run import SET_ASIDE
     from attnlab.tracking.run import DELIVERED, RUN_FILE
+    from attnlab.tracking.set_aside import set_aside, waits
 
-    finished = (point / "done.json").is_file()
-    if not finished and not (point / DELIVERED).is_file():
-        return clear(point, RUN_FILE)
-    if not finished and (point / RUN_FILE).is_file():
+    finished, waiting = (point / "done.json").is_file(), waits(point)
+    if not finished and not waiting and not (point / DELIVERED).is_file():
+        return clear(point, RUN_FILE, SET_ASIDE)
+    if not finished and not waiting and (point / RUN_FILE).is_file():
         with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
             run.finish("KILLED", "stopped before it was finished")
-    return clear(point)
+    # Killed between the two, it must not be taken for finished, nor go on without the metrics that were moved.
+    clear(point / "checkpoints")
+    (point / "done.json").unlink(missing_ok=True)
+    set_aside(point)
+    return clear(point, SET_ASIDE)
+
+
+def read_done(point: Path) -> dict[str, Any]:
+    """What a finished training found; raises ExperimentError where its file is damaged."""
+    from attnlab.composition.json_file import read_own_json
+
+    return read_own_json(point / "done.json", "train it again with rerun=true")

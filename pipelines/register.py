@@ -13,7 +13,6 @@ its test score could not be judged by it any more. Afterwards, from anywhere:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from attnlab.composition.error import ExperimentError
 from composed import CONF
 from launch import mistakes_as_sentences
+from point import read_done
 from settings_file import given_arguments, settings_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
         run_id = run_of(point)
         if job.status != "finished" or run_id is None:
             continue
-        found = json.loads((point / "done.json").read_text(encoding="utf-8"))
+        found = read_done(point)
         if found["quality"] is not None:
             judged.append((found["quality"] if found["higher_is_better"] else -found["quality"], job.name, run_id))
     if not judged:

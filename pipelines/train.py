@@ -22,7 +22,15 @@ from omegaconf import DictConfig
 from evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
 from experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, output_folder
 from launch import launch
-from point import begin_anew, changed_since, check_wanted_places, checkpoint_to_go_on_from, only_one_at_a_time, publish
+from point import (
+    begin_anew,
+    changed_since,
+    check_wanted_places,
+    checkpoint_to_go_on_from,
+    only_one_at_a_time,
+    publish,
+    read_done,
+)
 from prepare import prepare_where_missing
 from report import report
 
@@ -169,6 +177,7 @@ def main(config: DictConfig) -> Any:
         anew = experiment.rerun and (rerun_since is None or not changed_since(point, rerun_since))
         finished = (point / "done.json").is_file() and not anew
         if finished:
+            read_done(point)  # a damaged one is told before the rest is done
             print(f"experiment {identity} is finished already; rerun=true trains it again", file=sys.stderr)
             last = None
         else:
@@ -188,8 +197,7 @@ def main(config: DictConfig) -> Any:
         publish(point, experiment)
     if experiment.chain:
         evaluate_and_report(experiment, data, point)
-    found = json.loads((point / "done.json").read_text(encoding="utf-8"))
-    return objective_values(experiment.sweep.objectives, found)
+    return objective_values(experiment.sweep.objectives, read_done(point))
 
 
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -51,6 +52,26 @@ def test_a_folder_that_fails_leaves_what_was(tmp_path, error, existed):
     assert os.listdir(tmp_path) == (["model"] if existed else [])
     if existed:
         assert os.listdir(path) == ["old"]
+
+
+@pytest.mark.parametrize("refused", [1, 2], ids=["the old one does not move", "the new one does not move"])
+def test_a_folder_that_cannot_be_replaced_stays_and_nothing_beside_it(tmp_path, monkeypatch, refused):
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").write_text("0")
+    put, calls = os.replace, []
+
+    def busy(source, target):
+        calls.append(source)
+        if len(calls) == refused:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), source)
+        put(source, target)
+
+    monkeypatch.setattr(os, "replace", busy)
+    with pytest.raises(OSError, match="busy"), atomic_folder(path) as temporary:
+        (temporary / "new").write_text("1")
+    assert os.listdir(tmp_path) == ["model"]
+    assert os.listdir(path) == ["old"]
 
 
 def test_a_file_is_there_at_the_end_and_not_before(tmp_path):

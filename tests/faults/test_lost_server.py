@@ -1,6 +1,6 @@
 """A tracking server that goes away in the middle of a training, for good or for a while: nothing is missing in the end.
 
-It is lost once; ATTNLAB_FAULTS is how often otherwise:
+It is lost twice, once for good and once for a while; ATTNLAB_FAULTS is how often otherwise:
 
     ATTNLAB_FAULTS=20 python -m pytest tests/faults/test_lost_server.py -s
 """
@@ -24,7 +24,7 @@ from mlflow import MlflowClient
 from servers import free_port, wait_for_port
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
-LOSSES = int(os.environ.get("ATTNLAB_FAULTS", "1"))
+LOSSES = int(os.environ.get("ATTNLAB_FAULTS", "2"))
 VALIDATIONS = 10
 VOLATILE = ("time/", "speed/", "system/")
 TRAINING = (

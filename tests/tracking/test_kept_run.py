@@ -10,7 +10,7 @@ import pytest
 from mlflow import MlflowClient
 
 from attnlab.composition.error import ExperimentError
-from attnlab.tracking.kept_run import read, untold
+from attnlab.tracking.kept_run import kept_folders, places, read
 from attnlab.tracking.past_run import tell
 from attnlab.training.spool import MetricSpool
 
@@ -26,6 +26,12 @@ def nobody():
 @pytest.fixture
 def client(runs):
     return MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
+
+
+def untold(runs):
+    """The folders whose runs wait, and what they wait with."""
+    kept = [(folder, read(folder)) for place in places(runs) for folder in kept_folders(place)]
+    return [(folder, run) for folder, run in kept if run.waits]
 
 
 def train(run, point, tmp_path):
@@ -59,7 +65,7 @@ def test_what_waited_is_told_later(ends, tracking, runs, point, record, nobody, 
     assert folder == point
 
     assert tell(tracking(), runs, folder, kept)
-    assert list(untold(runs)) == []
+    assert untold(runs) == []
     (found,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
     assert found.data.metrics == {"loss": 0.5, "test/bleu": 30.0, "epoch": 1.0}
     assert found.info.status == ends
@@ -87,7 +93,7 @@ def test_what_was_lost_at_the_end_is_told_later(tracking, runs, point, record, c
     found = client.get_run(run.run_id)
     assert found.data.metrics == {"loss": 0.5, "test/bleu": 30.0, "epoch": 1.0}
     assert found.info.status == "FINISHED"
-    assert list(untold(runs)) == []
+    assert untold(runs) == []
 
 
 def test_a_run_that_told_all_owes_nothing(tracking, runs, point, record, tmp_path):
@@ -95,12 +101,12 @@ def test_a_run_that_told_all_owes_nothing(tracking, runs, point, record, tmp_pat
         assert read(point).status is None
         train(run, point, tmp_path)
     assert read(point).told
-    assert list(untold(runs)) == []
+    assert untold(runs) == []
 
 
 def test_a_run_that_was_killed_waits_for_its_own_command(tracking, runs, point, record, nobody):
     tracking(uri=nobody, when_unreachable="warn").start(runs, point, record)
-    assert list(untold(runs)) == []
+    assert untold(runs) == []
 
 
 def test_no_secret_is_kept(tracking, runs, point, record, nobody):
@@ -112,6 +118,15 @@ def test_no_secret_is_kept(tracking, runs, point, record, nobody):
     kept = (point / "tracked.json").read_text()
     assert json.loads(kept)["record"]["config"]["seed"] == 3
     assert "hunter" not in kept
+
+
+def test_no_secret_of_an_error_is_kept(tracking, runs, point, record, nobody, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hunter2hunter2")
+    address = nobody.replace("//", "//me:hunter3@")
+    run = tracking(uri=address, when_unreachable="warn").start(runs, point, record)
+    run.finish("FAILED", "OSError: https://me:hunter4@host said no to hunter2hunter2, as to hunter3")
+    assert "said no to" in read(point).error
+    assert "hunter" not in (point / "tracked.json").read_text()
 
 
 def test_a_tracker_that_stays_away_is_asked_less_and_less(tracking, runs, point, record, monkeypatch):

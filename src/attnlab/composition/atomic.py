@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -28,16 +28,29 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         temporary.chmod(0o755)  # mkdtemp's 0700 would keep a folder's readers out
         _to_the_disk(temporary)
         if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}", dir=path.parent))
-            os.replace(path, old / path.name)
-            os.replace(temporary, path)
-            _sync(path.parent)
-            shutil.rmtree(old)
+            _take_its_place(temporary, path)
         else:
             os.replace(temporary, path)
             _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _take_its_place(temporary: Path, path: Path) -> None:
+    """Put a folder where another one is. One that cannot be moved, as a mounted one, stays, and nothing beside it."""
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}", dir=path.parent))
+    try:
+        os.replace(path, old / path.name)
+        os.replace(temporary, path)
+    except BaseException:
+        if not path.exists():
+            os.replace(old / path.name, path)
+        # Where even that failed, it is not empty and holds what was: it must not be removed.
+        with suppress(OSError):
+            old.rmdir()
+        raise
+    _sync(path.parent)
+    shutil.rmtree(old)
 
 
 @contextmanager
@@ -88,4 +101,6 @@ def _remove_what_the_dead_left(path: Path) -> None:
             owner, _, rest = name.removeprefix(begin).partition(".")
             pid = rest.partition(".")[0]
             if owner == host and pid.isdecimal() and not psutil.pid_exists(int(pid)):
+                if (left / path.name).exists() and not path.exists():
+                    os.replace(left / path.name, path)  # it died between taking the old away and putting the new there
                 shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""JSON files that may come from anybody."""
+"""JSON files that may come from anybody, or be damaged."""
 
 from __future__ import annotations
 
@@ -7,11 +7,31 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attnlab.composition.error import ExperimentError
+
 
 def read_json(path: Path) -> Any:
     """What the file holds; raises OSError where there is no such file, ValueError where it is no usual JSON."""
     check_regular(path)
     return parse_json(path.read_text(encoding="utf-8"))
+
+
+def read_own_json(path: Path, remedy: str) -> dict[str, Any]:
+    """The fields of a file that this program wrote.
+
+    remedy: what to do where it is damaged.
+
+    Raises:
+        ExperimentError: it cannot be read, or holds something else.
+    """
+    try:
+        fields = read_json(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ExperimentError(f"{path} is damaged ({reason}); {remedy}") from None
+    if not isinstance(fields, dict):
+        raise ExperimentError(f"{path} is damaged (it holds no JSON object); {remedy}")
+    return fields
 
 
 def parse_json(text: str) -> Any:

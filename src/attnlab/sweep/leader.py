@@ -21,7 +21,9 @@ from attnlab.sweep.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
 from attnlab.sweep.outliving import this_process
 from attnlab.sweep.progress import SweepProgress
 from attnlab.sweep.record import LOCK, JobRecord, SweepFolder, SweepRecord
+from attnlab.tracking.kept_run import SET_ASIDE
 from attnlab.tracking.run import Run, run_of
+from attnlab.tracking.set_aside import set_aside
 from attnlab.tracking.settings import RunRecord, Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
@@ -86,7 +88,8 @@ def _begin_anew(folder: SweepFolder, tracking: Tracking, runs_folder: Path) -> f
             return before.rerun_since
         if before.ended is None and before.run_id is not None:
             tracking.end(runs_folder, before.run_id, "KILLED", "stopped before it ended, and begun anew")
-        folder.clear()
+        set_aside(folder.path)
+        folder.clear(SET_ASIDE)
     return time.time()
 
 

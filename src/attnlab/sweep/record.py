@@ -101,10 +101,10 @@ class SweepFolder:
         wanted = (job for job in found if start_of_sweep in (None, job.start_of_sweep))
         return sorted(wanted, key=lambda job: job.number)
 
-    def clear(self) -> None:
-        """Forget all jobs, their outputs and the sweep's own run; the lock, which is held, stays."""
+    def clear(self, *kept: str) -> None:
+        """Forget all jobs, their outputs and the sweep's own run; the lock, which is held, stays, and what is named."""
         for path in self.path.iterdir():
-            if path.name != LOCK:
+            if path.name not in (LOCK, *kept):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def job(self, number: int) -> JobRecord | None:

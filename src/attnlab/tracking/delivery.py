@@ -21,6 +21,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.json_file import read_own_json
 from attnlab.tracking.outbox import OUTBOX
 from attnlab.tracking.retention import HEAT_MAPS, kept_heat_maps
 from attnlab.tracking.run import DELIVERED
@@ -30,13 +31,14 @@ LARGEST_BATCH = 1000  # MLflow's limit
 
 
 class Delivery:
-    """Delivers what lies in `point` to one MLflow run."""
+    """Delivers what lies in `point` to one MLflow run; raises ExperimentError for a damaged `delivered.json`."""
 
     def __init__(self, client: MlflowClient, run_id: str, point: Path) -> None:
         self._client = client
         self._run_id = run_id
         self._point = point
         self.outbox = point / OUTBOX
+        self._state()  # a damaged file is told before anything is trained
 
     def metrics(self, spool: MetricSpool, up_to: int | None = None) -> bool:
         """Deliver the records behind the last delivered one, to byte `up_to` at most; False where there are none."""
@@ -102,7 +104,7 @@ class Delivery:
 
     def _state(self) -> dict[str, Any]:
         path = self._point / DELIVERED
-        state = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        state = read_own_json(path, "remove it, and all is delivered once more") if path.exists() else {}
         # Another run (the old one was deleted, another database was chosen) gets everything from the start.
         return state if state.get("run_id") == self._run_id else {"run_id": self._run_id, "spools": {}}
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import read_own_json
+from attnlab.tracking.address import scrubbed
 from attnlab.tracking.flatten import without_secrets
 from attnlab.tracking.run import Status
 from attnlab.tracking.settings import RunRecord
 
-_FILE = "tracked.json"
+KEPT = "tracked.json"
+SET_ASIDE = "set_aside"
+# Where the folder of an experiment or a sweep has runs: its own, those of evaluations with another search, of jobs that
+# failed before their experiment had a folder, and of what was trained anew since.
+_INSIDE = ("", "evaluations/*/", "jobs/*/", f"{SET_ASIDE}/*/")
 
 
 def _now() -> int:
@@ -41,20 +47,29 @@ class KeptRun:
     ended: int | None = None
     told: bool = False
 
+    @property
+    def waits(self) -> bool:
+        """Whether it has ended and was not told to the end."""
+        return self.status is not None and not self.told
+
 
 def keep(point: Path, **changed: Any) -> None:
     """Change fields of what is kept; the first time `record` must be among them."""
     kept = read(point)
     new = replace(kept, **changed) if kept is not None else KeptRun(**changed)
     fields = asdict(new)
-    fields["record"]["config"] = without_secrets(new.record.config)
-    with atomic_file(point / _FILE) as temporary:
+    fields["record"] = without_secrets(fields["record"])
+    with atomic_file(point / KEPT) as temporary:
         temporary.write_text(json.dumps(fields, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def ending(status: Status, error: str | None, up_to: int | None) -> dict[str, Any]:
-    """The fields that the end of a run changes."""
-    return {"status": status, "error": error, "up_to": up_to, "ended": _now()}
+def ending(status: Status, error: str | None, up_to: int | None, address: str) -> dict[str, Any]:
+    """The fields that the end of a run changes.
+
+    address: the tracker's, whose password an error may repeat.
+    """
+    told = None if error is None else scrubbed(error, address)
+    return {"status": status, "error": told, "up_to": up_to, "ended": _now()}
 
 
 def beginning(record: RunRecord) -> dict[str, Any]:
@@ -69,17 +84,24 @@ def started_at(point: Path) -> int | None:
 
 
 def read(point: Path) -> KeptRun | None:
-    path = point / _FILE
+    """None where nothing was ever kept; raises ExperimentError for a damaged file."""
+    path = point / KEPT
     if not path.is_file():
         return None
-    fields = json.loads(path.read_text(encoding="utf-8"))
-    record = fields.pop("record")
-    return KeptRun(RunRecord(**{**record, "data_columns": tuple(record["data_columns"])}), **fields)
+    remedy = "remove it; the tracker is then not told of that run, whose files stay"
+    fields = read_own_json(path, remedy)
+    try:
+        record = fields.pop("record")
+        return KeptRun(RunRecord(**{**record, "data_columns": tuple(record["data_columns"])}), **fields)
+    except (KeyError, TypeError):
+        raise ExperimentError(f"{path} is no record of a run; {remedy}") from None
 
 
-def untold(runs_folder: Path) -> Iterator[tuple[Path, KeptRun]]:
-    """The folders whose runs have ended and were not told to the end."""
-    for path in sorted(runs_folder.glob(f"points/**/{_FILE}")):
-        kept = read(path.parent)
-        if kept is not None and kept.status is not None and not kept.told:
-            yield path.parent, kept
+def kept_folders(place: Path) -> list[Path]:
+    """The folders below an experiment's or a sweep's (and it itself) in which a run is kept."""
+    return [path.parent for inside in _INSIDE for path in sorted(place.glob(f"{inside}{KEPT}"))]
+
+
+def places(runs_folder: Path) -> list[Path]:
+    """The folders of all experiments and sweeps; in each of them lies the lock of whoever is at it."""
+    return sorted(path for path in (*runs_folder.glob("points/*"), *runs_folder.glob("sweeps/*")) if path.is_dir())

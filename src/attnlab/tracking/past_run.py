@@ -18,7 +18,7 @@ def tell(settings: MlflowTracking, runs_folder: Path, point: Path, kept: KeptRun
     """Deliver what a run of the past left untold, and close it as it ended; False where something stays untold.
 
     Raises:
-        ExperimentError: the tracker cannot be reached or refuses.
+        ExperimentError: the tracker cannot be reached or refuses, or a file of the run is damaged.
     """
     assert kept.status is not None
     run = TrackedRun.start(replace(settings, system_metrics=False), runs_folder, point, kept.record)

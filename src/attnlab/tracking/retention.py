@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.json_file import read_own_json
 
 HEAT_MAPS = "attention"
-_FILE = "heat_maps.json"
+SCORES = "heat_maps.json"
 
 
 def step_name(step: int) -> str:
@@ -28,7 +29,7 @@ def keep_heat_maps(point: Path, step: int, score: float | None, newest: int, mod
 
     score: of what the best checkpoint goes by; None or not-a-number is never the best.
     """
-    path = point / _FILE
+    path = point / SCORES
     scores: dict[str, float | None] = {}
     if path.exists():
         scores = json.loads(path.read_text(encoding="utf-8"))["scores"]
@@ -44,6 +45,6 @@ def keep_heat_maps(point: Path, step: int, score: float | None, newest: int, mod
 
 
 def kept_heat_maps(point: Path) -> list[str] | None:
-    """The names that stay; None where no heat map was ever drawn."""
-    path = point / _FILE
-    return json.loads(path.read_text(encoding="utf-8"))["kept"] if path.exists() else None
+    """The names that stay; None where no heat map was ever drawn. Raises ExperimentError for a damaged file."""
+    path = point / SCORES
+    return read_own_json(path, "remove it, and all heat maps stay")["kept"] if path.exists() else None

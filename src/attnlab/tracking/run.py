@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
+
+from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import read_own_json
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 
@@ -71,9 +73,15 @@ class Run(ABC):
 
 
 def run_of(point: Path) -> str | None:
-    """The id of the run that an experiment's folder has in the tracker."""
+    """The id of the run that an experiment's folder has in the tracker; raises ExperimentError for a damaged file."""
     path = point / RUN_FILE
-    return str(json.loads(path.read_text(encoding="utf-8"))["run_id"]) if path.is_file() else None
+    if not path.is_file():
+        return None
+    remedy = "remove it, and the experiment gets another run in the tracker"
+    run_id = read_own_json(path, remedy).get("run_id")
+    if not isinstance(run_id, str):
+        raise ExperimentError(f"{path} names no run; {remedy}")
+    return run_id
 
 
 class UntrackedRun(Run):

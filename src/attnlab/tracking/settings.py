@@ -117,7 +117,7 @@ class MlflowTracking(Tracking):
             if self.when_unreachable == "refuse":
                 raise
             print(f"warning: {error}; it goes on without, and what it finds is kept on disk", file=sys.stderr)
-            return WaitingRun(point, record)
+            return WaitingRun(point, record, self.uri or "")
         keep(point, **beginning(record))
         return run
 

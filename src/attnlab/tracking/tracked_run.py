@@ -132,7 +132,7 @@ class TrackedRun(Run):
         if self._monitor is not None:
             self._monitor.finish()
         up_to = None if status == "FINISHED" else self._up_to
-        keep(self._point, **ending(status, error, up_to))
+        keep(self._point, **ending(status, error, up_to, self._store.uri))
         self._deliver(up_to)
         self._tell("the state", lambda: self._close(status, error))
         if not self.owed:

@@ -15,14 +15,18 @@ from attnlab.tracking.settings import RunRecord
 
 
 class WaitingRun(Run):
-    """See `Run`. `attnlab.tracking.past_run.tell` delivers what it kept."""
+    """See `Run`. `attnlab.tracking.past_run.tell` delivers what it kept.
+
+    address: of the tracker that is not there.
+    """
 
     run_id = None
 
-    def __init__(self, point: Path, record: RunRecord) -> None:
-        self._point = point
+    def __init__(self, point: Path, record: RunRecord, address: str) -> None:
+        self._point, self._address = point, address
         self.outbox: Path = point / OUTBOX
         self._up_to: int | None = 0
+        self._finished = False
         # The tags of where it comes from are those of now, not of when it is delivered.
         keep(point, **beginning(replace(record, tags={**origin_tags(), **record.tags})))
 
@@ -42,5 +46,9 @@ class WaitingRun(Run):
         self._up_to = up_to
 
     def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
-        keep(self._point, **ending(status, error, None if status == "FINISHED" else self._up_to))
+        if self._finished:
+            return
+        self._finished = True
+        up_to = None if status == "FINISHED" else self._up_to
+        keep(self._point, **ending(status, error, up_to, self._address))
         print("the tracker was not told of it; pipelines/deliver.py tells it later", file=sys.stderr)

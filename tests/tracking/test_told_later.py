@@ -1,0 +1,183 @@
+"""pipelines/deliver.py tells all that waits, wherever it lies, and one run that cannot be told keeps no other back."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from filelock import FileLock
+from mlflow import MlflowClient
+
+import deliver
+from attnlab.composition.error import ExperimentError
+from attnlab.sweep.leader import led
+from attnlab.sweep.record import SweepFolder, SweepRecord
+from attnlab.tracking.past_run import tell
+from attnlab.training.spool import MetricSpool
+from point import begin_anew, read_done
+
+NOBODY = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def all_runs(runs):
+    """What the tracker knows: state, loss and error of each run."""
+
+    def found():
+        client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
+        listed = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
+        return sorted(((run.info.status, run.data.metrics.get("loss")) for run in listed), key=str)
+
+    return found
+
+
+@pytest.fixture
+def experiment(tracking, runs):
+    """As much of an experiment as its folder is begun anew with."""
+
+    def made(**changed):
+        return SimpleNamespace(tracking=tracking(**changed), paths=SimpleNamespace(runs_folder=runs))
+
+    return made
+
+
+@pytest.fixture
+def trained(tracking, runs, record):
+    """A training in a folder while the tracker is away."""
+
+    def train(folder, loss=0.5, ends="FINISHED"):
+        folder.mkdir(parents=True, exist_ok=True)
+        run = tracking(uri=NOBODY, when_unreachable="warn").start(runs, folder, record)
+        MetricSpool(folder / "metrics.jsonl").append({"loss": loss}, 10, 1)
+        run.deliver()
+        if ends is not None:
+            run.finish(ends)
+
+    return train
+
+
+def main(runs, capsys, *arguments):
+    """(code, what it says) of the command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["deliver.py", f"paths.runs={runs}", *arguments])
+        capsys.readouterr()
+        code = 0
+        try:
+            with deliver.mistakes_as_sentences():
+                deliver.main()
+        except SystemExit as end:
+            code = end.code
+    told = capsys.readouterr()
+    return code, told.out + told.err
+
+
+def test_what_waits_outlives_the_same_experiment_trained_again(
+    trained, experiment, runs, point, record, all_runs, capsys
+):
+    trained(point, 0.5)
+    (point / "done.json").write_text("{}")
+    (point / "checkpoints").mkdir()
+    begin_anew(experiment(uri=NOBODY, when_unreachable="warn"), point, record)
+    assert "pipelines/deliver.py tells it" in capsys.readouterr().err
+    assert [path.name for path in point.iterdir()] == ["set_aside"]
+    trained(point, 0.25)
+    (point / "done.json").write_text("{}")
+    assert main(runs, capsys)[0] == 0
+    assert all_runs() == [("FINISHED", 0.25), ("FINISHED", 0.5)]
+    assert not (point / "set_aside").exists()
+    assert "nothing waits" in main(runs, capsys)[1]
+
+
+def test_what_was_told_is_not_set_aside(tracking, experiment, runs, point, record):
+    tracking().start(runs, point, record).finish()
+    (point / "done.json").write_text("{}")
+    begin_anew(experiment(), point, record)
+    assert list(point.iterdir()) == []
+
+
+def test_a_killed_run_is_closed_later_where_the_tracker_is_away(
+    tracking, experiment, runs, point, record, all_runs, capsys
+):
+    run = tracking().start(runs, point, record)
+    MetricSpool(point / "metrics.jsonl").append({"loss": 0.5}, 10, 1)
+    run.deliver()
+    assert all_runs() == [("RUNNING", 0.5)]
+    begin_anew(experiment(uri=NOBODY, when_unreachable="warn"), point, record)
+    assert main(runs, capsys)[0] == 0
+    assert all_runs() == [("KILLED", 0.5)]
+
+
+def test_what_waits_beside_sweeps_is_told(trained, runs, all_runs, capsys):
+    trained(runs / "sweeps" / "0123456789abcdef", 0.5)
+    trained(runs / "sweeps" / "0123456789abcdef" / "jobs" / "3", 0.25, "FAILED")
+    code, told = main(runs, capsys)
+    assert (code, told.count("delivered\n")) == (0, 3)
+    assert all_runs() == [("FAILED", 0.25), ("FINISHED", 0.5)]
+
+
+def test_what_waits_outlives_its_sweep_swept_again(trained, tracking, runs, all_runs, capsys):
+    sweep = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)
+    folder = SweepFolder(runs / "sweeps" / sweep.identity)
+    folder.write(sweep)
+    trained(folder.path, 0.5)
+    trained(folder.path / "jobs" / "3", 0.25)
+    with led(sweep, tracking(), runs, 1, on_this_machine=True, anew=True):
+        assert not (folder.path / "jobs").exists()
+    assert main(runs, capsys)[0] == 0
+    assert all_runs() == [("FINISHED", 0.25), ("FINISHED", 0.5), ("FINISHED", None)]
+
+
+def test_a_run_that_the_tracker_refuses_keeps_no_other_back(trained, runs, all_runs, capsys, monkeypatch):
+    for name in "abc":
+        trained(runs / "points" / name)
+
+    def refusing(settings, runs_folder, folder, kept):
+        if folder.name == "b":
+            raise ExperimentError("tracking.uri: it takes no such run")
+        return tell(settings, runs_folder, folder, kept)
+
+    monkeypatch.setattr("attnlab.tracking.past_run.tell", refusing)
+    code, told = main(runs, capsys)
+    assert code == 1
+    assert "error: points/b: tracking.uri: it takes no such run" in told
+    assert len(all_runs()) == 2
+
+
+@pytest.mark.parametrize("name", ["tracked.json", "mlflow.json", "delivered.json"])
+@pytest.mark.parametrize("content", ["{", "[]", "\x00"])
+def test_a_damaged_file_is_a_sentence_and_keeps_no_other_back(name, content, trained, runs, all_runs, capsys):
+    for each in "ab":
+        trained(runs / "points" / each)
+    damaged = runs / "points" / "a" / name
+    damaged.write_text(content)
+    code, told = main(runs, capsys)
+    assert code == 1
+    errors = [line for line in told.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert f"{damaged} is damaged" in errors[0]
+    assert "remove it" in errors[0]
+    assert "Traceback" not in told
+    assert ("FINISHED", 0.5) in all_runs()
+
+
+def test_a_tracker_that_is_not_there_is_one_sentence(trained, runs, capsys):
+    for each in "ab":
+        trained(runs / "points" / each)
+    code, told = main(runs, capsys, f"tracking.uri={NOBODY}")
+    assert (code, told.count("error: ")) == (1, 1)
+
+
+@pytest.mark.parametrize("ends", ["FINISHED", None])
+def test_a_run_that_somebody_is_at_is_named(ends, trained, runs, point, capsys):
+    trained(point, ends=ends)
+    with FileLock(point / "lock"):
+        code, told = main(runs, capsys)
+    assert code == 0
+    assert f"points/{point.name}: a process is still at it" in told
+    assert "nothing waits" not in told
+
+
+def test_a_damaged_outcome_is_a_sentence(tmp_path):
+    (tmp_path / "done.json").write_text("{")
+    with pytest.raises(ExperimentError, match=r"done\.json is damaged .*rerun=true"):
+        read_done(tmp_path)
