@@ -86,6 +86,13 @@ def read_params(path: Path) -> dict[str, Any]:
         raise ExperimentError(f"{path.name} is not valid YAML{line}: {error.problem}; correct it there") from error
     except (yaml.YAMLError, OmegaConfBaseException, OSError) as error:
         raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise ExperimentError(f"{path.name} has too many brackets within brackets; write it flatter") from error
+    except (ValueError, LookupError, AttributeError) as error:  # what yaml's own constructors of values raise
+        reason = " ".join(str(error).partition(";")[0].split())
+        raise ExperimentError(
+            f"{path.name} holds a value that cannot be read ({reason}); put it in quotes if it is text, or correct it"
+        ) from error
     if not isinstance(params, dict):
         raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
     return {str(key): value for key, value in params.items()}
@@ -111,6 +118,15 @@ def _as_key(key: str) -> str:
     return re.sub(r"([\\()\[\]{}:=, \t])", r"\\\1", key)
 
 
+def _problems(params: dict[str, Any], into: str) -> list[str]:
+    """Those that params.yaml has by itself, without a command's overrides."""
+    try:
+        compose(params, into=into)
+    except ExperimentError as error:
+        return error.problems
+    return []
+
+
 def main() -> None:
     from attnlab.composition.atomic import atomic_file
 
@@ -127,10 +143,13 @@ def main() -> None:
     if len(places) > 1 or not into or not is_text or Path(into).is_absolute() or ".." in Path(into).parts:
         raise ExperimentError(f"into must be one folder inside the project, such as attentions/build/dot; got {places}")
     params = read_params(Path("params.yaml"))
+    overrides = [text for text in more if not text.startswith("into=")]
     try:
-        resolved = compose(params, [text for text in more if not text.startswith("into=")], into)
+        resolved = compose(params, overrides, into)
     except ExperimentError as error:
-        raise ExperimentError([f"{problem} (chosen in params.yaml)" for problem in error.problems]) from error
+        own = _problems(params, into) if overrides else error.problems
+        told = [f"{problem} (chosen in params.yaml)" if problem in own else problem for problem in error.problems]
+        raise ExperimentError(told) from error
     with atomic_file(Path(into, "resolved.yaml")) as path:
         path.write_text(OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8")
     with atomic_file(Path(into, "digests.yaml")) as path:

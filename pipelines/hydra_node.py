@@ -20,6 +20,8 @@ from omegaconf.basecontainer import BaseContainer
 from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
+from logging_keys import is_known_key
+
 ALLOWED_HOMES = ("hydra._internal.core_plugins.", "hydra_plugins.")
 # By the names that the sweeper's own config gives them; `_is_class_of` would refuse a name that is imported from below.
 ALLOWED_SAMPLERS = tuple(
@@ -35,6 +37,8 @@ ALLOWED_LOGGING = (
     "logging.handlers.TimedRotatingFileHandler",
 )
 ALLOWED_STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
+# What `logging.config` puts something else in the place of.
+_REFERENCES = ("ext://", "cfg://")
 # Each with what it could do.
 MUST_BE_EMPTY = {
     "hydra.callbacks": "names code that is called",
@@ -60,11 +64,18 @@ _OF_THE_SWEEP = "${hydra.sweep.dir}/.submitit/%j"
 class Leaf(NamedTuple):
     """A value as it is written. of_any_type: whether an interpolation could put a whole node in its place."""
 
-    path: str
-    key: str
+    keys: tuple[str | int, ...]
     written: Any
     is_interpolation: bool
     of_any_type: bool
+
+    @property
+    def path(self) -> str:
+        return ".".join(map(str, self.keys))
+
+    @property
+    def key(self) -> str:
+        return str(self.keys[-1])
 
     def within(self, *places: str) -> bool:
         return any(self.path == place or self.path.startswith(f"{place}.") for place in places)
@@ -76,7 +87,7 @@ def hydra_problems(config: DictConfig) -> list[str]:
         return ["hydra must be written out, got an interpolation"]
     resolved = _settled_values(config)
     problems = []
-    for leaf in _leaves(config.hydra, "hydra"):
+    for leaf in _leaves(config.hydra, ("hydra",)):
         problem = _problem(leaf, resolved)
         if problem:
             problems.append(f"{leaf.path} {problem}; got {leaf.written!r}")
@@ -123,15 +134,17 @@ def _target_problem(leaf: Leaf) -> str | None:
 
 
 def _logging_problem(leaf: Leaf) -> str | None:
+    if leaf.is_interpolation and leaf.key != "filename":
+        return "must be written out, without ${...}"
+    if not is_known_key(leaf.keys[2:], leaf.written is None):
+        return "must not be set, for Hydra's own choices of loggers, handlers and formatters have no such key"
     if leaf.key == "filename":
         if isinstance(leaf.written, str) and _LOG_FILE.fullmatch(leaf.written):
             return None
         return "must be ${hydra.runtime.output_dir}/<name>.log"
-    if leaf.is_interpolation:
-        return "must be written out, without ${...}"
     if leaf.key in ("()", "class") and leaf.written not in ALLOWED_LOGGING:
         return f"must be one of {', '.join(ALLOWED_LOGGING)}"
-    if str(leaf.written).startswith("ext://") and leaf.written not in ALLOWED_STREAMS:
+    if str(leaf.written).startswith(_REFERENCES) and leaf.written not in ALLOWED_STREAMS:
         return f"must be one of {', '.join(ALLOWED_STREAMS)}"
     return None
 
@@ -148,17 +161,17 @@ def _is_class_of(target: object, homes: tuple[str, ...]) -> bool:
     return inspect.isclass(found) and found.__module__ == module_name
 
 
-def _leaves(node: DictConfig | ListConfig, path: str) -> Iterator[Leaf]:
+def _leaves(node: DictConfig | ListConfig, above: tuple[str | int, ...]) -> Iterator[Leaf]:
     """Every value as it is written; an interpolation or null in the place of a whole node is one value."""
-    keys: Any = range(len(node)) if isinstance(node, ListConfig) else node.keys()
-    for key in keys:
-        place = f"{path}.{key}"
+    names: Any = range(len(node)) if isinstance(node, ListConfig) else node.keys()
+    for key in names:
+        place = (*above, key if isinstance(node, ListConfig) else str(key))
         child: Any = node._get_node(key)
         if isinstance(child, (DictConfig, ListConfig)) and not child._is_interpolation() and not child._is_none():
             yield from _leaves(child, place) if not child._is_missing() else ()
         else:
             of_any_type = child._metadata.ref_type in (Any, object)
-            yield Leaf(place, str(key), child._value(), child._is_interpolation(), of_any_type)
+            yield Leaf(place, child._value(), child._is_interpolation(), of_any_type)
 
 
 def _settled_values(config: DictConfig) -> DictConfig:

@@ -12,10 +12,14 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import GrammarParseError
 
 from attnlab.composition.error import ExperimentError
 from composed import CONF
 from override_problems import unreadable
+
+# What a key or a value without a meaning raises: half a bracket, half a reference, a number too long to be one.
+_UNREADABLE = (yaml.YAMLError, GrammarParseError, ValueError, LookupError, AttributeError, RecursionError)
 
 
 def given_arguments(description: str | None, file: Path) -> list[str]:
@@ -55,7 +59,10 @@ def settings_of(file: Path, arguments: Sequence[str], as_written: Collection[str
         raise ExperimentError(f"tracking must be one of {', '.join(choices)}; got {choice!r}")
     config.tracking = OmegaConf.load(CONF / "tracking" / f"{choice}.yaml")
     for key, text in given.items():
-        OmegaConf.update(config, key, _value(key, text, as_written), force_add=True)
+        try:
+            OmegaConf.update(config, key, _value(key, text, as_written), force_add=True)
+        except _UNREADABLE:
+            raise ExperimentError(unreadable(f"{key}={text}")) from None
     return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
 
 
@@ -64,12 +71,10 @@ def _value(key: str, text: str, as_written: Collection[str]) -> Any:
         return None
     if key in as_written:
         return _unquoted(text)
-    try:
-        if key in ("runs", "builds"):
-            return yaml.load(text, yaml.BaseLoader)  # run ids and folders, too, may look like numbers
-        return OmegaConf.from_dotlist([f"x={text}"]).x
-    except yaml.YAMLError:
-        raise ExperimentError(unreadable(f"{key}={text}")) from None
+    if key in ("runs", "builds"):
+        return yaml.load(text, yaml.BaseLoader)  # run ids and folders, too, may look like numbers
+    # A reference stays one: it stands for something of the file, which is not here.
+    return OmegaConf.to_container(OmegaConf.from_dotlist([f"x={text}"]))["x"]  # type: ignore[index, call-overload]
 
 
 def _unquoted(text: str) -> str:

@@ -346,7 +346,7 @@ def _settings_files() -> Iterator[Case]:
         "paths.runs=/dev/null/x", "tracking.x.y=1", "tracking.uri.x=1", "a.b.c=1", "..=1", "a..b=1", "[0]=1",
         "paths[0]=x",
         "paths.runs=${nowhere}", "paths.runs=${oc.env:ATTNLAB_ABSENT}", "\udcff=1", "paths.runs='\udcff'",
-        "tracking.uri=\x1b[31m",
+        "tracking.uri=\x1b[31m", "paths.runs=${", "[=1", "paths.runs=!!int foo", "paths.runs=" + "[" * 3_000,
     )  # fmt: skip
     given = {
         "compare.py": ("sweep=last", "sweep=", "sweep=../..", "sweep=*", "runs=[]", "runs=[x]", "runs=x",

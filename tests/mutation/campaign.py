@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import mmap
 import os
 import random
 import resource
@@ -27,10 +28,12 @@ import coverage
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, Phase, settings
-from mutants import PACKAGE, Mutant, mutants_of
+from mutants import PACKAGE, Mutant, NoImportError, mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build" / "mutation"
+NOT_TRIED = "not tried"  # what could not be put in place, and what ended by no test's doing: no merit of the tests
+CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
 
 
 @dataclass
@@ -136,8 +139,9 @@ class Campaign:
 
 
 def _fork_and_run(mutant: Mutant, items: list[pytest.Item], seconds: float) -> dict[str, str | float]:
-    """What becomes of the mutant, in a process of its own: killed by a test or by its time, or survived."""
+    """What becomes of the mutant, in a process of its own: killed, survived, or not tried where it could not be."""
     reading, writing = os.pipe()
+    began = mmap.mmap(-1, 4)  # how many tests have begun, which outlives the child
     started = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -150,31 +154,46 @@ def _fork_and_run(mutant: Mutant, items: list[pytest.Item], seconds: float) -> d
             limit = int(time.process_time() + 10 * seconds + 30)
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
             resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
-            os.write(writing, _meet(mutant, items).encode()[:4000])
+            try:
+                told = _meet(mutant, items, began)
+            except BaseException as error:
+                told = f"{NOT_TRIED}\0{type(error).__name__}: {error}"
+            os.write(writing, told.encode()[:4000])
             status = 0
         finally:
             os._exit(status)
     os.close(writing)
     ready, _, _ = select.select([reading], [], [], 100 * seconds + 300)
-    told = os.read(reading, 4000).decode() if ready else ""
+    told = os.read(reading, 4000).decode(errors="replace") if ready else ""
     os.close(reading)
     if not ready:
         os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    spent = {"seconds": round(time.monotonic() - started, 2)}
-    if not told:
-        return {"result": "killed", "by": "its time or its death", **spent}
-    result, by = told.split("\0")
-    return {"result": result, "by": by, **spent}
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    count = int.from_bytes(began[:], "little")
+    result, by = (
+        told.split("\0", 1) if told else _of_a_death(status, not ready, items[count - 1].nodeid if count else "")
+    )
+    return {"result": result, "by": by, "seconds": round(time.monotonic() - started, 2)}
 
 
-def _meet(mutant: Mutant, items: list[pytest.Item]) -> str:
+def _of_a_death(status: int, out_of_time: bool, test: str) -> tuple[str, str]:
+    """What a child that told nothing comes to, by its exit code, below 0 for a signal, and the test that it was at."""
+    if test and (status == -signal.SIGXCPU or (out_of_time and status == -signal.SIGKILL)):
+        return "killed", "its time"
+    if test and -status in CRASHES:
+        return "killed", test
+    return NOT_TRIED, f"the process ended with {status} {'in ' + test if test else 'before any test'}"
+
+
+def _meet(mutant: Mutant, items: list[pytest.Item], began: mmap.mmap) -> str:
     name = mutant.path.relative_to(PACKAGE.parent).with_suffix("").as_posix().replace("/", ".")
     try:
         mutant.put_in_place(importlib.import_module(name))
-    except Exception as error:  # the module itself no longer loads
-        return f"killed\0{type(error).__name__} on import"
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    except NoImportError as error:
+        return f"killed\0{error}"
+    for number, item in enumerate(items, 1):
+        following = items[number] if number < len(items) else None
+        began[:] = number.to_bytes(4, "little")
         if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
             return f"killed\0{item.nodeid}"
     return "survived\0"
@@ -212,32 +231,41 @@ def families(names: Iterable[str]) -> list[Family]:
 def report(chosen: list[Family]) -> None:
     """The table of the modules, and the survivors, as they stand in results.jsonl for the code as it is now."""
     known = _known()
-    print("| module | mutants | tried | killed | survived | killed of those tried |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| module | mutants | not tried | tried | killed | survived | killed of those tried |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     survivors: list[str] = []
+    failed: list[str] = []
     for family in chosen:
         totals: Counter[str] = Counter()
         rows = []
         for path in family.modules:
             mutants = mutants_of(path)
-            tried = [(mutant, known[mutant.identity]) for mutant in mutants if mutant.identity in known]
+            met = [(mutant, known[mutant.identity]) for mutant in mutants if mutant.identity in known]
+            tried = [(mutant, result) for mutant, result in met if result["result"] != NOT_TRIED]
+            failed += [
+                f"{mutant.module}:{mutant.first_line} {r['by']}" for mutant, r in met if r["result"] == NOT_TRIED
+            ]
             killed = sum(result["result"] == "killed" for _, result in tried)
-            totals.update(mutants=len(mutants), tried=len(tried), killed=killed)
+            totals.update(mutants=len(mutants), not_tried=len(met) - len(tried), tried=len(tried), killed=killed)
             if mutants:
-                rows.append(_row(path.relative_to(PACKAGE).as_posix(), len(mutants), len(tried), killed))
+                rows.append(
+                    _row(path.relative_to(PACKAGE).as_posix(), len(mutants), len(met) - len(tried), len(tried), killed)
+                )
             survivors += [
                 f"{mutant.module}:{mutant.first_line} {mutant.function}, {result['result']}\n{mutant.diff}\n"
                 for mutant, result in tried
                 if result["result"] != "killed"
             ]
-        print("\n".join([*rows, _row(f"**{family.name}**", totals["mutants"], totals["tried"], totals["killed"])]))
+        counts = [totals[name] for name in ("mutants", "not_tried", "tried", "killed")]
+        print("\n".join([*rows, _row(f"**{family.name}**", *counts)]))
     (RESULTS / "survivors.txt").write_text("\n".join(survivors), encoding="utf-8")
-    print(f"\n{len(survivors)} survivors: {(RESULTS / 'survivors.txt').relative_to(ROOT)}")
+    print("\n".join(["", f"{len(failed)} that could not be tried:", *failed]) if failed else "")
+    print(f"{len(survivors)} survivors: {(RESULTS / 'survivors.txt').relative_to(ROOT)}")
 
 
-def _row(name: str, mutants: int, tried: int, killed: int) -> str:
+def _row(name: str, mutants: int, not_tried: int, tried: int, killed: int) -> str:
     share = f"{100 * killed / tried:.1f} %" if tried else ""
-    return f"| {name} | {mutants} | {tried} | {killed} | {tried - killed} | {share} |"
+    return f"| {name} | {mutants} | {not_tried} | {tried} | {killed} | {tried - killed} | {share} |"
 
 
 def main() -> None:

@@ -43,6 +43,10 @@ class _Visitor(MutationVisitor):
         return super()._skip_node_and_children(node)
 
 
+class NoImportError(Exception):
+    """The module with the mutant in it cannot be imported, though the one without it can."""
+
+
 @dataclass(frozen=True)
 class Mutant:
     path: Path
@@ -78,10 +82,19 @@ class Mutant:
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def put_in_place(self, module: types.ModuleType) -> None:
-        """The live function gets the mutant's code: whoever holds it, and whatever is wrapped around it."""
+        """The live function gets the mutant's code: whoever holds it, and whatever is wrapped around it.
+
+        Raises NoImportError where that is what the mutant comes to; any other error is one of this way of trying it.
+        """
         tree = self.tree.deep_replace(self.mutation.original_node, self.mutation.mutated_node)
-        scratch = {name: getattr(module, name) for name in ("__name__", "__file__", "__package__")}
-        exec(compile(tree.code, str(self.path), "exec", dont_inherit=True), scratch)  # type: ignore[union-attr]
+        compiled = compile(tree.code, str(self.path), "exec", dont_inherit=True)  # type: ignore[union-attr]
+        names = {name: getattr(module, name) for name in ("__name__", "__file__", "__package__")}
+        exec(compile(self.tree.code, str(self.path), "exec", dont_inherit=True), dict(names))
+        scratch = dict(names)
+        try:
+            exec(compiled, scratch)
+        except Exception as error:
+            raise NoImportError(f"{type(error).__name__} on import") from error
         mutated, live = _plain(scratch, self.function), _plain(vars(module), self.function)
         live.__code__ = mutated.__code__
         live.__defaults__, live.__kwdefaults__ = mutated.__defaults__, mutated.__kwdefaults__

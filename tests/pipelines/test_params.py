@@ -41,6 +41,12 @@ NONSENSE = {
     "text": (b"hello\n", "params.yaml must be a mapping"),
     "broken": (b"seed: [\n", "params.yaml is not valid YAML in line 2"),
     "not UTF-8": (b"seed: \xff\n", "params.yaml is not UTF-8"),
+    "no date": (b"data: {path: 2024-02-30}\n", "holds a value that cannot be read (day is out of range for month)"),
+    "long number": (b"seed: " + b"9" * 5_000 + b"\n", "holds a value that cannot be read (Exceeds the limit"),
+    "no number": (b"seed: !!int foo\n", "holds a value that cannot be read (invalid literal for int()"),
+    "no truth": (b"chain: !!bool foo\n", "holds a value that cannot be read ('foo')"),
+    "no time": (b"seed: !!timestamp foo\n", "holds a value that cannot be read"),
+    "nested": (b"seed: " + b"[" * 3_000 + b"]" * 3_000 + b"\n", "too many brackets within brackets; write it flatter"),
     "unknown key": (b"sed: 1\n", "sed is not a setting; did you mean seed? "),
     "wrong type": (b"seed: one\n", "seed must be a whole number of at least 0 and below 4294967296, got 'one'"),
     "target": (b"data._target_: os.system\n", "data._target_ must be one of"),
@@ -56,6 +62,14 @@ def test_nonsense_is_refused_in_a_sentence(command: Command, folder: Path, conte
     (folder / "params.yaml").write_bytes(content)
     refused(command("compose.py"), said, "params.yaml")
     assert left(folder) == ["params.yaml"]
+
+
+def test_what_the_command_line_chose_is_not_said_of_the_file(command: Command, folder: Path) -> None:
+    (folder / "params.yaml").write_text("save_every_minutes: -1\n")
+    ended = command("compose.py", "training.max_steps=-1")
+    refused(ended, "training.max_steps", "save_every_minutes")
+    said = {line.split()[1]: "(chosen in params.yaml)" in line for line in ended.err.splitlines()}
+    assert said == {"training.max_steps": False, "save_every_minutes": True}, ended.err
 
 
 def test_without_params(command: Command) -> None:

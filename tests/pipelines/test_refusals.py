@@ -154,6 +154,18 @@ def test_one_mistake_is_told_once_whatever_refers_to_it(command: Command, overri
     assert len(ended.err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "text", ["paths.runs=${", "tracking.run_name=${}", "[=1", "paths.runs=!!int foo", "paths.runs=" + "9" * 5_000]
+)
+def test_a_setting_without_a_meaning_is_told_as_it_was_given(command: Command, folder: Path, text: str) -> None:
+    refused(command("deliver.py", text), f"'{text[:30]}", "cannot be read; write key=value")
+    assert left(folder) == []
+
+
+def test_a_setting_that_refers_to_nothing_is_told_by_its_name(command: Command) -> None:
+    refused(command("deliver.py", "paths.runs=${nowhere}"), "paths.runs: there is no setting nowhere")
+
+
 def test_two_mistakes_of_settings_that_refer_are_told(command: Command) -> None:
     ended = command("train.py", "model.encoder.dropout=2", "model.decoder.dropout=3")
     refused(ended, "model.encoder.dropout must", "model.decoder.dropout must")

@@ -92,6 +92,10 @@ OUTSIDE = (
     "~/secret.csv",
     "http://127.0.0.1:9/secret.csv",
     "zip://a.csv::../x.zip",
+    "file:{folder}/secret.csv",
+    "simplecache::{folder}/secret.csv",
+    "C:\\secret.csv",
+    "..\\secret.csv",
 )
 
 
@@ -104,6 +108,14 @@ def test_its_metadata_lead_to_no_other_place(theirs: Path, place: str, file: str
     (theirs / file).write_text(f"{fence}configs:\n- config_name: default\n  data_files:\n  - '{place}'\n{fence}")
     with pytest.raises(ExperimentError, match=r"must name files inside the folder, got"):
         load(theirs)
+
+
+def test_its_metadata_may_say_how_columns_are_parted(theirs: Path) -> None:
+    (theirs / "README.md").write_text(
+        "---\nconfigs:\n- config_name: default\n  data_files: [{split: train, path: 'a*.csv'}]\n  sep: ':'\n---\n"
+    )
+    (theirs / "a1.csv").write_text("de:en\nein Hund:a dog\n")
+    assert load(theirs)["train"][0] == {"de": "ein Hund", "en": "a dog"}  # type: ignore[index]
 
 
 def test_its_metadata_may_name_its_own_files(theirs: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 from entry_points import ROOT, Command
 from hostile import nothing_ran
 
+from composed import CONF, ConfigSource
+
 # A way of git to run a command wherever it looks at a checkout.
 GIT = "{GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: core.fsmonitor, GIT_CONFIG_VALUE_0: mkdir MARK}"
 FACTORY = "{(): os.mkdir, path: MARK}"
@@ -36,6 +38,18 @@ NODES = {
     "log file's own name": (
         "job_logging: {handlers: {file: {filename: '${hydra.runtime.output_dir}/.bashrc'}}}", "filename must be",
     ),
+    # It sets any attribute of what is made: the file that is written to, once the one that is named was checked.
+    "attribute of a log handler": (
+        "job_logging: {handlers: {file: {class: logging.FileHandler, formatter: simple, delay: true, "
+        "filename: '${hydra.runtime.output_dir}/x.log', '.': {baseFilename: MARK}}}}",
+        "hydra.job_logging.handlers.file...baseFilename must not be set",
+    ),
+    "attribute of a formatter": (
+        "hydra_logging: {formatters: {simple: {'.': {_fmt: MARK}}}}", "formatters.simple..._fmt must not be set",
+    ),
+    "key with dots": ("job_logging: {handlers: {'x.mode': MARK}}", "handlers.x.mode must not be set"),
+    "section of its own": ("job_logging: {incremental: true}", "hydra.job_logging.incremental must not be set"),
+    "reference within logging": ("job_logging: {handlers: {x: {mode: 'cfg://root'}}}", "mode must be one of ext://"),
     "job's name": ("job: {name: ../../x}", "hydra.job.name must be a plain name"),
     "environment": (f"job: {{env_set: {GIT}}}", "hydra.job.env_set.GIT_CONFIG_COUNT must not be set"),
     "environment by reference": ("job: {env_set: '${data}'}", "hydra.job.env_set must not be set"),
@@ -65,6 +79,28 @@ def test_a_hostile_hydra_node_is_refused(command: Command, folder: Path, mark: P
     write_theirs(folder, f"hydra:\n  {node}", mark)
     nothing_ran(command("train.py", "-cd", "theirs", "experiment=theirs"), mark, said)
     assert not (folder / "runs").exists()
+
+
+# As the package hydra_colorlog has it, which need not be installed.
+COLOURED = """hydra: {job_logging: {
+  formatters: {colorlog: {(): colorlog.ColoredFormatter, format: "%(message)s", log_colors: {DEBUG: purple}}},
+  handlers: {
+    console: {class: logging.StreamHandler, formatter: colorlog, stream: "ext://sys.stdout"},
+    file: {class: logging.FileHandler, filename: "${hydra.runtime.output_dir}/${hydra.job.name}.log", mode: w}},
+  root: {level: INFO, handlers: [console, file]}, loggers: {some.one: {level: DEBUG, handlers: [file]}},
+  disable_existing_loggers: false}}"""
+
+
+def test_log_settings_of_hydra_pass(folder: Path, mark: Path) -> None:
+    write_theirs(folder, COLOURED, mark)
+    choices = [
+        *[f"hydra/job_logging={name}" for name in ("default", "disabled", "none", "stdout")],
+        *[f"hydra/hydra_logging={name}" for name in ("default", "disabled", "none")],
+        "experiment=theirs",
+    ]
+    for choice in choices:
+        with ConfigSource(CONF, "config", folder / "theirs") as source:
+            source.check_composition([choice])
 
 
 @pytest.mark.parametrize("option", ["--help", "--cfg=job", "--info=config", "--hydra-help", "-m"])

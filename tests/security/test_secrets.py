@@ -143,10 +143,71 @@ def test_what_moves_into_the_environment_comes_back(password: str) -> None:
     assert into_environment([told], environment) == [told]
 
 
+# What is written, what of it is secret, and what is left.
+OF_ADDRESSES = {
+    "token alone": ("https://ghp_kanarie@host/x", "ghp_kanarie", "https://{}@host/x"),
+    "token without a password": ("https://ghp_kanarie:@host/x", "ghp_kanarie:", "https://{}@host/x"),
+    "comma": ("https://me:kan,arie@host", "me:kan,arie", "https://{}@host"),
+    "quote": ("https://me:kan'arie@host", "me:kan'arie", "https://{}@host"),
+    "other quote": ('https://me:kan"arie@host', 'me:kan"arie', "https://{}@host"),
+    "angle": ("https://me:kan<arie@host", "me:kan<arie", "https://{}@host"),
+    "quoted": ("'https://me:kan\\'arie@host'", "me:kan'arie", "'https://{}@host'"),
+    "parameter with a quote": ("https://host?password=kan'arie12345", "kan'arie12345", "https://host?password={}"),
+    "parameter with a comma": ("https://host?token=kan,arie&b=2", "kan,arie", "https://host?token={}&b=2"),
+    "quoted parameter": ("'https://host?password=kanarie'", "kanarie", "'https://host?password={}'"),
+    "signature": ("https://host?sig=kanarie;b=2", "kanarie", "https://host?sig={};b=2"),
+    "parameter of a list": ("[https://host?api_key=kanarie]", "kanarie", "[https://host?api_key={}]"),
+    "database": ("postgresql+psycopg2://me:kanarie@host/x", "me:kanarie", "postgresql+psycopg2://{}@host/x"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "secret", "left"), OF_ADDRESSES.values(), ids=OF_ADDRESSES)
+def test_what_is_hidden_is_also_moved_and_refused(value: str, secret: str, left: str) -> None:
+    environment: dict[str, str] = {}
+    (told,) = into_environment([f"tracking.uri={value}"], environment)
+    assert told == "tracking.uri=" + left.format("${oc.env:ATTNLAB_SECRET_1}")
+    assert environment == {"ATTNLAB_SECRET_1": secret}
+    assert masked(value) == left.format(HIDDEN)
+    assert list(literal_secrets({"tracking": {"uri": value}})) == ["tracking.uri"]
+    assert list(literal_secrets({"uri": told.partition("=")[2]})) == []
+    assert into_environment([told], environment) == [told]
+
+
+def test_each_address_of_a_sweep_has_its_own_secret() -> None:
+    environment: dict[str, str] = {}
+    (told,) = into_environment(["tracking.uri=http://me:one@a,http://tok@b,'http://c?token=two'"], environment)
+    named = [f"${{oc.env:ATTNLAB_SECRET_{i}}}" for i in (1, 2, 3)]
+    assert told == f"tracking.uri=http://{named[0]}@a,http://{named[1]}@b,'http://c?token={named[2]}'"
+    assert list(environment.values()) == ["me:one", "tok", "two"]
+
+
+def test_a_secret_is_no_name_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from attnlab.tracking.run import run_of
+    from attnlab.tracking.settings import MlflowTracking, RunRecord
+
+    monkeypatch.setenv("MY_API_TOKEN", TOKEN)
+
+    def tracking(**names: str) -> MlflowTracking:
+        rest = {"system_metrics": False, "heat_map_sentences": 0, "keep_heat_maps": 0, "log_model": False}
+        return MlflowTracking(uri=None, when_unreachable="refuse", **rest, **names)  # type: ignore[arg-type]
+
+    with pytest.raises(ValueError, match="experiment must be a name without a secret"):
+        tracking(experiment=f"of {TOKEN}", run_name="x")
+    point = tmp_path / "runs" / "points" / "1"
+    point.mkdir(parents=True)
+    record = RunRecord({}, identity="1", data_digest="")
+    for _ in range(2):  # opened again it is named again
+        tracking(experiment="x", run_name=f"of {TOKEN}").start(tmp_path / "runs", point, record).finish()
+    assert run_of(point)
+    assert holding(tmp_path / "runs") == []
+
+
 def test_what_is_no_secret_stays() -> None:
     for text in (
         "data.path=/home/me@work/data", "tracking.uri=postgresql+psycopg2://user@host/mlflow", "data.dataset=a/b",
         "tracking.uri=sqlite:////home/me@work/x.db", "data.path='C:\\x'", "x=http://me:${oc.env:PASSWORD}@host",
+        "x=http://${oc.env:TOKEN}@host", "x=https://host/a@b", "x=http://host?password=${oc.env:PASSWORD}",
+        "data.path=hf://datasets/a/b@main/c", "x=https://***@host", "x=ssh://git@host/x", "x=https://host?page=1&x=@",
     ):  # fmt: skip
         environment: dict[str, str] = {}
         assert into_environment([text], environment) == [text]

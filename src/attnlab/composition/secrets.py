@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-HIDDEN = "***"
+from attnlab.composition.secret_address import HIDDEN, is_written_out, replaced, secrets_of, without_references
 
-# To the last @ of a word: a password may hold any other character.
-_CREDENTIALS = re.compile(r"(?<=://)(?!/)[^\s\"'<>]*@")
-_SECRET_PARAMETER = re.compile(r"(?i)([?&;](?:\w*password|\w*secret|\w*token|\w*key|sslpassword|sig)=)[^&;\s\"']+")
+__all__ = ["HIDDEN", "into_environment", "is_secret_name", "literal_secrets", "masked"]
+
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|credentials?)$|(?:api|access|auth|secret|hf)_(?:key|token)$"
 )
@@ -19,9 +18,6 @@ _SECRET_VARIABLE = re.compile(
     r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|token|credentials?|(?:api|access|auth|secret|private)_?key)(?:_\d+)?$"
 )
 _SHORTEST = 6  # a shorter one could be part of any word
-_PASSWORD = re.compile(r"(?<=://)([^/\s\"',@]*:[^\s\"',]+)@")
-_PARAMETER = re.compile(r"(?i)(?<=[?&;])(\w*(?:password|secret|token|key)=)([^&;,\s\"']+)")
-_INTERPOLATION = re.compile(r"\$\{[^{}]*\}")
 _VARIABLE = "ATTNLAB_SECRET_"
 
 
@@ -29,7 +25,7 @@ def masked(text: str) -> str:
     """Text without the credentials of any address in it, and without what secret variables of the environment hold."""
     for value in _of_the_environment(os.environ):
         text = text.replace(value, HIDDEN)
-    return _SECRET_PARAMETER.sub(rf"\g<1>{HIDDEN}", _CREDENTIALS.sub(f"{HIDDEN}@", text))
+    return replaced(text, lambda _: HIDDEN)
 
 
 def is_secret_name(key: str) -> bool:
@@ -45,10 +41,10 @@ def literal_secrets(config: Any, path: str = "") -> Iterator[str]:
     elif isinstance(config, list):
         for i, value in enumerate(config):
             yield from literal_secrets(value, f"{path}[{i}]")
-    elif isinstance(config, str):
-        rest = _INTERPOLATION.sub("", config)
-        if (is_secret_name(path) and rest) or _PASSWORD.search(rest) or _PARAMETER.search(rest):
-            yield path
+    elif isinstance(config, str) and (
+        (is_secret_name(path) and without_references(config).strip("\0")) or any(secrets_of(config))
+    ):
+        yield path
 
 
 def into_environment(arguments: Sequence[str], environment: MutableMapping[str, str]) -> list[str]:
@@ -57,21 +53,22 @@ def into_environment(arguments: Sequence[str], environment: MutableMapping[str, 
     Whatever writes the arguments down, or hands them to another process, so writes no secret.
     """
 
-    def moved(secret: str) -> str:
-        if "${" in secret:
+    def moved(secret: str, quote: str) -> str:
+        if "${" in secret or not is_written_out(secret):
             return secret
+        if quote:
+            secret = re.sub(rf"(\\+){quote}", lambda found: "\\" * (len(found[1]) // 2) + quote, secret)
         number = 1
         while environment.get(f"{_VARIABLE}{number}", secret) != secret:
             number += 1
         environment[f"{_VARIABLE}{number}"] = secret
         return f"${{oc.env:{_VARIABLE}{number}}}"
 
-    return [
-        _PARAMETER.sub(
-            lambda found: found[1] + moved(found[2]), _PASSWORD.sub(lambda found: moved(found[1]) + "@", text)
-        )
-        for text in arguments
-    ]
+    def told(text: str) -> str:
+        first = text.partition("=")[2][:1]
+        return replaced(text, lambda secret: moved(secret, first if first in ("'", '"') else ""))
+
+    return [told(text) for text in arguments]
 
 
 def _of_the_environment(environment: Mapping[str, str]) -> list[str]:
@@ -82,5 +79,5 @@ def _of_the_environment(environment: Mapping[str, str]) -> list[str]:
             found.add(value)
             found.update(value.split(":", 1) if name.startswith(_VARIABLE) else ())
         elif "://" in value:
-            found.update(password.partition(":")[2] for password in _PASSWORD.findall(value))
+            found.update(secret.partition(":")[2] or secret for secret in secrets_of(value))
     return sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True)

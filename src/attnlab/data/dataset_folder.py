@@ -18,6 +18,8 @@ from attnlab.composition.error import ExperimentError
 from attnlab.data.file_faults import READERS
 
 _CARD, _SETTINGS = "README.md", ".huggingface.yaml"
+# Of the settings of a configuration those that hold marks of punctuation; any other text may be a place.
+_MARKS = {"sep", "delimiter", "quotechar", "escapechar", "decimal", "thousands", "comment", "description"}
 
 
 def check_metadata(folder: Path) -> None:
@@ -25,7 +27,7 @@ def check_metadata(folder: Path) -> None:
     for name in (_CARD, _SETTINGS):
         if (folder / name).is_file():
             for text in _texts(_metadata(folder / name).get("configs")):
-                if "://" in text or text.startswith(("/", "~")) or ".." in Path(text).parts:
+                if not _is_inside(text):
                     raise ExperimentError(
                         f"data.path: {folder / name} must name files inside the folder, got {text!r}; copy what is "
                         "wanted into the folder"
@@ -54,10 +56,16 @@ def _metadata(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _is_inside(text: str) -> bool:
+    """Whether it is a plain relative path or pattern: `file:/x` and `simplecache::/x` are addresses too."""
+    return not any(mark in text for mark in ":\\\0") and text[:1] not in ("/", "~") and ".." not in Path(text).parts
+
+
 def _texts(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
-        for value in node.values():
-            yield from _texts(value)
+        for key, value in node.items():
+            if key not in _MARKS:
+                yield from _texts(value)
     elif isinstance(node, list):
         for value in node:
             yield from _texts(value)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import NonNegativeInt
 
 from attnlab.composition.error import ExperimentError
-from attnlab.tracking.address import checked_address, where_to_look
+from attnlab.tracking.address import checked_address, masked, where_to_look
 from attnlab.tracking.run import Run, Status, UntrackedRun
 
 
@@ -103,6 +103,9 @@ class MlflowTracking(Tracking):
             checked_address(self.uri)
         if not self.experiment.strip() or len(self.experiment) > 500:
             raise ValueError("experiment must be a name of 1 to 500 characters")
+        if masked(self.experiment) != self.experiment:
+            # Hidden it would be no name any more, under which runs are found.
+            raise ValueError("experiment must be a name without a secret in it, for MLflow shows it; give another name")
         if self.run_name is not None and not 0 < len(self.run_name.strip()) <= 250:
             raise ValueError("run_name must be null or a name of 1 to 250 characters")
 

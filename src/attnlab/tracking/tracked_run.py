@@ -70,12 +70,12 @@ class TrackedRun(Run):
         store = open_store(settings.uri, settings.experiment, runs_folder)
         try:
             # Where a sweep names its points, a name for all of them tells none apart.
-            name = " · ".join(filter(None, (settings.run_name, record.name))) or None
+            name = masked(" · ".join(filter(None, (settings.run_name, record.name)))) or None
             known, orphan = _stored_run(store, point), _run_to_adopt(store, record)
             if known is None:
                 known = orphan
                 if known is None:
-                    first = name or readable_name(short_params(record.config))
+                    first = name or masked(readable_name(short_params(record.config)))
                     known = store.client.create_run(store.experiment_id, started_at(point), _tags(record), first)
                 _store_run(point, known)
             elif orphan is not None and orphan.info.run_id != known.info.run_id:

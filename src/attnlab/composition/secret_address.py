@@ -1,0 +1,53 @@
+"""What is secret in an address: the one definition, by which it is hidden, moved to the environment and refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+HIDDEN = "***"
+
+# Where the next address of a list or of a sweep begins.
+_NO_OTHER = r"(?![\"',;|()\[\]{}]+[A-Za-z][\w+.-]*://)"
+# To the last @ of a word: a password may hold any other character. A user name alone may be a token.
+_CREDENTIALS = re.compile(rf"(?<=://)(?!/)((?:{_NO_OTHER}[^/\s:?#])*(?::(?:{_NO_OTHER}\S)*)?)@")
+_PARAMETER = re.compile(
+    r"(?i)(?<=[?&;])((?:\w*(?:password|passwd|secret|token|key)|sig)=)"
+    # What closes the text around the address is none of it.
+    rf"((?:\$\{{[^{{}}]*\}}|{_NO_OTHER}(?:[^&;\s]|;(?!\w+=)))+?)(?=[\"')\]}},]*(?:[&\s]|;\w+=|\Z))"
+)
+# Where a user name is no token.
+_NAMES_ALONE = ("postgresql", "mysql", "ssh", "git+ssh", "sftp")
+_REFERENCE = re.compile(r"\$\{[^{}]*\}")
+
+
+def replaced(text: str, replace: Callable[[str], str]) -> str:
+    """The text with something else in the place of each secret of its addresses, a reference for a secret included."""
+
+    def credentials(found: re.Match[str]) -> str:
+        before = found.string[max(0, found.start() - 40) : found.start() - len("://")]
+        scheme = re.split(r"[^\w+.-]", before)[-1].lower()
+        is_name = not found[1].partition(":")[2] and scheme.startswith(_NAMES_ALONE)
+        return found[0] if is_name or not found[1].strip(":") else f"{replace(found[1])}@"
+
+    return _PARAMETER.sub(lambda found: found[1] + replace(found[2]), _CREDENTIALS.sub(credentials, text))
+
+
+def secrets_of(text: str) -> Iterator[str]:
+    """Those written out in the text; `${oc.env:NAME}` is none, nor is what is hidden already."""
+    found: list[str] = []
+    replaced(without_references(text), lambda secret: found.append(secret) or secret)  # type: ignore[func-returns-value]
+    yield from filter(is_written_out, found)
+
+
+def is_written_out(secret: str) -> bool:
+    """Whether more than a user name stands there beside a reference."""
+    user, _, password = without_references(secret).partition(":")
+    return secret != HIDDEN and bool(password.strip("\0") or (user.strip("\0") and not password))
+
+
+def without_references(text: str) -> str:
+    r"""With \0 in the place of each `${...}`, innermost first."""
+    while (less := _REFERENCE.sub("\0", text)) != text:
+        text = less
+    return text
