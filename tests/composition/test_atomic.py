@@ -154,3 +154,28 @@ def test_what_takes_a_place_is_on_the_disk_before(tmp_path, disk):
         assert disk.index("weights") < disk.index("deep/") < disk.index("-> model")
         assert disk.index(f"{temporary.name}/") < disk.index("-> model")
         assert disk[-1] == f"{tmp_path.name}/"
+
+
+def test_what_a_killed_process_had_taken_away_is_put_back(tmp_path):
+    path = tmp_path / "model"
+    child = os.fork()
+    if child == 0:
+        path.mkdir()
+        (path / "weights").write_text("old")
+        place, calls = os.replace, []
+
+        def replace(*names):
+            calls.append(names)
+            if len(calls) == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            place(*names)
+
+        os.replace = replace
+        with atomic_folder(path) as temporary:
+            (temporary / "weights").write_text("new")
+    os.waitpid(child, 0)
+    assert not path.exists()
+    with pytest.raises(ValueError), atomic_folder(path):  # noqa: PT011
+        raise ValueError
+    assert (path / "weights").read_text() == "old"
+    assert os.listdir(tmp_path) == ["model"]
