@@ -193,7 +193,6 @@ def main(config: DictConfig) -> Any:
                 if not finished:
                     train(experiment, data, point, run, last)
                 run.deliver()
-                run.log_model(point / "model")
         publish(point, experiment)
     if experiment.chain:
         evaluate_and_report(experiment, data, point)

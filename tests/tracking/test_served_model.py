@@ -1,5 +1,6 @@
 """The trained model in MLflow: logged once, loaded without a pickle, asked for a translation or a label."""
 
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -84,6 +85,26 @@ def test_a_model_that_cannot_be_logged_is_a_warning(tracking, runs, point, recor
         broken.setattr(MlflowClient, "log_model_artifacts", full)
         run.log_model(model_folder)
     assert "No space left on device; the model could not be delivered" in capsys.readouterr().err
+
+
+def test_a_model_that_the_training_could_not_tell_is_told_by_its_evaluation(
+    tracking, runs, point, record, model_folder, monkeypatch
+):
+    def gone(*_):
+        raise OSError("gone")
+
+    shutil.copytree(model_folder, point / "model")
+    with monkeypatch.context() as away:
+        away.setattr(MlflowClient, "log_model_artifacts", gone)
+        with tracking().start(runs, point, record) as training:
+            pass
+    client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
+    assert "model_hash" not in client.get_run(training.run_id).data.tags
+    with tracking().start(runs, point, record) as evaluation:
+        evaluation.log_metrics({"test/bleu": 1.0}, 3)
+    assert evaluation.run_id == training.run_id
+    assert "model_hash" in client.get_run(training.run_id).data.tags
+    assert len(client.get_run(training.run_id).outputs.model_outputs) >= 1
 
 
 def test_no_model_is_logged_where_it_is_not_wanted(tracking, runs, point, record, model_folder):

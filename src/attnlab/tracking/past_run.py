@@ -26,8 +26,6 @@ def tell(settings: MlflowTracking, runs_folder: Path, point: Path, kept: KeptRun
     run.deliver(kept.up_to)
     if kept.note is not None:
         run.describe(kept.note)
-    if kept.status == "FINISHED" and (point / "model").is_dir():
-        run.log_model(point / "model")
     run.finish(kept.status, kept.error)
     return not run.owed
 

@@ -131,6 +131,9 @@ class TrackedRun(Run):
         self._finished = True
         if self._monitor is not None:
             self._monitor.finish()
+        if status == "FINISHED" and (self._point / "model").is_dir():
+            # Also where it is evaluated: while it was trained the tracker may have been away.
+            self.log_model(self._point / "model")
         up_to = None if status == "FINISHED" else self._up_to
         keep(self._point, **ending(status, error, up_to, self._store.uri))
         self._deliver(up_to)
