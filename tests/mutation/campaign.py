@@ -8,6 +8,7 @@ test function before a second of any, until one fails. `targets.toml` says which
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import importlib
 import json
 import mmap
@@ -148,6 +149,7 @@ def _fork_and_run(mutant: Mutant, items: list[pytest.Item], seconds: float) -> d
         status = 1
         try:
             os.close(reading)
+            faulthandler.disable()  # a mutant may crash the interpreter, which is no news
             silence = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silence, 1)
             os.dup2(silence, 2)
