@@ -41,6 +41,7 @@ def trains(command: Command, folder: Path, *overrides: str) -> dict[str, float]:
     return json.loads(metrics.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", CHOICES)
 def test_every_choice_of_the_model(choice: str, command: Command, folder: Path) -> None:
     group, _, name = choice.rpartition("/")
@@ -50,6 +51,7 @@ def test_every_choice_of_the_model(choice: str, command: Command, folder: Path) 
     assert (metrics["attention_pad_mass"] == 0) if attends else metrics["attention_pad_mass"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_preset_of_a_paper(paper: str, command: Command, folder: Path) -> None:
     metrics = trains(command, folder, f"experiment={paper}")

@@ -20,6 +20,7 @@ def database(folder: Path) -> str:
     return f"sqlite:///{folder}/runs/mlflow.db"
 
 
+@pytest.mark.slow
 def test_the_best_of_a_sweep_becomes_champion_and_translates(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +50,7 @@ def test_the_best_of_a_sweep_becomes_champion_and_translates(
     assert isinstance(translation, str)
 
 
+@pytest.mark.slow
 def test_points_that_differ_in_the_search_alone_share_the_model_that_is_registered(
     folder: Path, command: Command
 ) -> None:
@@ -84,6 +86,7 @@ def test_mistakes_are_sentences(folder: Path, command: Command, wrong: list[str]
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.slow
 def test_the_way_back_gives_the_same_metrics(folder: Path, command: Command) -> None:
     assert command("train.py", *TRACKED, "seed=7", "model/attention=bahdanau").code == 0
     (run,) = MlflowClient(tracking_uri=database(folder)).search_runs(["1"])

@@ -67,6 +67,7 @@ def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, s
         return list(csv.DictReader(file)), first.err
 
 
+@pytest.mark.slow
 def test_vanishing_gradients(command: Command, folder: Path) -> None:
     rows, told = run_twice(command, "vanishing_gradients", seeds="4")
     assert "[4/4] LSTM, with attention, seed 4: training" in told
@@ -86,6 +87,7 @@ def test_vanishing_gradients(command: Command, folder: Path) -> None:
     assert lost > 100 * kept
 
 
+@pytest.mark.slow
 def test_length_curve(command: Command, folder: Path) -> None:
     rows, _ = run_twice(command, "length_curve", seeds="1,2")
     assert [int(row["length"]) for row in rows] == [*range(4, 10)] * 4
@@ -93,6 +95,7 @@ def test_length_curve(command: Command, folder: Path) -> None:
     assert all(0 <= float(row["bleu"]) <= 100 and 0 <= float(row["exact_match"]) <= 1 for row in rows)
 
 
+@pytest.mark.slow
 def test_alignments(command: Command, folder: Path) -> None:
     rows, _ = run_twice(command, "alignments", seeds="1,2")
     assert [(row["score"], row["decoder"], row["seed"]) for row in rows] == [
@@ -104,6 +107,7 @@ def test_alignments(command: Command, folder: Path) -> None:
         assert sum(found["tokens"] for found in json.loads(row["offsets"])) > 0
 
 
+@pytest.mark.slow
 def test_a_study_leaves_the_runs_of_its_experiments_alone(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +185,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_a_sentence_and_nothing_is_left(command: Command, folder: Path, name: str, mistake: str) -> None:

@@ -142,6 +142,7 @@ def test_a_plain_run_that_is_finished_says_so_and_shows_its_result(folder: Path,
     assert "validation" in forced.err
 
 
+@pytest.mark.slow
 def test_what_the_environment_holds_is_written_nowhere(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +205,7 @@ def test_a_glob_takes_every_choice_that_it_names(folder: Path, command: Command)
     assert [job.choices for job in the_sweep(folder).jobs()] == [{"model/attention": "dot"}]
 
 
+@pytest.mark.slow
 def test_another_search_of_one_training_is_a_point_of_its_own(folder: Path, command: Command) -> None:
     ended = command("train.py", "-m", *TRACKED, "search.size=1,2")
     assert ended.code == 0, ended.err
