@@ -103,12 +103,15 @@ def test_the_best_are_those_of_the_curve(monitor, lower_is_better, train, settin
 
 
 @pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("damage", ["one byte", "cut short", "gone"])
+@pytest.mark.parametrize("damage", ["some bytes", "cut short", "gone"])
 def test_a_model_is_made_of_no_damaged_checkpoint(damage, count, train):
     run = train(max_steps=8, validate_every=4, keep_best=2, average_checkpoints=2)
     path = best_checkpoints(run.checkpoint, count)[-1]
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
+    middle = slice(
+        len(content) // 2, len(content) // 2 + 500
+    )  # more than the pads between its parts, without checksums
+    content[middle] = bytes(byte ^ 1 for byte in content[middle])
     if damage == "gone":
         path.unlink()
     else:
