@@ -85,7 +85,8 @@ def read_params(path: Path) -> dict[str, Any]:
         line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ExperimentError(f"{path.name} is not valid YAML{line}: {error.problem}; correct it there") from error
     except (yaml.YAMLError, OmegaConfBaseException, OSError) as error:
-        raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
+        reason = " ".join(str(error).split())
+        raise ExperimentError(f"{path.name} cannot be read: {reason}; correct it there") from error
     except RecursionError as error:
         raise ExperimentError(f"{path.name} has too many brackets within brackets; write it flatter") from error
     except (ValueError, LookupError, AttributeError) as error:  # what yaml's own constructors of values raise

@@ -313,7 +313,7 @@ def _params() -> Iterator[Case]:
             (folder / "params.yaml").write_bytes(content)
 
         yield Case(
-            f"params.yaml: {name}", "params.yaml", "compose.py", (), "either", ("params.yaml",), make=make, problems=3
+            f"params.yaml: {name}", "params.yaml", "compose.py", (), "either", ("params.yaml",), make=make, problems=5
         )
     for into in ("../x", "/tmp/x", "", ".", "a/../../b", "x" * 300, "/dev/null/x", "é🙂", "a\nb", "\udcff"):
         yield Case(
