@@ -182,6 +182,8 @@ def main(config: DictConfig) -> Any:
             last = None
         else:
             last = None if anew else checkpoint_to_go_on_from(point)
+            if anew:
+                experiment.tracking.check_start(experiment.paths.runs_folder)
             if last is None:
                 begin_anew(experiment, point, record)
         if job is not None:

@@ -139,3 +139,18 @@ def test_no_attention_has_no_statistics() -> None:
     assert set(statistics.compute().values()) == {None}
     with pytest.raises(ValueError, match=r"\(2, 4, 3\), got \(2, 3, 4\)"):
         statistics.update(torch.ones(2, 3, 4), source_mask, target_mask)
+
+
+def test_two_processes_have_the_statistics_of_one() -> None:
+    torch.manual_seed(0)
+    whole, halves = AttentionStatistics(), [AttentionStatistics(), AttentionStatistics()]
+    for half, length in zip(halves, (3, 5), strict=True):
+        weights = torch.rand(2, length, 4).softmax(-1)
+        source_mask = torch.tensor([[True] * 4, [True] * 3 + [False]])
+        batch = weights, source_mask, torch.ones(2, length, dtype=torch.bool)
+        half.update(*batch)
+        whole.update(*batch)
+    gathered = halves[0]
+    gathered.merge_state(halves[1])
+    assert gathered.compute() == pytest.approx(whole.compute())
+    assert gathered.target_tokens == 16

@@ -53,6 +53,19 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
         assert not (folder / "evaluation").exists()
 
 
+def test_a_rerun_that_is_refused_leaves_what_was_finished(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
+    assert command("train.py", *tiny).code == 0
+    point = folder_of(folder / "runs" / "points", "done.json")
+    before = {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
+    away = ("tracking=mlflow", "tracking.uri=http://127.0.0.1:9")
+    ended = command("train.py", *TINY, *away, "rerun=true")
+    assert ended.code == 1
+    assert "error: tracking.uri: http://127.0.0.1:9 cannot be used" in ended.err
+    assert {path: path.read_bytes() for path in point.rglob("*") if path.is_file()} == before
+
+
 def test_weights_that_do_not_fit(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     ended = command("train.py", *tiny)
     assert ended.code == 0, ended.err

@@ -17,6 +17,7 @@ from attnlab.training.spool import MetricSpool
 from point import begin_anew, read_done
 
 NOBODY = "http://127.0.0.1:9"
+SWEEP = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)
 
 
 @pytest.fixture
@@ -116,15 +117,27 @@ def test_what_waits_beside_sweeps_is_told(trained, runs, all_runs, capsys):
 
 
 def test_what_waits_outlives_its_sweep_swept_again(trained, tracking, runs, all_runs, capsys):
-    sweep = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)
-    folder = SweepFolder(runs / "sweeps" / sweep.identity)
-    folder.write(sweep)
+    folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
+    folder.write(SWEEP)
     trained(folder.path, 0.5)
     trained(folder.path / "jobs" / "3", 0.25)
-    with led(sweep, tracking(), runs, 1, on_this_machine=True, anew=True):
+    with led(SWEEP, tracking(), runs, 1, on_this_machine=True, anew=True):
         assert not (folder.path / "jobs").exists()
     assert main(runs, capsys)[0] == 0
     assert all_runs() == [("FINISHED", 0.25), ("FINISHED", 0.5), ("FINISHED", None)]
+
+
+def test_a_sweep_is_not_cleared_where_its_rerun_is_refused(tracking, runs):
+    folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
+    folder.write(SWEEP)
+    (folder.path / "jobs" / "0").mkdir(parents=True)
+    with (
+        pytest.raises(ExperimentError, match=r"tracking\.uri"),
+        led(SWEEP, tracking(uri=NOBODY, when_unreachable="warn"), runs, 1, on_this_machine=True, anew=True),
+    ):
+        pass
+    assert (folder.path / "jobs" / "0").is_dir()
+    assert folder.read() == SWEEP
 
 
 def test_a_run_that_the_tracker_refuses_keeps_no_other_back(trained, runs, all_runs, capsys, monkeypatch):

@@ -65,6 +65,33 @@ def test_cut_goes_back_to_a_checkpoint(spool):
     assert [record.metrics["loss"] for record in spool.read()[0]] == [3.0, 1.0]
 
 
+@pytest.mark.parametrize("damage", [b"x", b"\xff", b"[]", b"{}", b'{"metrics": 3}', b'{"metrics": {"loss": {}}}'])
+def test_a_damaged_record_is_told_with_its_place(spool, damage):
+    spool.append({"loss": 3.0}, step=1)
+    first = spool.size()
+    with spool.path.open("ab") as file:
+        file.write(damage + b"\n")
+    spool.append({"loss": 2.0}, step=2)
+    damaged = f"metrics.jsonl is damaged: what starts at byte {first} is no record"
+    for read in (spool.read, lambda: spool.read(first), lambda: spool.cut(spool.size())):
+        with pytest.raises(ExperimentError, match=damaged):
+            read()
+    assert len(spool.read(0, first)[0]) == 1
+    spool.cut(first)  # a checkpoint from before the damage
+    assert len(spool.read()[0]) == 1
+
+
+@pytest.mark.parametrize("left", [0, 5, 60])
+def test_metrics_that_were_cut_short_are_noticed_by_who_goes_on(spool, left):
+    for step in (1, 2):
+        spool.append({"loss": 3.0}, step)
+    checkpoint = spool.size()
+    os.truncate(spool.path, left)
+    with pytest.raises(ExperimentError, match="no record ends where the checkpoint was taken"):
+        spool.cut(checkpoint)
+    assert spool.path.stat().st_size == left
+
+
 def test_a_forked_process_continues_the_file(spool):
     spool.append({"loss": 3.0}, step=1)
     child = os.fork()

@@ -50,6 +50,7 @@ def led(
     folder.path.mkdir(parents=True, exist_ok=True)
     with _one_leader(folder), _terminable():
         if anew:
+            tracking.check_start(runs_folder, of_sweep=True)
             record = replace(record, rerun_since=_begin_anew(folder, tracking, runs_folder))
         of_sweep = RunRecord(
             config={},

@@ -56,6 +56,10 @@ class Tracking(ABC):
             ExperimentError: the tracker cannot be reached or refuses.
         """
 
+    @abstractmethod
+    def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
+        """Raise ExperimentError where `start`, or `start_sweep`, would now: before an earlier run is cleared away."""
+
     def start_sweep(self, runs_folder: Path, folder: Path, record: RunRecord) -> Run:
         """Start or reopen the run that a sweep's runs are children of; its state lies in `folder`."""
         return self.start(runs_folder, folder, record)
@@ -127,6 +131,12 @@ class MlflowTracking(Tracking):
     def of_a_begun_run(self) -> Tracking:
         return replace(self, when_unreachable="warn")
 
+    def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
+        from attnlab.tracking.database import open_store
+
+        if of_sweep or self.when_unreachable == "refuse":
+            open_store(self.uri, self.experiment, runs_folder)
+
     def start_sweep(self, runs_folder: Path, folder: Path, record: RunRecord) -> Run:
         own = {"run_name": None, "system_metrics": False, "log_model": False, "when_unreachable": "refuse"}
         return replace(self, **own).start(runs_folder, folder, record)  # type: ignore[arg-type]
@@ -149,6 +159,9 @@ class NoTracking(Tracking):
 
     def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
         return UntrackedRun()
+
+    def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
+        pass
 
     def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
         pass

@@ -22,6 +22,7 @@ from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import parse_json
 
 SPOOL_NAME = "metrics.jsonl"
 
@@ -75,15 +76,22 @@ class MetricSpool:
             raise ExperimentError(f"the metrics could not be written to {self.path}: {error.strerror}") from error
 
     def read(self, offset: int = 0, up_to: int | None = None) -> tuple[list[Record], int]:
-        """The whole records from byte `offset` on (before `up_to`), and the offset behind the last one."""
+        """The whole records from byte `offset` on (before `up_to`), and the offset behind the last one.
+
+        Raises:
+            ExperimentError: one of them is damaged.
+        """
         if not self.path.exists():
             return [], offset
         with self.path.open("rb") as file:
             file.seek(offset)
             data = file.read() if up_to is None else file.read(max(0, up_to - offset))
         end = data.rfind(b"\n") + 1
-        lines = data[:end].split(b"\n")[:-1]
-        return [_parse(line) for line in lines], offset + end
+        records, start = [], offset
+        for line in data[:end].splitlines(keepends=True):
+            records.append(self._parsed(line, start))
+            start += len(line)
+        return records, start
 
     def size(self) -> int:
         """The offset behind the last whole record. What lies before it is on the disk, even should the power fail."""
@@ -94,8 +102,16 @@ class MetricSpool:
         return _whole(self.path)
 
     def cut(self, offset: int) -> None:
-        """Forget what was written behind byte `offset`, as a run does that goes back to a checkpoint."""
+        """Forget what was written behind byte `offset`, as a run does that goes back to a checkpoint.
+
+        Raises:
+            ExperimentError: the file has been damaged since. Found only at the end, a whole training would be lost.
+        """
         self.close()
+        if self.read(up_to=offset)[1] != offset:
+            raise ExperimentError(
+                f"{self.path} is damaged: no record ends where the checkpoint was taken; train it again with rerun=true"
+            )
         if self.path.exists() and offset < self.path.stat().st_size:
             os.truncate(self.path, offset)
 
@@ -113,6 +129,18 @@ class MetricSpool:
             self._file = self.path.open("ab")
             self._process = os.getpid()
         return self._file
+
+    def _parsed(self, line: bytes, start: int) -> Record:
+        """A line that starts at byte `start`."""
+        try:
+            fields = parse_json(line.decode())
+            metrics = {name: float(value) for name, value in fields["metrics"].items()}
+            return Record(fields["time"], fields["step"], fields["epoch"], metrics)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise ExperimentError(
+                f"{self.path} is damaged: what starts at byte {start} is no record of metrics; train it again with "
+                "rerun=true"
+            ) from None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_file": None, "_process": -1}
@@ -160,12 +188,6 @@ def history(path: Path) -> Iterator[HistoryRow]:
 
 def _to_json(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
-
-
-def _parse(line: bytes) -> Record:
-    fields = json.loads(line)
-    metrics = {name: float(value) for name, value in fields["metrics"].items()}
-    return Record(fields["time"], fields["step"], fields["epoch"], metrics)
 
 
 def _whole(path: Path) -> int:
