@@ -20,6 +20,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.yaml_text import parse_yaml
 from composed import CONF, ConfigSource
 from experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from launch import mistakes_as_sentences
@@ -74,26 +75,22 @@ def read_params(path: Path) -> dict[str, Any]:
     """The choices; raises ExperimentError where the file is no mapping of keys to values."""
     try:
         text = path.read_text(encoding="utf-8")
-        # OmegaConf makes a mapping even of a lone word.
-        params = OmegaConf.to_container(OmegaConf.create(text)) if isinstance(yaml.safe_load(text), dict) else None
     except FileNotFoundError:
         folder = path.resolve().parent
         raise ExperimentError(f"there is no {path.name} in {folder}; start in the project's folder") from None
     except UnicodeDecodeError as error:
         raise ExperimentError(f"{path.name} is not UTF-8 (byte {error.start + 1}); save it as UTF-8") from error
-    except yaml.MarkedYAMLError as error:
-        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ExperimentError(f"{path.name} is not valid YAML{line}: {error.problem}; correct it there") from error
-    except (yaml.YAMLError, OmegaConfBaseException, OSError) as error:
+    except OSError as error:
+        raise ExperimentError(f"{path.name} cannot be read: {error.strerror}") from error
+    try:
+        # OmegaConf makes a mapping even of a lone word.
+        is_mapping, config = isinstance(parse_yaml(text), dict), parse_yaml(text, OmegaConf.create)
+        params = OmegaConf.to_container(config) if is_mapping else None
+    except OmegaConfBaseException as error:
         reason = " ".join(str(error).split())
         raise ExperimentError(f"{path.name} cannot be read: {reason}; correct it there") from error
-    except RecursionError as error:
-        raise ExperimentError(f"{path.name} has too many brackets within brackets; write it flatter") from error
-    except (ValueError, LookupError, AttributeError) as error:  # what yaml's own constructors of values raise
-        reason = " ".join(str(error).partition(";")[0].split())
-        raise ExperimentError(
-            f"{path.name} holds a value that cannot be read ({reason}); put it in quotes if it is text, or correct it"
-        ) from error
+    except ValueError as error:
+        raise ExperimentError(f"{path.name} {error}") from None
     if not isinstance(params, dict):
         raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
     return {str(key): value for key, value in params.items()}

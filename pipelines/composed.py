@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
-import yaml  # type: ignore[import-untyped]
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
@@ -23,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.shown import show
 from attnlab.composition.writable import check_writable
+from attnlab.composition.yaml_text import parse_yaml
 from attnlab.sweep.directions import directions
 from hydra_node import hydra_problems, searchpath_problems
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
@@ -104,24 +104,9 @@ class ConfigSource:
                 else:
                     problems.append(f"{is_set} is in the config already; write {is_set}=... without the plus sign")
                 kept = rest
-            except RecursionError:
-                deepest = max(
-                    (text for text, _ in kept), key=lambda text: text.count("[") + text.count("{"), default=""
-                )
-                raise ExperimentError(
-                    f"{show(deepest)} or a config file is nested too deeply to be read; write it with fewer brackets"
-                ) from None
-            except (yaml.YAMLError, UnicodeDecodeError) as error:
-                raise ExperimentError([*problems, self._broken_file(error)]) from error
-            except (AssertionError, AttributeError, TypeError, ValueError) as error:
-                # OmegaConf's own slips, such as where a key is added to what is null.
-                slip = self._slip(kept, type(error))
-                said = (
-                    f"{slip} is not possible: there is no such place; see those that --cfg job shows"
-                    if slip
-                    else f"the config cannot be composed: {error}"
-                )
-                raise ExperimentError([*problems, said]) from error
+            except Exception as error:
+                # What yaml and OmegaConf stumble over is of any kind, and seldom says in which file.
+                raise ExperimentError([*problems, self._broken_file() or self._stumble(kept, error)]) from error
         return config, problems + [unknown_setting(key, config) for key in unknown]
 
     def check(self, overrides: list[str]) -> Experiment:
@@ -199,35 +184,43 @@ class ConfigSource:
         try:
             primary = self.loader.repository.load_config(self.name)  # type: ignore[attr-defined]
             asked.append(None if primary is None else OmegaConf.select(primary.config, "hydra.searchpath"))
-        except (HydraException, OmegaConfBaseException, yaml.YAMLError, UnicodeDecodeError):
+        except Exception:
             pass  # composing will tell
         problems = [problem for entries in asked for problem in searchpath_problems(entries)]
         if problems:
             raise ExperimentError(problems)
 
-    def _slip(self, kept: list[tuple[str, Override]], kind: type[Exception]) -> str | None:
-        """The override that alone ends in this kind of error."""
+    def _stumble(self, kept: list[tuple[str, Override]], error: Exception) -> str:
+        """What is said of an error that is neither Hydra's nor of a file that cannot be read."""
+        if isinstance(error, RecursionError):
+            deepest = max((text for text, _ in kept), key=lambda text: text.count("[") + text.count("{"), default="")
+            return f"{show(deepest)} or a config file is nested too deeply to be read; write it with fewer brackets"
+        # OmegaConf's own slips, such as where a key is added to what is null.
         for text, _ in kept:
             try:
                 hydra.compose(self.name, [text], return_hydra_config=True)
-            except kind:
-                return text
+            except type(error):
+                return f"{text} is not possible: there is no such place; see those that --cfg job shows"
             except (HydraException, OmegaConfBaseException):
                 continue
-        return None
+        return f"the config cannot be composed: {' '.join(str(error).split())}"
 
-    def _broken_file(self, error: Exception) -> str:
-        """The first file that is no YAML; the error itself may not say which."""
+    def _broken_file(self) -> str | None:
+        """The first config file that cannot be read."""
         for folder in filter(None, (self.extra, self.directory)):
             for file in sorted(folder.rglob("*.yaml")):
                 try:
-                    yaml.compose(file.read_text(encoding="utf-8"))
+                    text = file.read_text(encoding="utf-8")
+                    parse_yaml(text), parse_yaml(text, OmegaConf.create)
+                except OmegaConfBaseException:
+                    continue  # it can be read, and composing tells what else is wrong
                 except UnicodeDecodeError:
-                    return f"{file} is not UTF-8"
-                except yaml.MarkedYAMLError as fault:
-                    line = f" in line {fault.problem_mark.line + 1}" if fault.problem_mark else ""
-                    return f"{file} is not valid YAML{line}: {fault.problem}"
-        return f"a config file is not valid YAML: {' '.join(str(error).split())}"
+                    return f"{file} is not UTF-8; save it as UTF-8"
+                except OSError as error:
+                    return f"{file} cannot be read: {error.strerror}"
+                except ValueError as error:
+                    return f"{file} {error}"
+        return None
 
 
 def _check_output_folder(config: DictConfig) -> None:

@@ -15,6 +15,7 @@ import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.yaml_text import parse_yaml
 from composed import CONF
 from launch import mistakes_as_sentences
 from settings_file import given_arguments, settings_of
@@ -91,8 +92,12 @@ def main() -> None:
     runs = runs_folder(settings["paths"]["runs"])
     reader = RunReader(settings["tracking"], runs)
     origin = origin_of(reader, settings["run"], runs / "way_back" / settings["run"])
-    config = yaml.safe_load(origin.config.read_text(encoding="utf-8"))
-    alone = config_alone(config, settings["paths"]["runs"])
+    try:
+        alone = config_alone(parse_yaml(origin.config.read_text(encoding="utf-8")), settings["paths"]["runs"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise ExperimentError(
+            f"run: the config of {settings['run']} is none of this program's ({origin.config}); choose another run"
+        ) from error
     origin.config.write_text(yaml.safe_dump(alone, allow_unicode=True), encoding="utf-8")
     print("\n".join(commands(origin)))
 

@@ -259,6 +259,17 @@ def test_unknown_hub_dataset_is_refused_quickly(command: Command, folder: Path) 
     assert left(folder) == []
 
 
+# What yaml and OmegaConf stumble over, each in its way.
+STUMBLING = {
+    "!!int ''": "holds a value that is not what the tag before it (!!) says",
+    "!!bool maybe": "holds a value that is not what the tag before it (!!) says",
+    "!!timestamp x": "holds a value that is not what the tag before it (!!) says",
+    "!!python/object:os.system x": "is not valid YAML in line 1: could not determine a constructor",
+    "&a [*a]": "has too many brackets within brackets, or holds itself",
+    "1\na: 2": "is not valid YAML in line 2: found duplicate key a",
+}
+
+
 def test_a_config_file_of_somebody_else_runs_nothing(command: Command, folder: Path) -> None:
     conf = folder / "theirs"
     (conf / "experiment").mkdir(parents=True)
@@ -268,6 +279,9 @@ def test_a_config_file_of_somebody_else_runs_nothing(command: Command, folder: P
     refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "handlers.x.() must be one of", "os.mkdir")
     (conf / "experiment" / "theirs.yaml").write_bytes(b"a: [\n")
     refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "theirs.yaml is not valid YAML in line 2")
+    for value, said in STUMBLING.items():
+        (conf / "experiment" / "theirs.yaml").write_text(f"a: {value}\n")
+        refused(command("train.py", "-cd", "theirs", "experiment=theirs"), f"theirs.yaml {said}")
     (conf / "experiment" / "theirs.yaml").write_bytes(b"a: \xff\n")
     refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "theirs.yaml is not UTF-8")
     assert left(folder) == ["theirs/experiment/theirs.yaml"]

@@ -112,3 +112,16 @@ def test_the_way_back_of_nothing_is_a_sentence(folder: Path, command: Command) -
         assert ended.code == 1
         assert sentence in ended.err
         assert "Traceback" not in ended.err
+
+
+def test_the_way_back_of_a_foreign_run_is_a_sentence(folder: Path, command: Command) -> None:
+    artifacts = (folder / "artifacts").as_uri()
+    (folder / "runs").mkdir()
+    client = MlflowClient(tracking_uri=database(folder))
+    run = client.create_run(client.create_experiment("attnlab", artifact_location=artifacts)).info.run_id
+    for config in ("[1, 2]", "paths: 3", "paths: {runs: x}", "a: &a [*a]", "a: !!int ''", "a: ["):
+        client.log_text(run, config, "config.yaml")
+        ended = command("way_back.py", f"run={run}")
+        assert ended.code == 1
+        assert f"error: run: the config of {run} is none of this program's" in ended.err
+        assert "Traceback" not in ended.err

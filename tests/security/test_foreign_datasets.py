@@ -110,6 +110,26 @@ def test_its_metadata_lead_to_no_other_place(theirs: Path, place: str, file: str
         load(theirs)
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "configs: &a [*a]",
+        "configs: !!int ''",
+        "configs: !!bool x",
+        "configs: !!timestamp x",
+        "1: 2",
+        "configs: [",
+        "- 1",
+    ],
+)
+@pytest.mark.parametrize("file", ["README.md", ".huggingface.yaml"])
+def test_metadata_that_nobody_can_read_are_a_sentence(theirs: Path, metadata: str, file: str) -> None:
+    fence = "---\n" if file == "README.md" else ""
+    (theirs / file).write_text(f"{fence}{metadata}\n{fence}")
+    with pytest.raises(ExperimentError, match=r"data\.path: "):
+        load(theirs)
+
+
 def test_its_metadata_may_say_how_columns_are_parted(theirs: Path) -> None:
     (theirs / "README.md").write_text(
         "---\nconfigs:\n- config_name: default\n  data_files: [{split: train, path: 'a*.csv'}]\n  sep: ':'\n---\n"

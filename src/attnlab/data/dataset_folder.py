@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import yaml  # type: ignore[import-untyped]
 from huggingface_hub import DatasetCard
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.yaml_text import parse_yaml
 from attnlab.data.file_faults import READERS
 
 _CARD, _SETTINGS = "README.md", ".huggingface.yaml"
@@ -26,7 +26,7 @@ def check_metadata(folder: Path) -> None:
     """Raise ExperimentError where a folder's metadata lead to the network or to files beside the folder."""
     for name in (_CARD, _SETTINGS):
         if (folder / name).is_file():
-            for text in _texts(_metadata(folder / name).get("configs")):
+            for text in _places(folder / name):
                 if not _is_inside(text):
                     raise ExperimentError(
                         f"data.path: {folder / name} must name files inside the folder, got {text!r}; copy what is "
@@ -44,16 +44,17 @@ def check_builder(folder: Path, builder: datasets.DatasetBuilder) -> None:
         )
 
 
-def _metadata(file: Path) -> dict[str, Any]:
+def _places(file: Path) -> list[str]:
+    """All that a folder's metadata could have files read from."""
     try:
         if file.name == _CARD:
             found = DatasetCard.load(file, ignore_metadata_errors=True).data.to_dict()
         else:
-            found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (ValueError, yaml.YAMLError, OSError) as error:
+            found = parse_yaml(file.read_text(encoding="utf-8"))
+        return list(_texts(found.get("configs"))) if isinstance(found, dict) else []
+    except Exception as error:  # yaml's and the card's own stumble over many things, each in its way
         reason = " ".join(str(error).split())
         raise ExperimentError(f"data.path: the metadata of {file} cannot be read: {reason}; correct them") from error
-    return found if isinstance(found, dict) else {}
 
 
 def _is_inside(text: str) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import yaml  # type: ignore[import-untyped]
-
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.yaml_text import parse_yaml
 from attnlab.report.comparison.choices import SEED, short_names, system_names, varying
 from attnlab.report.comparison.compared_run import ComparedRun, ComparedRuns, each_once, title_of
 from attnlab.report.comparison.evaluation_files import read_evaluation
@@ -54,11 +53,13 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
 def _params(folder: Path) -> Mapping[str, str]:
     path = folder / "resolved.yaml"
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        config = parse_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ExperimentError(f"builds: {path} is missing; run the compose stage first") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"builds: {path} cannot be read: {' '.join(str(error).split())}") from error
+    except UnicodeDecodeError:
+        raise ExperimentError(f"builds: {path} is not UTF-8; run the compose stage again") from None
+    except ValueError as error:
+        raise ExperimentError(f"builds: {path} {error}") from None
     if not isinstance(config, Mapping):
         raise ExperimentError(f"builds: {path} is no config")
     config = {key: value for key, value in config.items() if key != "hydra"}
