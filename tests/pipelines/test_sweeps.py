@@ -37,6 +37,7 @@ def by_name(jobs: list[JobRecord]) -> dict[str, JobRecord]:
     return {job.name: job for job in jobs}
 
 
+@pytest.mark.slow
 def test_a_grid_has_one_run_with_a_child_for_each_point_and_is_not_done_twice(folder: Path, command: Command) -> None:
     sweep = ("-m", *TRACKED, "model/attention=dot,none", "seed=1,2")
     ended = command("train.py", *sweep)
