@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 
+import psutil
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -163,6 +165,42 @@ def test_a_process_that_is_killed_is_told_of(train):
 
     with pytest.raises(ExperimentError, match="one of the 2 training processes was killed by SIGKILL"):
         train(**{**CHOICES, "on": TWO}, callbacks=[Killed()])
+
+
+def runs(process):
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE  # nobody may be there to take its end
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_no_process_outlives_the_one_that_was_started(train, tmp_path):
+    """It would train on, and write, beside the one that goes on from its last checkpoint."""
+
+    class KillTheParent(pl.Callback):
+        def on_train_batch_end(self, trainer, *args):
+            if trainer.global_step == 4:
+                (tmp_path / str(trainer.global_rank)).write_text(str(os.getpid()))
+            if trainer.global_rank == 0 and trainer.global_step == 6:
+                os.kill(os.getppid(), signal.SIGKILL)
+
+    parent = os.fork()
+    if parent == 0:
+        try:
+            # As a shell's script starts what it does not wait for: torch's own way to end them is an interrupt.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            train(**{**CHOICES, "max_steps": 100_000, "on": TWO}, callbacks=[KillTheParent()])
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1]) == -signal.SIGKILL
+    ranks = [int((tmp_path / str(rank)).read_text()) for rank in range(2)]
+    patience = time.monotonic() + 20
+    while any(map(runs, ranks)) and time.monotonic() < patience:
+        time.sleep(0.1)
+    left = [rank for rank in ranks if runs(rank)]
+    for rank in left:
+        os.kill(rank, signal.SIGKILL)
+    assert left == []
 
 
 def test_a_mistake_in_a_process_is_its_sentence_here(train):

@@ -18,6 +18,7 @@ from attnlab.training.checkpoint_file import CheckpointFiles
 from attnlab.training.freed_memory import ReturnFreedMemory
 from attnlab.training.hardware import Hardware
 from attnlab.training.last_checkpoint import LastCheckpoint
+from attnlab.training.orphans import EndWithParent
 from attnlab.training.progress import TrainingProgress
 from attnlab.training.resume import ExactResume
 from attnlab.training.speed import SpeedCounters
@@ -64,6 +65,7 @@ def build_trainer(
         enable_version_counter=False,
     )
     own: list[pl.Callback] = [
+        EndWithParent(),
         TrainingProgress(),
         SpeedCounters(settings.log_every),
         ReturnFreedMemory(),
