@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attnlab.data.sampler import Batching, BatchSampler
@@ -55,10 +55,33 @@ def test_two_processes_see_the_batches_of_one():
         assert batch[1::2].tolist() == right.tolist()
 
 
-def test_a_last_batch_too_small_for_all_processes_is_merged():
-    lengths = np.full(33, 5)
-    whole = sampler(Batching(size=32, bucketed=False), (lengths, lengths), world_size=2)
-    assert [len(batch) for batch in whole.batches()] == [33]
+@given(
+    lengths=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=2, max_size=120),
+    batching=st.builds(
+        Batching,
+        by=st.sampled_from(["sentences", "tokens"]),
+        size=st.integers(62, 200),  # of tokens: two of the longest sentences
+        bucketed=st.booleans(),
+        pool=st.none() | st.integers(1, 4),
+    )
+    | st.builds(Batching, size=st.integers(2, 20), bucketed=st.booleans(), pool=st.none() | st.integers(1, 4)),
+    shuffle=st.booleans(),
+)
+@example(lengths=[(5, 5)] * 65, batching=Batching(size=16), shuffle=True)
+@example(lengths=[(30, 30)] * 65, batching=Batching(by="tokens", size=64), shuffle=True)
+def test_two_processes_never_see_other_batches_than_one(lengths, batching, shuffle):
+    one, two = (sampler(batching, np.array(lengths).T, shuffle=shuffle, world_size=world) for world in (1, 2))
+    assert rows(one.batches()) == rows(two.batches())
+
+
+@pytest.mark.parametrize(
+    ("num_pairs", "size", "world", "expected"),
+    [(33, 16, 1, [16, 15, 2]), (34, 16, 4, [16, 14, 4]), (33, 32, 2, [31, 2]), (3, 2, 2, [3]), (3, 1, 1, [1, 1, 1])],
+)
+def test_a_last_batch_too_small_for_all_processes_gets_rows_of_the_one_before(num_pairs, size, world, expected):
+    lengths = np.full(num_pairs, 5)
+    plain = sampler(Batching(size=size, bucketed=False), (lengths, lengths), world_size=world, shuffle=False)
+    assert [len(batch) for batch in plain.batches()] == expected
 
 
 def test_token_budget_bounds_the_padded_size_and_is_used():

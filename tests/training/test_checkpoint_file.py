@@ -70,3 +70,29 @@ def test_where_none_can_be_written_the_others_stay(last, number, monkeypatch):
         CheckpointFiles().save_checkpoint({"global_step": 9}, last)
     assert last.read_bytes() == before
     assert [path.name for path in last.parent.iterdir()] == ["last.ckpt"]
+
+
+def test_a_disk_that_is_full_when_the_file_is_to_be_on_it_leaves_the_others(last, monkeypatch):
+    before = last.read_bytes()
+
+    def fail(opened):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ExperimentError, match=f"could not be written: {os.strerror(errno.ENOSPC)}"):
+        CheckpointFiles().save_checkpoint({"global_step": 9}, last)
+    assert last.read_bytes() == before
+    assert [path.name for path in last.parent.iterdir()] == ["last.ckpt"]
+
+
+def test_a_damaged_one_takes_no_whole_ones_place(last):
+    before_last = last.with_name("before_last.ckpt")
+    CheckpointFiles().save_checkpoint({"global_step": 9}, last)
+    last.write_bytes(last.read_bytes()[:100])
+    files = CheckpointFiles()
+    assert files.load_checkpoint(before_last, weights_only=True)["global_step"] == 7
+    files.save_checkpoint({"global_step": 8}, last.with_name("step=8.ckpt"))
+    files.save_checkpoint({"global_step": 8}, last)
+    assert (checkpoint_step(before_last), checkpoint_step(last)) == (7, 8)
+    files.save_checkpoint({"global_step": 9}, last)
+    assert (checkpoint_step(before_last), checkpoint_step(last)) == (8, 9)

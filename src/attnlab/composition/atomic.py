@@ -31,7 +31,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             _take_its_place(temporary, path)
         else:
             os.replace(temporary, path)
-            _sync(path.parent)
+            sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -49,7 +49,7 @@ def _take_its_place(temporary: Path, path: Path) -> None:
         with suppress(OSError):
             old.rmdir()
         raise
-    _sync(path.parent)
+    sync(path.parent)
     shutil.rmtree(old)
 
 
@@ -62,9 +62,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{_owner()}x{path.suffix}")
     try:
         yield temporary
-        _sync(temporary)
+        sync(temporary)
         os.replace(temporary, path)
-        _sync(path.parent)
+        sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -72,11 +72,12 @@ def atomic_file(path: Path) -> Iterator[Path]:
 def _to_the_disk(folder: Path) -> None:
     for inside, _, names in os.walk(folder):
         for name in names:
-            _sync(Path(inside, name))
-        _sync(Path(inside))
+            sync(Path(inside, name))
+        sync(Path(inside))
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """What was written to a file or a folder is on the disk, should the power fail."""
     if os.name != "posix":
         return  # elsewhere a folder cannot be opened, and no file for this alone
     opened = os.open(path, os.O_RDONLY)

@@ -33,9 +33,11 @@ class Batching:
 class BatchSampler(Sampler[Rows]):
     """Yields the row numbers of one batch after the other.
 
-    The sequence of global batches is a function of (lengths, batching, seed, epoch) alone. Each of
-    `world_size` processes takes `batch[rank::world_size]` of every one, so that all of them make the same
-    number of steps. A batch with fewer rows than processes is merged into its neighbour.
+    The sequence of global batches is a function of (lengths, batching, seed, epoch) alone, for one and for two
+    processes. Each of `world_size` takes `batch[rank::world_size]` of every one, so that all of them make the same
+    number of steps. So no batch has fewer rows than two, or than there are processes: one that would gets rows of its
+    neighbour. What is left alone by one process and not by two is a sentence that takes more than half of a batch's
+    tokens; and the batches of three processes and more differ from these in the rows that are moved.
 
     source_lengths, target_lengths: (rows,) without `<eos>`.
     shuffle: False gives the order for evaluation: by length, the same in every epoch.
@@ -94,16 +96,16 @@ class BatchSampler(Sampler[Rows]):
     def _plan(self, epoch: int) -> list[Rows]:
         if not self.shuffle:
             order = np.arange(len(self.source_lengths))
-            return self._merge_small(self._cut(self._by_length(order)))
+            return self._fill(self._cut(self._by_length(order)))
         random = np.random.default_rng([self.seed, epoch])
         order = random.permutation(len(self.source_lengths))
         if not self.batching.bucketed:
-            return self._merge_small(self._cut(order))
+            return self._fill(self._cut(order))
         pool = len(order) if self.batching.pool is None else self.batching.pool * self._pairs_per_batch()
         batches: list[Rows] = []
         for start in range(0, len(order), pool):
             batches += self._cut(self._by_length(order[start : start + pool]))
-        batches = self._merge_small(batches)
+        batches = self._fill(batches)
         return [batches[i] for i in random.permutation(len(batches))]
 
     def _by_length(self, rows: Rows) -> Rows:
@@ -134,11 +136,24 @@ class BatchSampler(Sampler[Rows]):
                 start, widest = i, length
         return [*batches, order[start:]]
 
-    def _merge_small(self, batches: list[Rows]) -> list[Rows]:
-        merged: list[Rows] = []
+    def _fill(self, batches: list[Rows]) -> list[Rows]:
+        """Batches with too few rows get some of a neighbour's, or are one with it where that would have too few."""
+        filled: list[Rows] = []
         for batch in batches:
-            if merged and min(len(batch), len(merged[-1])) < self.world_size:
-                merged[-1] = np.concatenate([merged[-1], batch])
-            else:
-                merged.append(batch)
-        return merged
+            before = filled.pop() if filled else batch[:0]
+            ours, theirs = self._fewest(batch) - len(batch), self._fewest(before) - len(before)
+            if len(before) and (ours > 0 or theirs > 0):
+                both = np.concatenate([before, batch])
+                border = len(before) + (-ours if ours > 0 else theirs)
+                before, batch = both[:border], both[border:]
+                if min(len(before) - self._fewest(before), len(batch) - self._fewest(batch)) < 0:
+                    before, batch = both[:0], both
+            filled += [part for part in (before, batch) if len(part)]
+        return filled
+
+    def _fewest(self, batch: Rows) -> int:
+        """A row for each process; two where the size allows it, so that one process has the batches of two."""
+        width = 1
+        if self.batching.by == "tokens" and len(batch):
+            width = 1 + int(np.maximum(self.source_lengths[batch], self.target_lengths[batch]).max())
+        return max(self.world_size, min(2, self.batching.size // width))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 
-from attnlab.composition.atomic import atomic_file
+from attnlab.composition.atomic import atomic_file, sync
 from attnlab.composition.error import ExperimentError
 
 LAST, BEFORE_LAST = "last.ckpt", "before_last.ckpt"
@@ -23,14 +23,24 @@ class CheckpointFiles(TorchCheckpointIO):
     copy, which a process may die in.
     """
 
+    def __init__(self) -> None:
+        self._last_is_damaged = False
+
+    def load_checkpoint(self, path: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        # Whoever goes on from the one before finds the last one damaged, or none.
+        self._last_is_damaged = Path(path).name == BEFORE_LAST
+        return super().load_checkpoint(path, *args, **kwargs)
+
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         """Raises ExperimentError where there is no room, or nothing may be written; older checkpoints stay."""
         path = Path(path)
         try:
             with atomic_file(path) as temporary:
                 torch.save(checkpoint, temporary)
-                if path.name == LAST and path.exists():
+                if path.name == LAST and path.exists() and not self._last_is_damaged:
+                    sync(temporary)  # a disk may be full only now, and the last one must not have been moved by then
                     os.replace(path, path.with_name(BEFORE_LAST))
+            self._last_is_damaged &= path.name != LAST
         except (OSError, RuntimeError) as error:
             # torch tells of a full disk in an error of its own, in words for its authors.
             reason = error.strerror if isinstance(error, OSError) else _reason(path.parent)
