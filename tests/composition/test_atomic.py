@@ -179,3 +179,16 @@ def test_what_a_killed_process_had_taken_away_is_put_back(tmp_path):
         raise ValueError
     assert (path / "weights").read_text() == "old"
     assert os.listdir(tmp_path) == ["model"]
+
+
+def test_what_a_killed_process_had_half_written_is_never_put_in_place(tmp_path):
+    path = tmp_path / "pictures"
+    child = os.fork()
+    if child == 0:
+        with atomic_folder(path) as temporary:
+            (temporary / "pictures").mkdir()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    with pytest.raises(ValueError), atomic_folder(path):  # noqa: PT011
+        raise ValueError
+    assert os.listdir(tmp_path) == []

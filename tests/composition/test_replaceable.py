@@ -6,7 +6,14 @@ import pytest
 
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.paths import Paths
-from attnlab.composition.replaceable import MODEL, check_replaceable
+from attnlab.composition.replaceable import (
+    EVALUATION,
+    LEARNING_CURVES,
+    MODEL,
+    PREPARED_DATA,
+    REPORT,
+    check_replaceable,
+)
 
 
 def check(folder: Path) -> None:
@@ -16,7 +23,7 @@ def check(folder: Path) -> None:
 def test_an_earlier_output_may_be_replaced(tmp_path):
     check(tmp_path / "absent")
     check(tmp_path)
-    (tmp_path / "model.json").write_text("{}")
+    (tmp_path / "model.json").write_text('{"identity": "0"}')
     (tmp_path / "weights.safetensors").write_text("")
     check(tmp_path)
 
@@ -37,13 +44,39 @@ def test_a_file_is_no_folder(tmp_path):
 
 @pytest.mark.parametrize("name", ["notes.txt", "thesis/chapter.txt", ".hidden"])
 def test_something_else_beside_an_earlier_output_stays(tmp_path, name):
-    (tmp_path / "model.json").write_text("{}")
+    (tmp_path / "model.json").write_text('{"identity": "0"}')
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("years of work")
-    with pytest.raises(
-        ExperimentError, match=rf"something else than a model \({name.split('/')[0]}\), which would be lost"
-    ):
+    with pytest.raises(ExperimentError, match=rf"something else than a model \({name}\), which would be lost"):
         check(tmp_path)
+
+
+OTHERS = {
+    "a home page": (REPORT, {"index.html": "<html>", "pictures/holiday.jpg": ""}),
+    "a page of pictures": (REPORT, {"index.html": "<html>", "pictures/curves.png": ""}),
+    "a thesis": (EVALUATION, {"metrics.json": "{}", "thesis.html": "", "photo.png": ""}),
+    "metrics of another program": (EVALUATION, {"metrics.json": "{}"}),
+    "secrets": (PREPARED_DATA, {"data.json": '{"format": 3}', "secrets.json": "{}"}),
+    "notes": (MODEL, {"model.json": '{"identity": "0"}', "my_notes.json": "{}"}),
+    "a model of another program": (MODEL, {"model.json": "{}", "config.json": "{}"}),
+    "curves of another program": (LEARNING_CURVES, {"history.csv": "epoch,loss\n"}),
+    "a link": (LEARNING_CURVES, {"history.csv": "step,epoch,name,value\n", "elsewhere": None}),
+    "empty folders": (MODEL, {"deep/empty/": None}),
+}
+
+
+@pytest.mark.parametrize(("output", "files"), OTHERS.values(), ids=OTHERS)
+def test_what_only_looks_like_an_output_stays(tmp_path, output, files):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if content is not None:
+            (tmp_path / name).write_text(content)
+        elif name.endswith("/"):
+            (tmp_path / name).mkdir()
+        else:
+            (tmp_path / name).symlink_to("/")
+    with pytest.raises(ExperimentError, match=f"something else than {output.what}.*, which would be lost"):
+        check_replaceable("paths.x", tmp_path, output)
 
 
 PLACES = dict.fromkeys(("data", "model", "ensemble", "training", "evaluation", "report"))

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psutil
 
+_TAKEN_AWAY = "old-"  # in the name of a temporary folder that holds what another is to take the place of
+
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
@@ -38,7 +40,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 def _take_its_place(temporary: Path, path: Path) -> None:
     """Put a folder where another one is. One that cannot be moved, as a mounted one, stays, and nothing beside it."""
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}", dir=path.parent))
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}{_TAKEN_AWAY}", dir=path.parent))
     try:
         os.replace(path, old / path.name)
         os.replace(temporary, path)
@@ -100,8 +102,8 @@ def _remove_what_the_dead_left(path: Path) -> None:
         name = left.name.lstrip(".")
         if name.startswith(begin):
             owner, _, rest = name.removeprefix(begin).partition(".")
-            pid = rest.partition(".")[0]
+            pid, _, kind = rest.partition(".")
             if owner == host and pid.isdecimal() and not psutil.pid_exists(int(pid)):
-                if (left / path.name).exists() and not path.exists():
-                    os.replace(left / path.name, path)  # it died between taking the old away and putting the new there
+                if kind.startswith(_TAKEN_AWAY) and (left / path.name).exists() and not path.exists():
+                    os.replace(left / path.name, path)  # it died before it put the new there
                 shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -14,20 +15,51 @@ from attnlab.composition.writable import check_writable
 class Output:
     """A folder as one of the stages writes it.
 
-    what: its kind, as in "a model". known_by: a file that every one has. files: patterns of all that it may have.
+    what: its kind, as in "a model".
+    known_by: a file that every one has, and what stands in its first lines.
+    files: all that it may have, by relative paths; `*` is a number.
     """
 
     what: str
-    known_by: str
+    known_by: tuple[str, str]
     files: tuple[str, ...]
 
 
-PREPARED_DATA = Output("prepared data", "data.json", ("*.json", "*.arrow", "lengths.png"))
-MODEL = Output("a model", "model.json", ("*.json", "weights.safetensors"))
-LEARNING_CURVES = Output("learning curves", "history.csv", ("history.csv",))
-EVALUATION = Output("an evaluation", "metrics.json", ("*.json", "*.jsonl", "*.npz", "*.png", "*.html"))
-REPORT = Output("a report", "index.html", ("index.html", "pictures"))
-COMPARISON = Output("a comparison", "systems.csv", ("*.csv", "*.png", "comparison.md", "index.html"))
+_TOKENIZERS = ("source_tokenizer.json", "target_tokenizer.json", "tokenizer.json")
+_SPLITS = ("train.arrow", "validation.arrow", "test.arrow")
+_PAGE = ("index.html", '<meta name="generator" content="attnlab">')
+
+PREPARED_DATA = Output(
+    "prepared data", ("data.json", '"format"'), ("data.json", "stats.json", "lengths.png", *_TOKENIZERS, *_SPLITS)
+)
+MODEL = Output(
+    "a model",
+    ("model.json", '"identity"'),
+    ("model.json", "config.json", "data.json", "weights.safetensors", *_TOKENIZERS),
+)
+LEARNING_CURVES = Output("learning curves", ("history.csv", "step,epoch,name,value"), ("history.csv",))
+EVALUATION = Output(
+    "an evaluation",
+    ("signatures.json", "{"),
+    (
+        "metrics.json", "signatures.json", "attention.npz",
+        "hypotheses.jsonl", "by_length.json", "alignment_offsets.json",
+        "predictions.jsonl", "confusions.json", "confusion_matrix.png", "sentences.png", "sentences.html",
+    ),
+)  # fmt: skip
+REPORT = Output(
+    "a report",
+    _PAGE,
+    ("index.html", *(f"pictures/{name}.png" for name in ("curves", "attention_*", "confusion_matrix", "sentences"))),
+)
+COMPARISON = Output(
+    "a comparison",
+    _PAGE,
+    (
+        "index.html", "comparison.csv", "systems.csv", "comparison.md",
+        "systems.png", "learning.png", "length.png", "cost.png",
+    ),
+)  # fmt: skip
 
 
 def check_replaceable(place: str, folder: Path, output: Output) -> None:
@@ -38,10 +70,27 @@ def check_replaceable(place: str, folder: Path, output: Output) -> None:
     if folder.exists() and not folder.is_dir():
         raise ExperimentError(f"{place}: {folder} is a file; name a folder")
     check_writable(place, folder.parent if folder.exists() else folder)
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    others = [name for name in names if not any(fnmatch(name, pattern) for pattern in output.files)]
-    if names and (others or not (folder / output.known_by).is_file()):
+    if not folder.is_dir():
+        return
+    other = next((name for name in _files(folder) if not any(fnmatch(name, own) for own in output.files)), None)
+    if other is None and any(folder.iterdir()) and not _is_ours(folder, *output.known_by):
+        other = next(_files(folder), "folders alone")
+    if other is not None:
         raise ExperimentError(
-            f"{place}: {folder} holds something else than {output.what} ({(others or names)[0]}), which would be lost; "
+            f"{place}: {folder} holds something else than {output.what} ({other}), which would be lost; "
             f"name another folder, or empty it"
         )
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """One by one, for it may be the root of all."""
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return (path.relative_to(folder).as_posix() for path in paths)
+
+
+def _is_ours(folder: Path, name: str, content: str) -> bool:
+    try:
+        with (folder / name).open(encoding="utf-8", errors="replace") as file:
+            return content in file.read(4_000)
+    except OSError:
+        return False
