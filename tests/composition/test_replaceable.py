@@ -89,9 +89,10 @@ PLACES = dict.fromkeys(("data", "model", "ensemble", "training", "evaluation", "
         ({"model": "d/model", "data": "d"}, "model must not lie in paths.data"),
         ({"runs": "out/runs", "model": "x/../out"}, "runs must not lie in paths.model"),
         ({"runs": "out", "report": "out"}, "runs must not lie in paths.report"),
+        ({"runs": "~/runs"}, "runs must be written out, got '~/runs'; give '/"),
     ],
 )
-def test_no_output_lies_in_another(wrong, sentence):
+def test_places_that_nothing_may_be_written_to(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         Paths(**{**PLACES, "runs": "runs", **wrong})
 

@@ -35,6 +35,9 @@ class Paths:
             for path in value if isinstance(value, list) else [value]:
                 if path is not None and any(unicodedata.category(character) == "Cc" for character in path):
                     raise ValueError(f"{name} must be on one line, without control characters; got {show(path)}")
+        if self.runs.startswith("~"):
+            # Hydra makes its folders under it, and would make one that is called so.
+            raise ValueError(f"runs must be written out, got {show(self.runs)}; give {show(str(_place(self.runs)))}")
         # Where a folder is written anew, what lies within it goes.
         outputs = ("data", "model", "training", "evaluation", "report")
         places = {name: _place(path) for name in ("runs", *outputs) if (path := getattr(self, name)) is not None}
