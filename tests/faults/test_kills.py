@@ -1,6 +1,6 @@
 """Commands that are killed at random moments and given again end with the bytes of commands that never were.
 
-Each kind is killed twice; ATTNLAB_FAULTS is how often otherwise, and 25 makes a hundred:
+Each kind is killed twice; ATTNLAB_FAULTS is how often otherwise:
 
     ATTNLAB_FAULTS=25 python -m pytest tests/faults/test_kills.py -s
 """
@@ -53,6 +53,9 @@ KINDS = {
     "preparing": Kind("prepare.py", (*ALL, "data.num_pairs=3000", "paths.data=built/data")),
     "training": Kind(
         "train.py", (*ALL, *BUILT, "chain=false", "hardware.workers=2"), (("prepare.py", (*ALL, *BUILT)),)
+    ),
+    "training in two processes": Kind(
+        "train.py", (*ALL, *BUILT, "chain=false", "hardware=ddp_cpu"), (("prepare.py", (*ALL, *BUILT)),)
     ),
     "evaluating": Kind(
         "evaluate.py",
