@@ -83,9 +83,9 @@ def read_params(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ExperimentError(f"{path.name} cannot be read: {error.strerror}") from error
     try:
-        # OmegaConf makes a mapping even of a lone word.
-        is_mapping, config = isinstance(parse_yaml(text), dict), parse_yaml(text, OmegaConf.create)
-        params = OmegaConf.to_container(config) if is_mapping else None
+        # OmegaConf makes a mapping even of a lone word, and has no words for a lone number.
+        is_mapping = isinstance(parse_yaml(text), dict)
+        params = OmegaConf.to_container(parse_yaml(text, OmegaConf.create)) if is_mapping else None
     except OmegaConfBaseException as error:
         reason = " ".join(str(error).split())
         raise ExperimentError(f"{path.name} cannot be read: {reason}; correct it there") from error

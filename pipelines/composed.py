@@ -211,7 +211,8 @@ class ConfigSource:
             for file in sorted(folder.rglob("*.yaml")):
                 try:
                     text = file.read_text(encoding="utf-8")
-                    parse_yaml(text), parse_yaml(text, OmegaConf.create)
+                    if isinstance(parse_yaml(text), dict):
+                        parse_yaml(text, OmegaConf.create)
                 except OmegaConfBaseException:
                     continue  # it can be read, and composing tells what else is wrong
                 except UnicodeDecodeError:

@@ -39,6 +39,7 @@ def test_the_same_keys_whatever_is_chosen() -> None:
 NONSENSE = {
     "no mapping": (b"- a\n", "params.yaml must be a mapping"),
     "text": (b"hello\n", "params.yaml must be a mapping"),
+    "number": (b"3\n", "params.yaml must be a mapping"),
     "broken": (b"seed: [\n", "params.yaml is not valid YAML in line 2"),
     "not UTF-8": (b"seed: \xff\n", "params.yaml is not UTF-8"),
     "no date": (b"data: {path: 2024-02-30}\n", "holds a value that cannot be read (day is out of range for month)"),

@@ -277,6 +277,8 @@ def test_a_config_file_of_somebody_else_runs_nothing(command: Command, folder: P
         "# @package _global_\nhydra:\n  job_logging:\n    handlers:\n      x: {(): os.mkdir, path: pwned}\n"
     )
     refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "handlers.x.() must be one of", "os.mkdir")
+    (conf / "experiment" / "theirs.yaml").write_bytes(b"3\n")
+    refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "experiment=theirs")
     (conf / "experiment" / "theirs.yaml").write_bytes(b"a: [\n")
     refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "theirs.yaml is not valid YAML in line 2")
     for value, said in STUMBLING.items():

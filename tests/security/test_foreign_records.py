@@ -37,6 +37,16 @@ def test_a_pickle_among_the_maps(tmp_path: Path, mark: Path, array: str) -> None
     assert not mark.exists()
 
 
+def test_maps_packed_in_a_way_that_nobody_knows(tmp_path: Path) -> None:
+    save_maps([AttentionMap(["a"], ["b"], np.ones((1, 1)))], tmp_path / "maps.npz")
+    content = bytearray((tmp_path / "maps.npz").read_bytes())
+    for header, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        content[content.index(header) + place] = 99
+    (tmp_path / "maps.npz").write_bytes(content)
+    with pytest.raises(ExperimentError, match=r"holds no attention that can be read .That compression method"):
+        load_maps(tmp_path / "maps.npz")
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00"])
 def test_a_file_that_holds_no_maps(tmp_path: Path, mark: Path, content: bytes) -> None:
     for bytes_ in (content, pickle.dumps(Payload(mark))):
