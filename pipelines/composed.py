@@ -107,6 +107,9 @@ class ConfigSource:
             except Exception as error:
                 # What yaml and OmegaConf stumble over is of any kind, and seldom says in which file.
                 raise ExperimentError([*problems, self._broken_file() or self._stumble(kept, error)]) from error
+        noted = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
+        if sorted(noted) != sorted(str(override.input_line) for _, override in kept):
+            problems.append("hydra.overrides is where Hydra notes the command's overrides, and must not be set")
         return config, problems + [unknown_setting(key, config) for key in unknown]
 
     def check(self, overrides: list[str]) -> Experiment:
@@ -156,6 +159,8 @@ class ConfigSource:
             except ExperimentError as error:
                 problems += error.problems
         problems += _not_for_this_sweeper(parsed, experiments)
+        if not problems:  # what the sweep itself is started by is none of its points
+            problems = hydra_problems(config)
         if without_choices and not problems:  # Hydra composes the sweep itself without the choices that it varies
             hint = "where only a choice of the sweep brings it, write ++ before it"
             problems = [f"{problem}; {hint}" for problem in without_choices]

@@ -46,6 +46,8 @@ MUST_BE_EMPTY = {
     "hydra.launcher.setup": "is run by a shell",
     "hydra.launcher.additional_parameters": "reaches the batch script as it is",
     "hydra.sweeper.custom_search_space": "names code that is called",
+    # In the place of `params`, which are looked at one by one.
+    "hydra.sweeper.search_space": "is an older way to say hydra.sweeper.params, which say it",
     "hydra.sweeper.storage": "is a database with pickles in it",
 }
 LOGGING = ("hydra.job_logging", "hydra.hydra_logging")

@@ -109,6 +109,81 @@ def test_nor_does_it_run_where_one_only_asks(command: Command, folder: Path, mar
     nothing_ran(command("train.py", "-cd", "theirs", option, "experiment=theirs"), mark, "handlers.x.() must be one of")
 
 
+EVIL = f"hydra: {{job_logging: {{handlers: {{x: {FACTORY}}}}}}}"
+BY_TWO = "defaults: [/aa: a0, /bb: b0, {'optional /evil': '${aa}_${bb}'}]\n"
+# What experiment=theirs says, the file of a group beside it that is evil, and what is told.
+SWEEPS = {
+    "the older search space": (
+        "defaults: [override /sweep: optuna]\nhydra:\n  sweeper:\n    search_space: {+hydra.job_logging.handlers.x: "
+        "{type: categorical, choices: ['{\\(\\):os.mkdir,path:MARK}']}}",
+        None,
+        "must not be set, for hydra.sweeper.search_space",
+    ),
+    # Harmless in each point, for those do without it.
+    "what starts the sweep": (
+        "defaults: [/evil: sweep]\nhydra: {sweeper: {params: {evil: 'none'}}}",
+        ("sweep", "hydra: {callbacks: {x: {_target_: os.mkdir, path: MARK}}}"),
+        "hydra.callbacks.x._target_ must not be set",
+    ),
+    "two choices together": (
+        f"{BY_TWO}hydra: {{sweeper: {{params: {{aa: 'a0,a1', bb: 'b0,b1'}}}}}}", ("a1_b1", EVIL),
+        "handlers.x.() must be one of",
+    ),
+    "overrides of its own": (
+        "hydra: {overrides: {hydra: ['+hydra.callbacks.x={_target_:os.mkdir,path:MARK}']}}", None,
+        "hydra.overrides is where Hydra notes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("theirs", "beside", "said"), SWEEPS.values(), ids=SWEEPS)
+def test_no_sweep_of_a_config_runs_code(
+    command: Command,
+    folder: Path,
+    mark: Path,
+    tiny: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    theirs: str,
+    beside: tuple[str, str] | None,
+    said: str,
+) -> None:
+    monkeypatch.setattr("composed.LARGEST_CHECKED_GRID", 1)
+    write_theirs(folder, theirs, mark)
+    write_choices(folder / "theirs", beside, mark)
+    ended = command("train.py", "-m", "-cd", "theirs", "experiment=theirs", *tiny)
+    assert not mark.exists()
+    assert ended.code == 1
+    assert said in ended.err, ended.err
+    assert "Traceback" not in ended.err
+
+
+def write_choices(theirs: Path, beside: tuple[str, str] | None, mark: Path) -> None:
+    choices = {"aa/a0": "{}", "aa/a1": "{}", "bb/b0": "{}", "bb/b1": "{}", "evil/none": "{}"}
+    if beside is not None:
+        choices[f"evil/{beside[0]}"] = beside[1].replace("MARK", str(mark))
+    for name, text in choices.items():
+        (theirs / name).parent.mkdir(exist_ok=True)
+        (theirs / f"{name}.yaml").write_text(f"# @package _global_\n{text}\n")
+
+
+@pytest.mark.slow
+def test_nor_does_a_worker_of_one(
+    command: Command, folder: Path, mark: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Optuna composes nothing itself, so the job of the two choices meets its config in a process of its own."""
+    monkeypatch.setattr("composed.LARGEST_CHECKED_GRID", 1)
+    write_theirs(folder, BY_TWO, mark)
+    write_choices(folder / "theirs", ("a1_b1", EVIL), mark)
+    # The harmless jobs end soon: their data are not there.
+    chosen = ("sweep=optuna", "sweep.trials=8", "hydra/sweeper/sampler=random", "launcher=joblib", "chain=false")
+    arguments = (*chosen, "aa=a0,a1", "bb=b0,b1", "experiment=theirs")
+    ended = command("train.py", "-m", "-cd", "theirs", *arguments, *tiny)
+    assert not mark.exists()
+    assert ended.code == 1
+    assert "hydra.job_logging.handlers.x.() must be one of" in ended.err, ended.err
+    assert "Traceback" not in ended.err
+
+
 SLURM = {
     "commands": ("hydra.launcher.setup=[mkdir MARK]", "hydra.launcher.setup.0 must not be set"),
     "parameters": ("++hydra.launcher.additional_parameters.wrap=mkdir MARK", "additional_parameters.wrap must not be"),
