@@ -107,8 +107,8 @@ class ConfigSource:
             except Exception as error:
                 # What yaml and OmegaConf stumble over is of any kind, and seldom says in which file.
                 raise ExperimentError([*problems, self._broken_file() or self._stumble(kept, error)]) from error
-        noted = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
-        if sorted(noted) != sorted(str(override.input_line) for _, override in kept):
+        noted: Any = OmegaConf.to_container(config.hydra.overrides, resolve=False)
+        if sorted([*noted["hydra"], *noted["task"]]) != sorted(str(override.input_line) for _, override in kept):
             problems.append("hydra.overrides is where Hydra notes the command's overrides, and must not be set")
         return config, problems + [unknown_setting(key, config) for key in unknown]
 

@@ -49,7 +49,7 @@ def _told_logging(config: dict[str, Any]) -> None:
     """Set loggers up; raises ExperimentError where `logging` finds a fault that `hydra_problems` does not know."""
     try:
         _configure_logging(config)
-    except ValueError as error:
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
         reason = " ".join(f"{error}: {error.__cause__}".removesuffix(": None").split())
         raise ExperimentError(
             f"hydra.job_logging or hydra.hydra_logging cannot be used: {reason}; correct it there, or choose "

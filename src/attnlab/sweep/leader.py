@@ -18,8 +18,8 @@ import psutil
 
 from attnlab.composition.error import ExperimentError
 from attnlab.sweep.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
-from attnlab.sweep.outliving import this_process
 from attnlab.sweep.job_failed import JobFailedError
+from attnlab.sweep.outliving import this_process
 from attnlab.sweep.progress import SweepProgress
 from attnlab.sweep.record import LOCK, JobRecord, SweepFolder, SweepRecord
 from attnlab.tracking.kept_run import SET_ASIDE
