@@ -16,6 +16,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from omegaconf import DictConfig
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.secrets import told_override
 from hydra_node import hydra_problems
 
 _compose_job = ConfigLoaderImpl.load_sweep_config
@@ -34,7 +35,7 @@ def settle_in() -> None:
 @functools.wraps(_compose_job)
 def _checked_job(self: ConfigLoaderImpl, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
     """The config of a job; raises ExperimentError where foreign code could run by it."""
-    of_job = ",".join(sweep_overrides)
+    of_job = ",".join(map(told_override, sweep_overrides))
     # Hydra would import a package of it while it composes.
     if any(text.lstrip("+~").startswith(_SEARCHPATH) for text in sweep_overrides):
         raise ExperimentError(f"{_SEARCHPATH} is the same for all jobs of a sweep; got a job with {of_job}")
