@@ -37,6 +37,11 @@ class Groups:
             if all(choice in choices for choice in chosen):
                 return None
             given = override.get_value_element_as_str()
+            texts = [str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in chosen]
+            if all(text in choices for text in texts):  # a number is no choice to Hydra, whatever its name
+                quoted = ",".join(f"'{text}'" for text in texts)
+                quoted = f"[{quoted}]" if isinstance(value, list) else quoted
+                return f'{key} must be a text, got {given}; write "{key}={quoted}" with quotes that reach the program'
             return f"{key} must be one of {', '.join(choices)}; got {given!r}{_hint(given, choices)}"
         if "/" in key and "@" not in key:
             groups = [group for group in self._names() if group.split("/")[0] != "hydra"]

@@ -162,6 +162,23 @@ def test_a_setting_without_a_meaning_is_told_as_it_was_given(command: Command, f
     assert left(folder) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "quoted"), [("0", "'0'"), ("[0,1]", "['0','1']"), ("true", "'true'"), ("'0'", None), ("['0','1']", None)]
+)
+def test_a_choice_with_the_name_of_a_number_is_asked_for_in_quotes(
+    folder: Path, given: str, quoted: str | None
+) -> None:
+    from composed import CONF, ConfigSource
+
+    (folder / "theirs" / "aa").mkdir(parents=True)
+    for name in ("0", "1", "true"):
+        (folder / "theirs" / "aa" / f"{name}.yaml").write_text("{}")
+    with ConfigSource(CONF, "config", folder / "theirs") as source:
+        _, problems = source.compose([f"+aa={given}"])
+    said = f'aa must be a text, got {given.replace("t", "T")}; write "aa={quoted}" with quotes that reach the program'
+    assert problems == ([] if quoted is None else [said])
+
+
 def test_a_setting_that_refers_to_nothing_is_told_by_its_name(command: Command) -> None:
     refused(command("deliver.py", "paths.runs=${nowhere}"), "paths.runs: there is no setting nowhere")
 
