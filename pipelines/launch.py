@@ -6,6 +6,7 @@ import errno
 import functools
 import inspect
 import os
+import select
 import sys
 import traceback
 from argparse import ArgumentParser, Namespace
@@ -93,7 +94,9 @@ def mistakes_as_sentences() -> Iterator[None]:
         _fail(error.problems)
     except (HydraException, OmegaConfBaseException) as error:
         _fail([config_sentence(error)])
-    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+    except BrokenPipeError:
+        if not _has_lost_its_reader():
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
@@ -103,6 +106,16 @@ def mistakes_as_sentences() -> Iterator[None]:
     except KeyboardInterrupt:
         print("stopped by Ctrl-C", file=sys.stderr)
         sys.exit(130)
+
+
+def _has_lost_its_reader() -> bool:
+    """Whether whoever reads our output, such as `head`, has seen enough; a worker's or a server's end is another."""
+    for stream in (1, 2):
+        poll = select.poll()
+        poll.register(stream, 0)  # an error is told unasked
+        if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
+            return True
+    return False
 
 
 def _fail(problems: list[str]) -> NoReturn:

@@ -318,6 +318,32 @@ def test_a_bug_keeps_its_traceback(command: Command, monkeypatch: pytest.MonkeyP
     assert "job 1 (" in sweep.err
 
 
+@pytest.mark.parametrize("read", [True, False], ids=["the output is read", "nobody reads the output"])
+def test_a_broken_pipe_is_silent_where_it_is_our_own_output(read: bool) -> None:
+    """As `python pipelines/show.py | head -1` breaks it, and a worker that died does not."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(PIPELINES)!r}); import launch\n"
+        "with launch.mistakes_as_sentences():\n"
+        "    sys.stdin.readline()\n"
+        "    raise BrokenPipeError(32, 'the worker has died')\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if not read:
+            process.stdout.close()
+        process.stdin.write("go\n")
+        process.stdin.close()
+        told = process.stderr.read()
+    assert process.returncode == 1
+    assert ("the worker has died" in told) is read
+    assert read or told == ""
+
+
 def test_every_failed_job_of_a_sweep_says_why(command: Command) -> None:
     ended = command("prepare.py", "-m", "data=hub,multi30k", "++data.path=nowhere.json")
     assert ended.code == 1
