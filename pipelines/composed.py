@@ -20,6 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.secrets import told_override
 from attnlab.composition.shown import show
 from attnlab.composition.writable import check_writable
 from attnlab.composition.yaml_text import parse_yaml
@@ -107,6 +108,9 @@ class ConfigSource:
             except Exception as error:
                 # What yaml and OmegaConf stumble over is of any kind, and seldom says in which file.
                 raise ExperimentError([*problems, self._broken_file() or self._stumble(kept, error)]) from error
+        noted: Any = OmegaConf.to_container(config.hydra.overrides, resolve=False)
+        if sorted([*noted["hydra"], *noted["task"]]) != sorted(str(override.input_line) for _, override in kept):
+            problems.append("hydra.overrides is where Hydra notes the command's overrides, and must not be set")
         return config, problems + [unknown_setting(key, config) for key in unknown]
 
     def check(self, overrides: list[str]) -> Experiment:
@@ -156,6 +160,8 @@ class ConfigSource:
             except ExperimentError as error:
                 problems += error.problems
         problems += _not_for_this_sweeper(parsed, experiments)
+        if not problems:  # what the sweep itself is started by is none of its points
+            problems = hydra_problems(config)
         if without_choices and not problems:  # Hydra composes the sweep itself without the choices that it varies
             hint = "where only a choice of the sweep brings it, write ++ before it"
             problems = [f"{problem}; {hint}" for problem in without_choices]
@@ -194,13 +200,14 @@ class ConfigSource:
         """What is said of an error that is neither Hydra's nor of a file that cannot be read."""
         if isinstance(error, RecursionError):
             deepest = max((text for text, _ in kept), key=lambda text: text.count("[") + text.count("{"), default="")
-            return f"{show(deepest)} or a config file is nested too deeply to be read; write it with fewer brackets"
+            told = show(told_override(deepest))
+            return f"{told} or a config file is nested too deeply to be read; write it with fewer brackets"
         # OmegaConf's own slips, such as where a key is added to what is null.
         for text, _ in kept:
             try:
                 hydra.compose(self.name, [text], return_hydra_config=True)
             except type(error):
-                return f"{text} is not possible: there is no such place; see those that --cfg job shows"
+                return f"{told_override(text)} is not possible: there is no such place; see those that --cfg job shows"
             except (HydraException, OmegaConfBaseException):
                 continue
         return f"the config cannot be composed: {' '.join(str(error).split())}"
@@ -242,13 +249,14 @@ def _not_for_this_sweeper(parsed: list[tuple[str, Override]], experiments: list[
     problems = []
     by_optuna = bool(experiments) and isinstance(experiments[0].sweep, Optuna)
     for text, override in parsed:
+        told = told_override(text)
         values = [] if override.is_interval_sweep() else _values(text, override)
         if len(set(values)) < len(values):
-            problems.append(f"{text}: gives a value twice, but a point is one run; give each once")
+            problems.append(f"{told}: gives a value twice, but a point is one run; give each once")
         if override.is_interval_sweep() and experiments and not by_optuna:
-            problems.append(f"{text}: only sweep=optuna chooses within an interval; or give values, with commas")
+            problems.append(f"{told}: only sweep=optuna chooses within an interval; or give values, with commas")
         elif isinstance(override.value(), Glob) and by_optuna:
-            problems.append(f"{text}: sweep=optuna takes no glob; give the choices, with commas between them")
+            problems.append(f"{told}: sweep=optuna takes no glob; give the choices, with commas between them")
     return problems
 
 

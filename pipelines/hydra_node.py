@@ -21,6 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
 from logging_keys import is_known_key
+from logging_values import value_problem
 
 ALLOWED_HOMES = ("hydra._internal.core_plugins.", "hydra_plugins.")
 # By the names that the sweeper's own config gives them; `_is_class_of` would refuse a name that is imported from below.
@@ -46,6 +47,8 @@ MUST_BE_EMPTY = {
     "hydra.launcher.setup": "is run by a shell",
     "hydra.launcher.additional_parameters": "reaches the batch script as it is",
     "hydra.sweeper.custom_search_space": "names code that is called",
+    # In the place of `params`, which are looked at one by one.
+    "hydra.sweeper.search_space": "is an older way to say hydra.sweeper.params, which say it",
     "hydra.sweeper.storage": "is a database with pickles in it",
 }
 LOGGING = ("hydra.job_logging", "hydra.hydra_logging")
@@ -91,7 +94,7 @@ def hydra_problems(config: DictConfig) -> list[str]:
         problem = _problem(leaf, resolved)
         if problem:
             problems.append(f"{leaf.path} {problem}; got {leaf.written!r}")
-    return problems
+    return problems + _missing_root(config) + _verbose_problem(resolved)
 
 
 def searchpath_problems(entries: Any) -> list[str]:
@@ -110,7 +113,9 @@ def _problem(leaf: Leaf, resolved: DictConfig) -> str | None:
     if leaf.key == "_target_":
         return _target_problem(leaf)
     if leaf.within(*LOGGING):
-        return _logging_problem(leaf)
+        return _logging_problem(leaf, resolved)
+    if leaf.path == "hydra.runtime.output_dir" and leaf.written != "???":
+        return "is told by Hydra, once it has made the folder, and must not be set; choose it by hydra.run.dir"
     if leaf.within("hydra.output_subdir", "hydra.job.name") and isinstance(leaf.written, str):
         return None if _PLAIN_NAME.fullmatch(leaf.written) else "must be a plain name"
     if leaf.within(*CALLED) and leaf.is_interpolation and leaf.written != _OF_THE_SWEEP:
@@ -133,12 +138,14 @@ def _target_problem(leaf: Leaf) -> str | None:
     return f"must be a class of {', '.join(home.rstrip('.') for home in ALLOWED_HOMES)}"
 
 
-def _logging_problem(leaf: Leaf) -> str | None:
+def _logging_problem(leaf: Leaf, resolved: DictConfig) -> str | None:
     if leaf.is_interpolation and leaf.key != "filename":
         return "must be written out, without ${...}"
     if not is_known_key(leaf.keys[2:], leaf.written is None):
         return "must not be set, for Hydra's own choices of loggers, handlers and formatters have no such key"
     if leaf.key == "filename":
+        if leaf.within("hydra.hydra_logging"):
+            return "must not be set, for these loggers are there before the run's folder is; see hydra.job_logging"
         if isinstance(leaf.written, str) and _LOG_FILE.fullmatch(leaf.written):
             return None
         return "must be ${hydra.runtime.output_dir}/<name>.log"
@@ -146,7 +153,38 @@ def _logging_problem(leaf: Leaf) -> str | None:
         return f"must be one of {', '.join(ALLOWED_LOGGING)}"
     if str(leaf.written).startswith(_REFERENCES) and leaf.written not in ALLOWED_STREAMS:
         return f"must be one of {', '.join(ALLOWED_STREAMS)}"
-    return None
+    return value_problem(leaf.keys[2:], leaf.written, _names_in(resolved.hydra[leaf.keys[1]]))
+
+
+def _names_in(logging: DictConfig) -> dict[str, set[str]]:
+    """The handlers, formatters and filters that are described; null in the place of one is none."""
+    described: Any = OmegaConf.to_container(logging, resolve=False)
+    sections = {name: described.get(name) for name in ("handlers", "formatters", "filters")}
+    return {
+        name: {str(key) for key, value in section.items() if value is not None} if isinstance(section, dict) else set()
+        for name, section in sections.items()
+    }
+
+
+def _missing_root(config: DictConfig) -> list[str]:
+    """Hydra looks for the key, and sets no loggers up where it is null."""
+    return [
+        f"{place}.root must be there; null sets up no loggers, and {place.replace('.', '/')}=default Hydra's own"
+        for place in LOGGING
+        if isinstance(node := config.hydra._get_node(place.partition(".")[2]), DictConfig)
+        and not (node._is_interpolation() or node._is_none() or node._is_missing() or "root" in node)
+    ]
+
+
+def _verbose_problem(resolved: DictConfig) -> list[str]:
+    try:
+        found = OmegaConf.select(resolved, "hydra.verbose")
+    except (OmegaConfBaseException, ValueError):  # Hydra stumbles over it as well, and says so
+        return []
+    names = list(found) if isinstance(found, ListConfig) else [found]
+    if isinstance(found, bool) or all(isinstance(name, str) for name in names):
+        return []
+    return [f"hydra.verbose must be true, false, the name of a logger or a list of names; got {found!r}"]
 
 
 def _is_class_of(target: object, homes: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ import errno
 import functools
 import inspect
 import os
+import select
 import sys
 import traceback
 from argparse import ArgumentParser, Namespace
@@ -17,15 +18,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+import inside_hydra
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import into_environment, masked
 from attnlab.composition.shown import printable
+from attnlab.sweep.job_failed import JobFailedError
 from attnlab.sweep.stage import job_of_script
 from composed import CONF, SWEEP_MODE, ConfigSource
 from override_problems import config_sentence
@@ -52,10 +54,6 @@ MACHINE_FAULTS = {
 }  # fmt: skip
 
 Stage = Callable[[DictConfig], Any]
-
-
-class JobFailedError(ExperimentError):
-    """A job of a sweep failed, and has said so."""
 
 
 def launch(stage: Stage, leads_sweeps: bool = False) -> None:
@@ -96,7 +94,9 @@ def mistakes_as_sentences() -> Iterator[None]:
         _fail(error.problems)
     except (HydraException, OmegaConfBaseException) as error:
         _fail([config_sentence(error)])
-    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+    except BrokenPipeError:
+        if not _has_lost_its_reader():
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
@@ -106,6 +106,16 @@ def mistakes_as_sentences() -> Iterator[None]:
     except KeyboardInterrupt:
         print("stopped by Ctrl-C", file=sys.stderr)
         sys.exit(130)
+
+
+def _has_lost_its_reader() -> bool:
+    """Whether whoever reads our output, such as `head`, has seen enough; a worker's or a server's end is another."""
+    for stream in (1, 2):
+        poll = select.poll()
+        poll.register(stream, 0)  # an error is told unasked
+        if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
+            return True
+    return False
 
 
 def _fail(problems: list[str]) -> NoReturn:
@@ -216,11 +226,5 @@ def _track_failure(config: DictConfig, job: SweepJob, error: Exception) -> None:
         return  # the config or the tracker is what failed, and what it says is said by the job itself
 
 
-def _return_value(self: JobReturn) -> Any:
-    if self.status is JobStatus.FAILED:
-        raise self._return_value
-    return self._return_value
-
-
-# Hydra would announce every failure with "Error executing job with overrides: [...]" before it raises.
-JobReturn.return_value = JobReturn.return_value.getter(_return_value)  # type: ignore[method-assign,attr-defined]
+# At import, for a worker of a sweep imports this file to find the job, and composes its config afterwards.
+inside_hydra.settle_in()

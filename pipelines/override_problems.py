@@ -12,6 +12,7 @@ from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
+from attnlab.composition.secrets import told_override
 from attnlab.composition.shown import show
 
 
@@ -25,7 +26,8 @@ class Groups:
         """What is wrong with an override that chooses from a group, or should."""
         key = override.key_or_group
         if override.is_sweep_override():
-            return f"{override.input_line} has several values; add -m to run one after the other, or quote the text"
+            told = told_override(str(override.input_line))
+            return f"{told} has several values; add -m to run one after the other, or quote the text"
         if override.is_delete():
             return None
         value = override.value()
@@ -35,6 +37,11 @@ class Groups:
             if all(choice in choices for choice in chosen):
                 return None
             given = override.get_value_element_as_str()
+            texts = [str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in chosen]
+            if all(text in choices for text in texts):  # a number is no choice to Hydra, whatever its name
+                quoted = ",".join(f"'{text}'" for text in texts)
+                quoted = f"[{quoted}]" if isinstance(value, list) else quoted
+                return f'{key} must be a text, got {given}; write "{key}={quoted}" with quotes that reach the program'
             return f"{key} must be one of {', '.join(choices)}; got {given!r}{_hint(given, choices)}"
         if "/" in key and "@" not in key:
             groups = [group for group in self._names() if group.split("/")[0] != "hydra"]
@@ -56,8 +63,8 @@ class Groups:
 
 def unreadable(text: str) -> str:
     return (
-        f"{show(text)} cannot be read; write key=value, and put text with any of ,:=()[]{{}}' in quotes that reach the "
-        "program, as in \"data.path='a, b'\""
+        f"{show(told_override(text))} cannot be read; write key=value, and put text with any of ,:=()[]{{}}' in quotes "
+        "that reach the program, as in \"data.path='a, b'\""
     )
 
 
@@ -149,13 +156,13 @@ def config_sentence(error: Exception) -> str:
         if found:
             return place + sentence.format(*found.groups())
     if text.startswith("Error merging override") and "Cannot merge" in str(error.__cause__):
-        given = text.removeprefix("Error merging override ")
+        given = told_override(text.removeprefix("Error merging override "))
         return (
             f"{given} is not possible: {given.partition('=')[0].lstrip('+~')} holds a mapping or a list, and the other "
             "cannot take its place; give what is to be changed in it by its own key"
         )
     if text.startswith("Error merging override") and error.__cause__ is not None:
-        given = text.removeprefix("Error merging override ")
+        given = told_override(text.removeprefix("Error merging override "))
         reason = str(error.__cause__).split("\n", 1)[0]
         return f"{given} is not possible ({reason}); write key=value, and a reference as ${{another.key}}"
     lines = [line.strip() for line in text.splitlines()]

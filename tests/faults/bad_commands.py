@@ -31,7 +31,8 @@ ODD_NAMES = {
 
 
 def cases() -> Iterator[Case]:
-    for maker in (_references, _choices, _paths, _others_places, _pairs, _sweeps, _params, _settings_files, _studies):
+    of_the_stages = (_references, _choices, _logs, _paths, _others_places, _pairs, _sweeps)
+    for maker in (*of_the_stages, _params, _settings_files, _studies):
         yield from maker()
 
 
@@ -108,6 +109,29 @@ def _choices() -> Iterator[Case]:
     ):  # fmt: skip
         yield _train("option", options, "either" if options[0] in ("-m", "--run", "--package") else "refused")
 
+
+def _logs() -> Iterator[Case]:
+    """What `logging.config` would stumble over."""
+    for node in ("job_logging", "hydra_logging"):
+        for text in (
+            "root.level=LOUD", "root.handlers=[nope]", "root.handlers=nope", "version=2", "version=null",
+            "handlers=null", "handlers.console=null", "handlers.console.level=3.5", "handlers.console.formatter=nope",
+            "formatters.simple.style='{'", "formatters.simple.format=x", "handlers.console.when=X",
+            "handlers.console.class=logging.handlers.TimedRotatingFileHandler", "handlers.console.mode=w",
+            "handlers.console.filters=[nope]", "loggers=null", "loggers.x.level=LOUD", "loggers.x.handlers=[nope]",
+        ):  # fmt: skip
+            key = f"hydra.{node}.{text}"
+            yield _train("log settings", (f"++{key}",), "either" if text in FOUND_LATE else "refused", ("logging",))
+        yield _train("log settings", (f"~hydra.{node}.root",), "refused", (f"hydra.{node}.root",))
+    for text in ("3", "null", "{}", "[1]", "[a,2]"):
+        yield _train("log settings", (f"hydra.verbose={text}",), "refused", ("hydra.verbose",))
+
+
+# By `logging` itself, once the run has a folder.
+FOUND_LATE = {
+    "handlers.console=null", "handlers.console.class=logging.handlers.TimedRotatingFileHandler",
+    "handlers.console.mode=w", "loggers=null",
+}  # fmt: skip
 
 WORKING_CHOICES = {
     "experiment=[see2017,nonsense]", "hydra.mode=MULTIRUN", "hydra.job.chdir=nonsense", "hydra.verbose=nonsense",

@@ -162,6 +162,23 @@ def test_a_setting_without_a_meaning_is_told_as_it_was_given(command: Command, f
     assert left(folder) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "quoted"), [("0", "'0'"), ("[0,1]", "['0','1']"), ("true", "'true'"), ("'0'", None), ("['0','1']", None)]
+)
+def test_a_choice_with_the_name_of_a_number_is_asked_for_in_quotes(
+    folder: Path, given: str, quoted: str | None
+) -> None:
+    from composed import CONF, ConfigSource
+
+    (folder / "theirs" / "aa").mkdir(parents=True)
+    for name in ("0", "1", "true"):
+        (folder / "theirs" / "aa" / f"{name}.yaml").write_text("{}")
+    with ConfigSource(CONF, "config", folder / "theirs") as source:
+        _, problems = source.compose([f"+aa={given}"])
+    said = f'aa must be a text, got {given.replace("t", "T")}; write "aa={quoted}" with quotes that reach the program'
+    assert problems == ([] if quoted is None else [said])
+
+
 def test_a_setting_that_refers_to_nothing_is_told_by_its_name(command: Command) -> None:
     refused(command("deliver.py", "paths.runs=${nowhere}"), "paths.runs: there is no setting nowhere")
 
@@ -301,6 +318,32 @@ def test_a_bug_keeps_its_traceback(command: Command, monkeypatch: pytest.MonkeyP
         assert "Traceback" in ended.err
         assert "KeyError: 'a mistake of the program'" in ended.err
     assert "job 1 (" in sweep.err
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["the output is read", "nobody reads the output"])
+def test_a_broken_pipe_is_silent_where_it_is_our_own_output(read: bool) -> None:
+    """As `python pipelines/show.py | head -1` breaks it, and a worker that died does not."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(PIPELINES)!r}); import launch\n"
+        "with launch.mistakes_as_sentences():\n"
+        "    sys.stdin.readline()\n"
+        "    raise BrokenPipeError(32, 'the worker has died')\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if not read:
+            process.stdout.close()
+        process.stdin.write("go\n")
+        process.stdin.close()
+        told = process.stderr.read()
+    assert process.returncode == 1
+    assert ("the worker has died" in told) is read
+    assert read or told == ""
 
 
 def test_every_failed_job_of_a_sweep_says_why(command: Command) -> None:

@@ -6,14 +6,19 @@ import io
 import json
 import pickle
 import tarfile
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
+import datasets
+import huggingface_hub
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hostile import Payload
 
 from attnlab.composition.error import ExperimentError
+from attnlab.data.dataset_folder import check_hub_builder
 from attnlab.data.hub_loading import load_pairs
 
 ROW = json.dumps({"de": "ein Hund", "en": "a dog"}) + "\n"
@@ -151,3 +156,64 @@ def test_readers_of_other_kinds_stay_shut(theirs: Path) -> None:
     (theirs / "train.xml").write_text("<a>b</a>")
     with pytest.raises(ExperimentError, match=r"holds files of the kind xml; known kinds are: json,"):
         load(theirs)
+
+
+@pytest.fixture
+def on_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """`on_the_hub(reader, files)`: every dataset of the hub is what its metadata lead to, these files."""
+    found = datasets.load_dataset_builder
+
+    def put(reader: str, files: list[str]) -> None:
+        def builder(*_: object, **__: object) -> datasets.DatasetBuilder:
+            return found(reader, data_files={"train": files}, cache_dir=str(tmp_path / "cache"))
+
+        monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *_, **__: None)
+        monkeypatch.setattr(datasets, "load_dataset_builder", builder)
+
+    return put
+
+
+def test_a_dataset_of_the_hub_leads_to_no_file_of_this_machine(
+    theirs: Path, on_the_hub: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = theirs / "secret.csv"
+    secret.write_text("de,en\nmine,alone\n")
+    on_the_hub("csv", [str(secret)])
+    with pytest.raises(ExperimentError, match=r"nobody/theirs lead to '.*secret\.csv', which is not on the hub"):
+        load_pairs("nobody/theirs", None, None, None, "de", "en")
+    # Without the check it would be data.
+    monkeypatch.setattr("attnlab.data.hub_loading.check_hub_builder", lambda *_: None)
+    assert load_pairs("nobody/theirs", None, None, None, "de", "en")["train"][0] == {"de": "mine", "en": "alone"}
+
+
+def test_nor_is_it_read_by_a_reader_of_another_kind(theirs: Path, on_the_hub: Callable[..., None]) -> None:
+    (theirs / "a.txt").write_text("a")
+    on_the_hub("text", [str(theirs / "a.txt")])
+    with pytest.raises(ExperimentError, match=r"nobody/theirs holds files of the kind text; known kinds are: json,"):
+        load_pairs("nobody/theirs", None, None, None, "de", "en")
+
+
+@pytest.mark.parametrize(
+    ("file", "is_there"),
+    {
+        "hf://datasets/nobody/theirs@main/a.csv": True,
+        "zip://a.csv::hf://datasets/nobody/theirs@main/a.zip": True,
+        "zip://a.csv::/home/me/a.zip": False,
+        "simplecache::file:///etc/passwd": False,
+        "http://127.0.0.1:9/a.csv": False,
+        "hf://datasets/nobody/theirs@main/a.zip::/etc/passwd": False,
+    }.items(),
+)
+def test_what_counts_as_a_file_of_the_hub(theirs: Path, file: str, is_there: bool) -> None:
+    (theirs / "a.csv").write_text("a\n")
+    builder = datasets.load_dataset_builder("csv", data_files=str(theirs / "a.csv"), cache_dir=str(theirs / "cache"))
+    builder.config.data_files = {"train": [file]}
+    with nullcontext() if is_there else pytest.raises(ExperimentError, match="which is not on the hub"):
+        check_hub_builder("nobody/theirs", builder)
+
+
+def test_links_of_a_folder_are_followed(theirs: Path) -> None:
+    """As SECURITY.md says: data often are links to a cache."""
+    (theirs.parent / "cached.jsonl").write_text(ROW)
+    (theirs / "train.jsonl").symlink_to(theirs.parent / "cached.jsonl")
+    assert len(load(theirs)["train"]) == 1  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import pytest
 from entry_points import ROOT, Command
 from hostile import nothing_ran
 
+from attnlab.composition.error import ExperimentError
 from composed import CONF, ConfigSource
 
 # A way of git to run a command wherever it looks at a checkout.
@@ -37,6 +38,17 @@ NODES = {
     ),
     "log file's own name": (
         "job_logging: {handlers: {file: {filename: '${hydra.runtime.output_dir}/.bashrc'}}}", "filename must be",
+    ),
+    # Hydra's own log begins before a run has its folder, which a config could name instead.
+    "Hydra's own log file": (
+        "runtime: {output_dir: MARK}\n  hydra_logging: {handlers: {f: {class: logging.FileHandler, mode: w, "
+        "filename: '${hydra.runtime.output_dir}/x.log'}}, root: {handlers: [f]}}",
+        "hydra.hydra_logging.handlers.f.filename must not be set",
+    ),
+    "folder of a run": ("runtime: {output_dir: MARK}", "hydra.runtime.output_dir is told by Hydra"),
+    "style of a formatter": (
+        "job_logging: {formatters: {simple: {style: '{', format: '{args[0].__class__}'}}}",
+        "simple.style must be %; got",
     ),
     # It sets any attribute of what is made: the file that is written to, once the one that is named was checked.
     "attribute of a log handler": (
@@ -93,20 +105,126 @@ COLOURED = """hydra: {job_logging: {
 
 def test_log_settings_of_hydra_pass(folder: Path, mark: Path) -> None:
     write_theirs(folder, COLOURED, mark)
+    root = "hydra.job_logging.root"  # conf/ sends it to the file, which not every choice has
     choices = [
-        *[f"hydra/job_logging={name}" for name in ("default", "disabled", "none", "stdout")],
-        *[f"hydra/hydra_logging={name}" for name in ("default", "disabled", "none")],
-        "experiment=theirs",
+        ["hydra/job_logging=default"],
+        ["hydra/job_logging=disabled", f"{root}.handlers=[]"],
+        ["hydra/job_logging=none", f"{root}=null"],
+        ["hydra/job_logging=stdout", f"{root}.handlers=[console]"],
+        *[[f"hydra/hydra_logging={name}"] for name in ("default", "disabled", "none")],
+        ["experiment=theirs"],
     ]
-    for choice in choices:
+    for chosen in choices:
         with ConfigSource(CONF, "config", folder / "theirs") as source:
-            source.check_composition([choice])
+            source.check_composition(chosen)
+
+
+WRONG_LOGS = {
+    "hydra.job_logging.root.level=LOUD": "hydra.job_logging.root.level must be one of DEBUG, INFO,",
+    "hydra.job_logging.root.handlers=[nope]": "root.handlers.0 must name a handler that there is: console, file; got",
+    "hydra.job_logging.root.handlers=file": "root.handlers must be a list of names, as [file]; got 'file'",
+    "hydra.job_logging.handlers.file.formatter=nope": "must name a formatter that there is: simple; got 'nope'",
+    "hydra.job_logging.formatters.simple.format=x": "must have a field, such as %(message)s; got 'x'",
+    "hydra.hydra_logging.version=2": "hydra.hydra_logging.version must be 1; got 2",
+    "+hydra.job_logging.handlers.file.when=X": "hydra.job_logging.handlers.file.when must be one of S, M, H, D,",
+    "hydra.job_logging.handlers=null": "must name a handler that there is: none; got",
+    "~hydra.job_logging.root": "hydra.job_logging.root must be there",
+    "hydra.verbose=3": "hydra.verbose must be true, false, the name of a logger or a list of names; got 3",
+}
+
+
+@pytest.mark.parametrize(("override", "said"), WRONG_LOGS.items())
+def test_log_settings_without_a_meaning_are_told(override: str, said: str) -> None:
+    with ConfigSource(CONF, "config") as source, pytest.raises(ExperimentError) as told:
+        source.check_composition([override])
+    assert [said in problem for problem in told.value.problems] == [True], told.value.problems
+
+
+@pytest.mark.parametrize("more", ["maxBytes=3", "mode=r", "encoding=nonsense"])
+def test_what_only_logging_finds_is_a_sentence(command: Command, mark: Path, tiny: tuple[str, ...], more: str) -> None:
+    said = "hydra.job_logging or hydra.hydra_logging cannot be used: Unable to configure handler 'file': "
+    nothing_ran(command("prepare.py", f"+hydra.job_logging.handlers.file.{more}", *tiny), mark, said)
 
 
 @pytest.mark.parametrize("option", ["--help", "--cfg=job", "--info=config", "--hydra-help", "-m"])
 def test_nor_does_it_run_where_one_only_asks(command: Command, folder: Path, mark: Path, option: str) -> None:
     write_theirs(folder, f"hydra:\n  hydra_logging: {{handlers: {{x: {FACTORY}}}}}", mark)
     nothing_ran(command("train.py", "-cd", "theirs", option, "experiment=theirs"), mark, "handlers.x.() must be one of")
+
+
+EVIL = f"hydra: {{job_logging: {{handlers: {{x: {FACTORY}}}}}}}"
+BY_TWO = "defaults: [/aa: a0, /bb: b0, {'optional /evil': '${aa}_${bb}'}]\n"
+# What experiment=theirs says, the file of a group beside it that is evil, and what is told.
+SWEEPS = {
+    "the older search space": (
+        "defaults: [override /sweep: optuna]\nhydra:\n  sweeper:\n    search_space: {+hydra.job_logging.handlers.x: "
+        "{type: categorical, choices: ['{\\(\\):os.mkdir,path:MARK}']}}",
+        None,
+        "must not be set, for hydra.sweeper.search_space",
+    ),
+    # Harmless in each point, for those do without it.
+    "what starts the sweep": (
+        "defaults: [/evil: sweep]\nhydra: {sweeper: {params: {evil: 'none'}}}",
+        ("sweep", "hydra: {callbacks: {x: {_target_: os.mkdir, path: MARK}}}"),
+        "hydra.callbacks.x._target_ must not be set",
+    ),
+    "two choices together": (
+        f"{BY_TWO}hydra: {{sweeper: {{params: {{aa: 'a0,a1', bb: 'b0,b1'}}}}}}", ("a1_b1", EVIL),
+        "handlers.x.() must be one of",
+    ),
+    "overrides of its own": (
+        "hydra: {overrides: {hydra: ['+hydra.callbacks.x={_target_:os.mkdir,path:MARK}']}}", None,
+        "hydra.overrides is where Hydra notes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("theirs", "beside", "said"), SWEEPS.values(), ids=SWEEPS)
+def test_no_sweep_of_a_config_runs_code(
+    command: Command,
+    folder: Path,
+    mark: Path,
+    tiny: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    theirs: str,
+    beside: tuple[str, str] | None,
+    said: str,
+) -> None:
+    monkeypatch.setattr("composed.LARGEST_CHECKED_GRID", 1)
+    write_theirs(folder, theirs, mark)
+    write_choices(folder / "theirs", beside, mark)
+    ended = command("train.py", "-m", "-cd", "theirs", "experiment=theirs", *tiny)
+    assert not mark.exists()
+    assert ended.code == 1
+    assert said in ended.err, ended.err
+    assert "Traceback" not in ended.err
+
+
+def write_choices(theirs: Path, beside: tuple[str, str] | None, mark: Path) -> None:
+    choices = {"aa/a0": "{}", "aa/a1": "{}", "bb/b0": "{}", "bb/b1": "{}", "evil/none": "{}"}
+    if beside is not None:
+        choices[f"evil/{beside[0]}"] = beside[1].replace("MARK", str(mark))
+    for name, text in choices.items():
+        (theirs / name).parent.mkdir(exist_ok=True)
+        (theirs / f"{name}.yaml").write_text(f"# @package _global_\n{text}\n")
+
+
+@pytest.mark.slow
+def test_nor_does_a_worker_of_one(
+    command: Command, folder: Path, mark: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Optuna composes nothing itself, so the job of the two choices meets its config in a process of its own."""
+    monkeypatch.setattr("composed.LARGEST_CHECKED_GRID", 1)
+    write_theirs(folder, BY_TWO, mark)
+    write_choices(folder / "theirs", ("a1_b1", EVIL), mark)
+    # The harmless jobs end soon: their data are not there.
+    chosen = ("sweep=optuna", "sweep.trials=2", "hydra/sweeper/sampler=random", "launcher=joblib", "chain=false")
+    arguments = (*chosen, "aa=a0,a1", "bb=b0,b1", "experiment=theirs")
+    ended = command("train.py", "-m", "-cd", "theirs", *arguments, *tiny)
+    assert not mark.exists()
+    assert ended.code == 1
+    assert "hydra.job_logging.handlers.x.() must be one of" in ended.err, ended.err
+    assert "Traceback" not in ended.err
 
 
 SLURM = {

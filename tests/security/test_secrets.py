@@ -80,6 +80,10 @@ FAILURES = {
     "a token for a dataset": ("data=hub", "data.dataset=${oc.env:HF_TOKEN}"),
     "an address for a number": ("seed=${oc.env:THE_ADDRESS}",),
     "a key that there is not": (f"+tracking.password={LITERAL}",),
+    "a secret that cannot be read": (f"tracking.password=my(pass,{LITERAL}",),
+    "a secret with several values": (f"+tracking.password={LITERAL},b",),
+    "a secret that leads nowhere": (f"+password=${{{LITERAL}",),
+    "a secret twice in a sweep": ("-m", f"+tracking.password={LITERAL},{LITERAL}"),
     "a text that cannot be read": (f"tracking.uri=http://me:{LITERAL}@host]",),
     "a slash in a password": (f"tracking.uri=http://me:{LITERAL}/x@host",),
     "two in a sweep": ("-m", f"tracking.uri=http://me:{LITERAL}@a,http://me:{OTHER}@b"),
@@ -102,9 +106,10 @@ def test_no_secret_is_told_of_a_failure(
     tells_nothing(ended, folder)
 
 
-def test_a_secret_in_a_config_file_is_refused(command: Command, folder: Path) -> None:
+@pytest.mark.parametrize("uri", [f"http://me:{LITERAL}@host", f"${{oc.env:ABSENT,'http://me:{LITERAL}@host'}}"])
+def test_a_secret_in_a_config_file_is_refused(command: Command, folder: Path, uri: str) -> None:
     (folder / "theirs" / "experiment").mkdir(parents=True)
-    text = f"# @package _global_\ntracking:\n  uri: http://me:{LITERAL}@host\n"
+    text = f"# @package _global_\ntracking:\n  uri: {uri}\n"
     (folder / "theirs" / "experiment" / "mine.yaml").write_text(text)
     ended = command("train.py", "-cd", "theirs", "experiment=mine")
     assert ended.code == 1
@@ -202,6 +207,46 @@ def test_a_secret_is_no_name_of_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
     assert holding(tmp_path / "runs") == []
 
 
+DEFAULTS = {
+    "${oc.env:URI,http://me:kanarie@host}": True,
+    '${oc.env:URI,"https://me:kanarie@host"}': True,
+    "${oc.env:URI,'https://host?token=kanarie'}": True,
+    "http://me:${oc.env:PASSWORD,kanarie}@host": True,
+    "http://host?token=${oc.env:TOKEN, kanarie}": True,
+    "${oc.env:URI,'http://me:${oc.env:OTHER,kanarie}@host'}": True,
+    "${oc.select:nowhere,http://me:kanarie@host}": True,
+    "${oc.env:URI,null}": False,
+    "${oc.env:URI,http://127.0.0.1:5000}": False,
+    "${oc.env:URI,'http://me:${oc.env:PASSWORD}@host'}": False,
+    "http://me:${oc.env:PASSWORD,''}@host": False,
+    "http://me:${oc.env:PASSWORD,${oc.env:OTHER}}@host": False,
+    "${oc.env:URI,sqlite:///runs/x.db}": False,
+}
+
+
+@pytest.mark.parametrize(("value", "is_secret"), DEFAULTS.items())
+def test_what_a_reference_falls_back_on_is_written_out(value: str, is_secret: bool) -> None:
+    assert list(literal_secrets({"uri": value})) == (["uri"] if is_secret else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "is_secret"),
+    {
+        "${oc.env:PASSWORD,kanarie}": True,
+        "${oc.env:PASSWORD,'kanarie'}": True,
+        "${oc.env:PASSWORD,${oc.env:OTHER,kanarie}}": True,
+        "${oc.decode:kanarie}": True,
+        "${oc.env:PASSWORD,null}": False,
+        "${oc.env:PASSWORD,''}": False,
+        "${oc.env:PASSWORD,${oc.env:OTHER}}": False,
+        "${oc.decode:${oc.env:PASSWORD}}": False,
+        "${another.password}": False,
+    }.items(),
+)
+def test_so_is_that_of_a_key_that_holds_a_secret(value: str, is_secret: bool) -> None:
+    assert list(literal_secrets({"x": {"password": value}})) == (["x.password"] if is_secret else [])
+
+
 def test_what_is_no_secret_stays() -> None:
     for text in (
         "data.path=/home/me@work/data", "tracking.uri=postgresql+psycopg2://user@host/mlflow", "data.dataset=a/b",
@@ -217,9 +262,19 @@ def test_what_is_no_secret_stays() -> None:
 
 
 def test_a_variable_of_the_environment_is_hidden_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_TOKEN", "MLFLOW_TRACKING_PASSWORD", "AWS_SECRET_ACCESS_KEY", "MY_API_KEY", "DB_PASSWD"):
+    for name in (
+        "HF_TOKEN",
+        "MLFLOW_TRACKING_PASSWORD",
+        "AWS_SECRET_ACCESS_KEY",
+        "MY_API_KEY",
+        "DB_PASSWD",
+        "PGPASSWORD",
+        "MYSQL_PWD",
+    ):
         monkeypatch.setenv(name, f"kanarie {name}")
         assert masked(f"it says kanarie {name}!") == f"it says {HIDDEN}!"
+    monkeypatch.setenv("PWD", "/home/me/work")
+    assert masked("/home/me/work") == "/home/me/work"
     monkeypatch.setenv("KEYBOARD", "layout-of-the-keys")
     assert masked("layout-of-the-keys") == "layout-of-the-keys"
     assert os.environ["KEYBOARD"]

@@ -18,7 +18,11 @@ _PARAMETER = re.compile(
 )
 # Where a user name is no token.
 _NAMES_ALONE = ("postgresql", "mysql", "ssh", "git+ssh", "sftp")
-_REFERENCE = re.compile(r"\$\{[^{}]*\}")
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+# What it calls, if anything, the name that this is given, and all that follows.
+_CALL = re.compile(r"\s*([\w.]+)\s*:([^,]*),?(.*)", re.DOTALL)
+# Where the first of what is given is no name but a value.
+_OF_VALUES = ("oc.decode", "oc.create")
 
 
 def replaced(text: str, replace: Callable[[str], str]) -> str:
@@ -47,7 +51,16 @@ def is_written_out(secret: str) -> bool:
 
 
 def without_references(text: str) -> str:
-    r"""With \0 in the place of each `${...}`, innermost first."""
-    while (less := _REFERENCE.sub("\0", text)) != text:
+    r"""With \0 in the place of each `${...}`, innermost first; what `${oc.env:NAME,default}` falls back on stays."""
+
+    def written_out(found: re.Match[str]) -> str:
+        call = _CALL.fullmatch(found[1])
+        if call is None:
+            return "\0"
+        given = ",".join(call.groups()[1:]) if call[1] in _OF_VALUES else call[3]
+        value = given.strip().strip(",")
+        return "\0" + ("" if value.strip("'\"\0") in ("", "null") else value)
+
+    while (less := _REFERENCE.sub(written_out, text)) != text:
         text = less
     return text

@@ -9,13 +9,15 @@ from typing import Any
 
 from attnlab.composition.secret_address import HIDDEN, is_written_out, replaced, secrets_of, without_references
 
-__all__ = ["HIDDEN", "into_environment", "is_secret_name", "literal_secrets", "masked"]
+__all__ = ["HIDDEN", "into_environment", "is_secret_name", "literal_secrets", "masked", "told_override"]
 
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|credentials?)$|(?:api|access|auth|secret|hf)_(?:key|token)$"
 )
 _SECRET_VARIABLE = re.compile(
-    r"(?i)(?:^|_)(?:password|passwd|passphrase|secret|token|credentials?|(?:api|access|auth|secret|private)_?key)(?:_\d+)?$"
+    # As PGPASSWORD and MYSQL_PWD, but not PWD.
+    r"(?i)(?:password|passwd|passphrase|_pwd|(?:^|_)(?:secret|token|credentials?"
+    r"|(?:api|access|auth|secret|private)_?key))(?:_\d+)?$"
 )
 _SHORTEST = 6  # a shorter one could be part of any word
 _VARIABLE = "ATTNLAB_SECRET_"
@@ -30,7 +32,13 @@ def masked(text: str) -> str:
 
 def is_secret_name(key: str) -> bool:
     """Whether a config key by its name holds a secret."""
-    return _SECRET_NAME.search(key.rpartition(".")[2]) is not None
+    return _SECRET_NAME.search(key.strip(" +~").rpartition(".")[2]) is not None
+
+
+def told_override(text: str) -> str:
+    """`key=value` as it may be told: without a value that is secret by the key."""
+    key, equals, _ = text.partition("=")
+    return f"{key}={HIDDEN}" if equals and is_secret_name(key) else masked(text)
 
 
 def literal_secrets(config: Any, path: str = "") -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A folder in the layout of a hub dataset may come from anybody: it may name its own files, of known kinds, no more.
+"""A dataset of the hub, or a folder in its layout, may come from anybody: it may name its own files, of known kinds.
 
 `datasets` itself runs no script of a folder and reads no pickle. But it follows the metadata of a folder to any address
 and to any file of this machine, and it has readers for kinds of data that nobody needs here.
@@ -14,6 +14,7 @@ import datasets
 from huggingface_hub import DatasetCard
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.shown import show
 from attnlab.composition.yaml_text import parse_yaml
 from attnlab.data.file_faults import READERS
 
@@ -36,11 +37,32 @@ def check_metadata(folder: Path) -> None:
 
 def check_builder(folder: Path, builder: datasets.DatasetBuilder) -> None:
     """Raise ExperimentError where `datasets` would read a folder by another reader than those of the known kinds."""
+    _check_kind(f"data.path: {folder}", builder)
+
+
+def check_hub_builder(dataset: str, builder: datasets.DatasetBuilder) -> None:
+    """Raise ExperimentError where the metadata of a dataset of the hub lead to files that do not lie on the hub.
+
+    To be asked before the builder reads anything: its files are found by then.
+    """
+    if type(builder).__module__.rpartition(".")[2] == "cache":
+        return  # it was loaded before, and lies in the local cache now
+    _check_kind(f"data.dataset: {dataset}", builder)
+    for files in (builder.config.data_files or {}).values():
+        for file in files:
+            # A member of an archive is written before it: zip://a.csv::hf://...
+            if not str(file).rpartition("::")[2].startswith("hf://"):
+                raise ExperimentError(
+                    f"data.dataset: the metadata of {dataset} lead to {show(str(file))}, which is not on the hub; "
+                    "choose another dataset, or give data.path a copy of its files"
+                )
+
+
+def _check_kind(where: str, builder: datasets.DatasetBuilder) -> None:
     kind = type(builder).__module__.rpartition(".")[2]
     if kind not in READERS.values():
         raise ExperimentError(
-            f"data.path: {folder} holds files of the kind {kind}; known kinds are: {', '.join(READERS)}, each also "
-            "with .gz"
+            f"{where} holds files of the kind {kind}; known kinds are: {', '.join(READERS)}, each also with .gz"
         )
 
 

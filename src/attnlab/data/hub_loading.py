@@ -18,7 +18,7 @@ from huggingface_hub import errors as hub_errors
 
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.shown import show
-from attnlab.data.dataset_folder import check_builder, check_metadata
+from attnlab.data.dataset_folder import check_builder, check_hub_builder, check_metadata
 from attnlab.data.file_faults import READERS, data_files, find_fault, kind_of, unreadable_at_all
 
 _HUB_SECONDS = 10.0
@@ -140,7 +140,12 @@ def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict
     unreachable = _why_unreachable(dataset, revision)
     with _offline() if unreachable else _quiet():
         try:
-            return dict(datasets.load_dataset(dataset, name=name, revision=revision))
+            builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
+            check_hub_builder(dataset, builder)
+            builder.download_and_prepare()
+            return dict(builder.as_dataset())
+        except ExperimentError:
+            raise
         except Exception as error:  # the library passes on whatever its readers raise
             if unreachable:
                 raise ExperimentError(

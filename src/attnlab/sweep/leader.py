@@ -18,6 +18,7 @@ import psutil
 
 from attnlab.composition.error import ExperimentError
 from attnlab.sweep.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
+from attnlab.sweep.job_failed import JobFailedError
 from attnlab.sweep.outliving import this_process
 from attnlab.sweep.progress import SweepProgress
 from attnlab.sweep.record import LOCK, JobRecord, SweepFolder, SweepRecord
@@ -125,7 +126,9 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception 
     if failed:
         told = f"{len(failed)} of {record.points} jobs failed: {', '.join(job.name for job in failed)}"
         run.finish("FAILED", told)
-        raise SweepFailedError(f"{told}; what they say stands above") from error
+        # What Hydra stopped at outside of any job has not been said.
+        own = error.problems if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError) else []
+        raise SweepFailedError([*own, f"{told}; what they say stands above"]) from error
     if error is not None:
         run.finish("FAILED", sentence(error))
 

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from attnlab.composition.secrets import HIDDEN, is_secret_name, masked
+from attnlab.composition.secrets import HIDDEN, masked, told_override
 
 __all__ = [
     "checked_address",
@@ -76,10 +76,7 @@ def scrubbed(text: str, uri: str) -> str:
 
 def told_overrides(overrides: Sequence[str]) -> list[str]:
     """The overrides of a command without what is secret in them."""
-    keys = [text.partition("=")[0] for text in overrides]
-    return [
-        f"{key}={HIDDEN}" if is_secret_name(key) else masked(text) for key, text in zip(keys, overrides, strict=True)
-    ]
+    return [told_override(text) for text in overrides]
 
 
 def where_to_look(uri: str | None, experiment: str, runs_folder: Path, port: int = 5000) -> str:
