@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 from filelock import FileLock
-from mlflow import MlflowClient
 
 import deliver
 from attnlab.composition.error import ExperimentError
@@ -18,43 +15,6 @@ from point import begin_anew, read_done
 
 NOBODY = "http://127.0.0.1:9"
 SWEEP = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)
-
-
-@pytest.fixture
-def all_runs(runs):
-    """What the tracker knows: state, loss and error of each run."""
-
-    def found():
-        client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
-        listed = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
-        return sorted(((run.info.status, run.data.metrics.get("loss")) for run in listed), key=str)
-
-    return found
-
-
-@pytest.fixture
-def experiment(tracking, runs):
-    """As much of an experiment as its folder is begun anew with."""
-
-    def made(**changed):
-        return SimpleNamespace(tracking=tracking(**changed), paths=SimpleNamespace(runs_folder=runs))
-
-    return made
-
-
-@pytest.fixture
-def trained(tracking, runs, record):
-    """A training in a folder while the tracker is away."""
-
-    def train(folder, loss=0.5, ends="FINISHED"):
-        folder.mkdir(parents=True, exist_ok=True)
-        run = tracking(uri=NOBODY, when_unreachable="warn").start(runs, folder, record)
-        MetricSpool(folder / "metrics.jsonl").append({"loss": loss}, 10, 1)
-        run.deliver()
-        if ends is not None:
-            run.finish(ends)
-
-    return train
 
 
 def main(runs, capsys, *arguments):

@@ -16,6 +16,7 @@ Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 # In the experiment's state folder: which run is its own, and what was delivered to it.
 RUN_FILE, DELIVERED = "mlflow.json", "delivered.json"
+DONE = "done.json"  # there, its training is over
 CONFIG_FILE = "config.yaml"  # among the artifacts of a run: its config as it was composed
 
 

@@ -23,7 +23,7 @@ from attnlab.tracking.address import masked, scrubbed
 from attnlab.tracking.database import Store, knock, open_store, refusal
 from attnlab.tracking.delivery import Delivery
 from attnlab.tracking.flatten import dotted_params, readable_name, short_params, without_secrets
-from attnlab.tracking.kept_run import ending, keep, started_at
+from attnlab.tracking.kept_run import ending, keep, safe_up_to, started_at, told_up_to
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
 from attnlab.tracking.outbox import LATER_METRICS, OUTBOX, keep_artifact, keep_metrics
@@ -57,7 +57,7 @@ class TrackedRun(Run):
         self.owed: set[str] = set()  # what the tracker was not told
         # How far the spool may be handed over where the run ends before it is finished: what lies behind is written
         # again, with other times, by the training that goes on from the last checkpoint. None: all of it.
-        self._up_to: int | None = 0
+        self._up_to = safe_up_to(point)
         # When it was finished before; where it has nothing new to tell, it is not finished anew.
         self._ended: int | None = None
         # Of a run of the past that is told now.
@@ -134,8 +134,8 @@ class TrackedRun(Run):
         if status == "FINISHED" and (self._point / "model").is_dir():
             # Also where it is evaluated: while it was trained the tracker may have been away.
             self.log_model(self._point / "model")
-        up_to = None if status == "FINISHED" else self._up_to
-        keep(self._point, **ending(status, error, up_to, self._store.uri))
+        up_to = told_up_to(self._point, status, self._up_to)
+        keep(self._point, **ending(status, error, up_to, self._store.uri, self.really_ended))
         self._deliver(up_to)
         self._tell("the state", lambda: self._close(status, error))
         if not self.owed:
