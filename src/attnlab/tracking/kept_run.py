@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlab.composition.atomic import atomic_file
 from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_own_json
+from attnlab.composition.json_file import read_own_record
 from attnlab.tracking.address import scrubbed
 from attnlab.tracking.flatten import without_secrets
 from attnlab.tracking.run import DONE, Status
@@ -53,14 +53,29 @@ class KeptRun:
         return self.status is not None and not self.told
 
 
-def keep(point: Path, **changed: Any) -> None:
-    """Change fields of what is kept; the first time `record` must be among them."""
+def keep(point: Path, **changed: Any) -> bool:
+    """Change fields of what is kept; the first time `record` must be among them.
+
+    Returns False, and keeps nothing, where there is no record to change: somebody has cleared the folder.
+
+    Raises:
+        ExperimentError: the record is damaged, or cannot be written (a full disk).
+    """
     kept = read(point)
+    if kept is None and "record" not in changed:
+        return False
     new = replace(kept, **changed) if kept is not None else KeptRun(**changed)
     fields = asdict(new)
     fields["record"] = without_secrets(fields["record"])
-    with atomic_file(point / KEPT) as temporary:
-        temporary.write_text(json.dumps(fields, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    try:
+        with atomic_file(point / KEPT) as temporary:
+            temporary.write_text(json.dumps(fields, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(
+            f"{point / KEPT} could not be written: {error.strerror}; make room there, or allow it, and give the same "
+            "command again"
+        ) from error
+    return True
 
 
 def ending(
@@ -108,13 +123,7 @@ def read(point: Path) -> KeptRun | None:
     path = point / KEPT
     if not path.is_file():
         return None
-    remedy = "remove it; the tracker is then not told of that run, whose files stay"
-    fields = read_own_json(path, remedy)
-    try:
-        record = fields.pop("record")
-        return KeptRun(RunRecord(**{**record, "data_columns": tuple(record["data_columns"])}), **fields)
-    except (KeyError, TypeError):
-        raise ExperimentError(f"{path} is no record of a run; {remedy}") from None
+    return read_own_record(path, KeptRun, "remove it; the tracker is then not told of that run, whose files stay")
 
 
 def kept_folders(place: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,11 +67,15 @@ class Run(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is None:
-            self.finish("FINISHED")
-        elif isinstance(error, Exception):
-            self.finish("FAILED", f"{type(error).__name__}: {error}")
-        else:  # Ctrl-C, or a signal that became SystemExit
-            self.finish("KILLED", type(error).__name__)
+            return self.finish("FINISHED")
+        try:
+            if isinstance(error, Exception):
+                self.finish("FAILED", f"{type(error).__name__}: {error}")
+            else:  # Ctrl-C, or a signal that became SystemExit
+                self.finish("KILLED", type(error).__name__)
+        except (OSError, ExperimentError) as another:
+            # As where the disk is full: what ended the run is what shall be told.
+            print(f"warning: how the run ended could not be kept: {another}", file=sys.stderr)
 
 
 def run_of(point: Path) -> str | None:

@@ -18,6 +18,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.error import ExperimentError
 from attnlab.composition.identity import config_digest
 from attnlab.tracking.address import masked, scrubbed
 from attnlab.tracking.database import Store, knock, open_store, refusal
@@ -35,6 +36,7 @@ from attnlab.training.spool import SPOOL_NAME, MetricSpool
 PAUSE = 60.0  # seconds without another try after the tracker was lost; each time it is not back, twice as long
 LONGEST_PAUSE = 1800.0
 
+METRICS = "metrics and pictures"
 LOST = (MlflowException, SQLAlchemyError, requests.RequestException, OSError)
 
 
@@ -135,11 +137,21 @@ class TrackedRun(Run):
             # Also where it is evaluated: while it was trained the tracker may have been away.
             self.log_model(self._point / "model")
         up_to = told_up_to(self._point, status, self._up_to)
-        keep(self._point, **ending(status, error, up_to, self._store.uri, self.really_ended))
-        self._deliver(up_to)
-        self._tell("the state", lambda: self._close(status, error))
+        try:
+            keep(self._point, **ending(status, error, up_to, self._store.uri, self.really_ended))
+        finally:  # where the disk is full, the tracker is told all the same
+            self._tell_the_end(status, error, up_to)
         if not self.owed:
             keep(self._point, told=True)
+
+    def _tell_the_end(self, status: Status, error: str | None, up_to: int | None) -> None:
+        try:
+            self._deliver(up_to)
+        except ExperimentError as damage:
+            # The run has ended as it has; its state at least is told.
+            self.owed.add(METRICS)
+            print(f"warning: {damage}", file=sys.stderr)
+        self._tell("the state", lambda: self._close(status, error))
 
     def _close(self, status: Status, error: str | None) -> None:
         if error is not None:
@@ -148,7 +160,7 @@ class TrackedRun(Run):
         self._store.client.set_terminated(self.run_id, status, ended)
 
     def _deliver(self, up_to: int | None) -> None:
-        if self._tell("metrics and pictures", lambda: self._hand_over(up_to)):
+        if self._tell(METRICS, lambda: self._hand_over(up_to)):
             self._try_again_at, self._pause = 0.0, PAUSE
         else:
             # It may stay away for hours: training does not wait for it again and again.

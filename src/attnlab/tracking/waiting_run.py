@@ -50,5 +50,5 @@ class WaitingRun(Run):
             return
         self._finished = True
         up_to = told_up_to(self._point, status, self._up_to)
-        keep(self._point, **ending(status, error, up_to, self._address))
-        print("the tracker was not told of it; pipelines/deliver.py tells it later", file=sys.stderr)
+        if keep(self._point, **ending(status, error, up_to, self._address)):
+            print("the tracker was not told of it; pipelines/deliver.py tells it later", file=sys.stderr)
