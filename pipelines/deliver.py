@@ -9,7 +9,7 @@ Runs that go on at this moment deliver by themselves; those that were killed del
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -109,7 +109,9 @@ def deliver_run(tracking: MlflowTracking, runs_folder: Path, place: Path, folder
     if kept is None or not (kept.waits or (kept.status is None and not (folder / RUN_FILE).is_file())):
         return None
     try:
-        with FileLock(place / "lock").acquire(timeout=0):
+        with ExitStack() as held:
+            for each in {place, folder}:  # an evaluation with another search has a lock of its own
+                held.enter_context(FileLock(each / "lock").acquire(timeout=0))
             kept = read(folder)  # whoever was at it may have told it
             if kept is None or not kept.waits:
                 return None

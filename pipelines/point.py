@@ -37,16 +37,22 @@ def check_wanted_places(experiment: Experiment) -> None:
 
 @contextmanager
 def only_one_at_a_time(point: Path) -> Iterator[None]:
-    """Wait, and say so, while another process trains the same experiment; afterwards its result is there."""
+    """Wait, and say so, while another process is at the same experiment; afterwards what it found is there.
+
+    point: its folder, or that of an evaluation with another search in it; one does not wait for the other.
+    """
     from filelock import FileLock, Timeout
+
+    from attnlab.tracking.set_aside import finish_moves
 
     lock = FileLock(point / "lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print(f"another process trains experiment {point.name}; waiting for it", file=sys.stderr)
+        print(f"another process is at {point}; waiting for it", file=sys.stderr)
         lock.acquire()
     try:
+        finish_moves(point)
         yield
     finally:
         lock.release()
@@ -94,16 +100,15 @@ def clear(point: Path, *kept: str) -> None:
 
 
 def begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
-    """Clear the folder for a training from its first step on.
+    """Clear the folder, whose lock is held, for a training from its first step on.
 
     A run that never came to a checkpoint is used again; one that was killed later is closed. What the tracker was not
     told is set aside.
     """
     from attnlab.tracking.kept_run import SET_ASIDE, keep, read
     from attnlab.tracking.run import DELIVERED, DONE, RUN_FILE
-    from attnlab.tracking.set_aside import finish_moves, set_aside
+    from attnlab.tracking.set_aside import set_aside
 
-    finish_moves(point)
     kept, finished = read(point), (point / DONE).is_file()
     safe_to_tell = finished or has_checkpoint(point) or (kept is not None and kept.up_to != 0)
     if not safe_to_tell and not (point / DELIVERED).is_file():

@@ -7,7 +7,7 @@ import os
 import pytest
 
 import deliver
-from point import begin_anew
+from point import begin_anew, only_one_at_a_time
 
 NOBODY = "http://127.0.0.1:9"
 
@@ -35,7 +35,9 @@ def test_killed_after_so_many_moves(
         with pytest.raises(KeyboardInterrupt):
             begin_anew(away, point, record)
     if next_command == "train":
-        begin_anew(away, point, record)
+        with only_one_at_a_time(point):
+            begin_anew(away, point, record)
+        (point / "lock").unlink()
         assert [path.name for path in point.iterdir()] == ["set_aside"]
         trained(point, 0.25)
     told = deliver.deliver(tracking(), runs)
