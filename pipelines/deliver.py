@@ -9,6 +9,7 @@ Runs that go on at this moment deliver by themselves; those that were killed del
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -56,6 +57,7 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
 
     made = Deliveries()
     for place in places(runs_folder):
+        finish_what_was_begun(place)
         for folder in kept_folders(place):
             name = folder.relative_to(runs_folder).as_posix()
             try:
@@ -74,6 +76,17 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
                     made.problems.append(f"{name} could not be delivered whole; give the command again")
                 made.told += bool(done)
     return made
+
+
+def finish_what_was_begun(place: Path) -> None:
+    """See `finish_moves`; where a process is at it, that one does."""
+    from filelock import FileLock, Timeout
+
+    from attnlab.tracking.set_aside import finish_moves, moves_to_finish
+
+    if moves_to_finish(place):
+        with suppress(Timeout), FileLock(place / "lock").acquire(timeout=0):
+            finish_moves(place)
 
 
 def deliver_run(tracking: MlflowTracking, runs_folder: Path, place: Path, folder: Path) -> bool | None:
@@ -96,7 +109,9 @@ def deliver_run(tracking: MlflowTracking, runs_folder: Path, place: Path, folder
     if kept is None or not (kept.waits or (kept.status is None and not (folder / RUN_FILE).is_file())):
         return None
     try:
-        with FileLock(place / "lock").acquire(timeout=0):
+        with ExitStack() as held:
+            for each in {place, folder}:  # an evaluation with another search has a lock of its own
+                held.enter_context(FileLock(each / "lock").acquire(timeout=0))
             kept = read(folder)  # whoever was at it may have told it
             if kept is None or not kept.waits:
                 return None

@@ -17,6 +17,7 @@ from omegaconf import DictConfig
 
 from experiment import EVALUATE_SECTIONS, EVALUATE_SOURCES, Experiment, check, here, output_folder, overrides
 from launch import launch
+from point import only_one_at_a_time
 from task import Metrics
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def evaluate_and_track(
         name=None if job is None else job.record.name,
     )
     tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
-    with tracking.start(experiment.paths.runs_folder, state, record) as run:
+    with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record) as run:
         if job is not None and run.run_id is not None:
             job.tell(run_id=run.run_id)
         if kept is None:

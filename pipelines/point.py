@@ -37,16 +37,22 @@ def check_wanted_places(experiment: Experiment) -> None:
 
 @contextmanager
 def only_one_at_a_time(point: Path) -> Iterator[None]:
-    """Wait, and say so, while another process trains the same experiment; afterwards its result is there."""
+    """Wait, and say so, while another process is at the same experiment; afterwards what it found is there.
+
+    point: its folder, or that of an evaluation with another search in it; one does not wait for the other.
+    """
     from filelock import FileLock, Timeout
+
+    from attnlab.tracking.set_aside import finish_moves
 
     lock = FileLock(point / "lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print(f"another process trains experiment {point.name}; waiting for it", file=sys.stderr)
+        print(f"another process is at {point}; waiting for it", file=sys.stderr)
         lock.acquire()
     try:
+        finish_moves(point)
         yield
     finally:
         lock.release()
@@ -73,6 +79,13 @@ def checkpoint_to_go_on_from(point: Path) -> Path | None:
     return None
 
 
+def has_checkpoint(point: Path) -> bool:
+    """Whether its training came to one, whole or not."""
+    from attnlab.training.checkpoint_file import BEFORE_LAST, LAST
+
+    return any((point / "checkpoints" / name).is_file() for name in (LAST, BEFORE_LAST))
+
+
 def changed_since(point: Path, moment: float) -> bool:
     """Whether its training, finished or not, was saved after this moment, in seconds since 1970."""
     saved = (point / "done.json", point / "checkpoints" / "last.ckpt")
@@ -87,25 +100,31 @@ def clear(point: Path, *kept: str) -> None:
 
 
 def begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
-    """Clear the folder for a training from its first step on.
+    """Clear the folder, whose lock is held, for a training from its first step on.
 
-    A run to which nothing was delivered yet is used again; one that was killed with metrics in it is closed. What the
-    tracker was not told of a run that ended is set aside.
+    A run that never came to a checkpoint is used again; one that was killed later is closed. What the tracker was not
+    told is set aside.
     """
-    from attnlab.tracking.kept_run import SET_ASIDE
-    from attnlab.tracking.run import DELIVERED, RUN_FILE
-    from attnlab.tracking.set_aside import set_aside, waits
+    from attnlab.tracking.kept_run import SET_ASIDE, keep, read
+    from attnlab.tracking.run import DELIVERED, DONE, RUN_FILE
+    from attnlab.tracking.set_aside import set_aside
 
-    finished, waiting = (point / "done.json").is_file(), waits(point)
-    if not finished and not waiting and not (point / DELIVERED).is_file():
+    kept, finished = read(point), (point / DONE).is_file()
+    safe_to_tell = finished or has_checkpoint(point) or (kept is not None and kept.up_to != 0)
+    if not safe_to_tell and not (point / DELIVERED).is_file():
         return clear(point, RUN_FILE, SET_ASIDE)
-    if not finished and not waiting and (point / RUN_FILE).is_file():
+    was_killed = kept.status is None if kept is not None else (point / RUN_FILE).is_file() and not finished
+    if was_killed:
+        if kept is not None:
+            keep(point, up_to=None)  # no training goes on with it
         with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
             run.finish("KILLED", "stopped before it was finished")
-    # Killed between the two, it must not be taken for finished, nor go on without the metrics that were moved.
+    # Killed between these, it must not be taken for finished, nor go on without the metrics that were moved, nor be
+    # closed once more.
     clear(point / "checkpoints")
-    (point / "done.json").unlink(missing_ok=True)
+    (point / DONE).unlink(missing_ok=True)
     set_aside(point)
+    (point / RUN_FILE).unlink(missing_ok=True)
     return clear(point, SET_ASIDE)
 
 

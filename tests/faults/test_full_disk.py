@@ -22,11 +22,15 @@ TINY = (
     "data=copy", "data.num_pairs=300", "data.max_length=6", "model.encoder.embedding_size=64",
     "model.encoder.hidden_size=64", "model.decoder.hidden_size=64", "model.readout.size=64", "search.size=2",
     "search.max_length=8", "training.max_steps=60", "training.validate_every=10", "training.batching.size=16",
-    "training.validation_search.max_length=8", "tracking=none", "chain=false", "paths.data=data",
+    "training.validation_search.max_length=8", "chain=false", "paths.data=data",
 )  # fmt: skip
+UNTRACKED = ("tracking=none",)
+TRACKED = ("tracking=mlflow", "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
 
 
-def run(folder: Path, script: str, *arguments: str, file_limit: int | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, script: str, *arguments: str, tracking: tuple[str, ...] = UNTRACKED, file_limit: int | None = None
+) -> subprocess.CompletedProcess[str]:
     """A stage in a folder. file_limit: the bytes that no file of it may exceed, as a quota would have it."""
 
     def limit() -> None:
@@ -36,7 +40,7 @@ def run(folder: Path, script: str, *arguments: str, file_limit: int | None = Non
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
 
     return subprocess.run(
-        [sys.executable, str(PIPELINES / script), *TINY, *arguments],
+        [sys.executable, str(PIPELINES / script), *TINY, *tracking, *arguments],
         cwd=folder, capture_output=True, text=True, check=False, timeout=300, preexec_fn=limit,
         env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
     )  # fmt: skip
@@ -78,7 +82,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_up_while_training(start: Path, small_disk: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
+def test_a_disk_that_fills_up_while_training(
+    tracking: tuple[str, ...], start: Path, small_disk: Path, tmp_path: Path
+) -> None:
+    if tracking == TRACKED:  # its database lies elsewhere: the disk is for checkpoints
+        tracking = (*TRACKED, f"tracking.uri=sqlite:///{tmp_path}/mlflow.db")
     whole, folder = tmp_path / "whole", small_disk / "work"
     for each in (whole, folder):
         shutil.copytree(start, each)
@@ -89,7 +98,7 @@ def test_a_disk_that_fills_up_while_training(start: Path, small_disk: Path, tmp_
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(free - int(2.5 * checkpoint)))
 
-    filled = run(folder, "train.py", "paths.model=model")
+    filled = run(folder, "train.py", "paths.model=model", tracking=tracking)
     one_sentence(filled.returncode, filled.stderr, "could not be written: No space left", "before it are")
     assert not (folder / "model").exists()
     (point,) = (folder / "runs" / "points").iterdir()
@@ -98,7 +107,7 @@ def test_a_disk_that_fills_up_while_training(start: Path, small_disk: Path, tmp_
     assert left_half(folder) == []
 
     ballast.unlink()
-    again = run(folder, "train.py", "paths.model=model")
+    again = run(folder, "train.py", "paths.model=model", tracking=tracking)
     assert again.returncode == 0, again.stderr
     assert f"goes on from its checkpoint at step {step}" in again.stderr
     for path in sorted((whole / "model").rglob("*")):
@@ -129,7 +138,12 @@ def test_a_folder_that_is_read_only(script: str, start: Path, warmed: Warmed) ->
         shutil.copytree(start, folder)
         folder.chmod(0o555)
         environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-        arguments = (*TINY, f"paths.data={'more' if script == 'prepare.py' else 'data'}", f"hydra.run.dir={place}/out")
+        arguments = (
+            *TINY,
+            *UNTRACKED,
+            f"paths.data={'more' if script == 'prepare.py' else 'data'}",
+            f"hydra.run.dir={place}/out",
+        )
         ended = warmed.run(script, arguments, folder, environment, 300, unprivileged=True)
         one_sentence(ended.code, ended.err, "Permission denied")
         assert sorted(os.listdir(folder)) == sorted(os.listdir(start))
@@ -137,11 +151,13 @@ def test_a_folder_that_is_read_only(script: str, start: Path, warmed: Warmed) ->
 
 
 @pytest.mark.slow
-def test_a_folder_that_vanishes_while_training(start: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
+def test_a_folder_that_vanishes_while_training(tracking: tuple[str, ...], start: Path, tmp_path: Path) -> None:
     """Somebody clears runs/ under a training: it ends with a sentence, and the same command does it all again."""
     folder = tmp_path / "work"
     shutil.copytree(start, folder)
-    command = [sys.executable, str(PIPELINES / "train.py"), *TINY, "training.max_steps=4000", "paths.model=model"]
+    longer = ("training.max_steps=4000", "paths.model=model")
+    command = [sys.executable, str(PIPELINES / "train.py"), *TINY, *tracking, *longer]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
     try:
         points = folder / "runs" / "points"
@@ -156,6 +172,6 @@ def test_a_folder_that_vanishes_while_training(start: Path, tmp_path: Path) -> N
     finally:
         process.kill()
     one_sentence(process.returncode, err)
-    again = run(folder, "train.py", "paths.model=model")
+    again = run(folder, "train.py", "paths.model=model", tracking=tracking)
     assert again.returncode == 0, again.stderr
     assert json.loads(next(points.glob("*/done.json")).read_text())["step"] > 0

@@ -1,11 +1,16 @@
 """A runs folder with a fresh MLflow database, copied: making one takes MLflow two seconds."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
+from mlflow import MlflowClient
 
 from attnlab.tracking.address import DATABASE_NAME
 from attnlab.tracking.settings import MlflowTracking, RunRecord
+from attnlab.training.spool import MetricSpool
+
+NOBODY = "http://127.0.0.1:9"
 
 
 @pytest.fixture(scope="session")
@@ -72,3 +77,40 @@ def tracking():
         return MlflowTracking(**values | changed)
 
     return settings
+
+
+@pytest.fixture
+def all_runs(runs):
+    """What the tracker knows: state, loss and error of each run."""
+
+    def found():
+        client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
+        listed = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
+        return sorted(((run.info.status, run.data.metrics.get("loss")) for run in listed), key=str)
+
+    return found
+
+
+@pytest.fixture
+def experiment(tracking, runs):
+    """As much of an experiment as its folder is begun anew with."""
+
+    def made(**changed):
+        return SimpleNamespace(tracking=tracking(**changed), paths=SimpleNamespace(runs_folder=runs))
+
+    return made
+
+
+@pytest.fixture
+def trained(tracking, runs, record):
+    """A training in a folder while the tracker is away."""
+
+    def train(folder, loss=0.5, ends="FINISHED"):
+        folder.mkdir(parents=True, exist_ok=True)
+        run = tracking(uri=NOBODY, when_unreachable="warn").start(runs, folder, record)
+        MetricSpool(folder / "metrics.jsonl").append({"loss": loss}, 10, 1)
+        run.deliver()
+        if ends is not None:
+            run.finish(ends)
+
+    return train

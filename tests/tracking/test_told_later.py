@@ -5,56 +5,19 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from filelock import FileLock
-from mlflow import MlflowClient
+from filelock import FileLock, Timeout
 
 import deliver
+import evaluate
 from attnlab.composition.error import ExperimentError
 from attnlab.sweep.leader import led
 from attnlab.sweep.record import SweepFolder, SweepRecord
 from attnlab.tracking.past_run import tell
 from attnlab.training.spool import MetricSpool
-from point import begin_anew, read_done
+from point import begin_anew, only_one_at_a_time, read_done
 
 NOBODY = "http://127.0.0.1:9"
 SWEEP = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)
-
-
-@pytest.fixture
-def all_runs(runs):
-    """What the tracker knows: state, loss and error of each run."""
-
-    def found():
-        client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
-        listed = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
-        return sorted(((run.info.status, run.data.metrics.get("loss")) for run in listed), key=str)
-
-    return found
-
-
-@pytest.fixture
-def experiment(tracking, runs):
-    """As much of an experiment as its folder is begun anew with."""
-
-    def made(**changed):
-        return SimpleNamespace(tracking=tracking(**changed), paths=SimpleNamespace(runs_folder=runs))
-
-    return made
-
-
-@pytest.fixture
-def trained(tracking, runs, record):
-    """A training in a folder while the tracker is away."""
-
-    def train(folder, loss=0.5, ends="FINISHED"):
-        folder.mkdir(parents=True, exist_ok=True)
-        run = tracking(uri=NOBODY, when_unreachable="warn").start(runs, folder, record)
-        MetricSpool(folder / "metrics.jsonl").append({"loss": loss}, 10, 1)
-        run.deliver()
-        if ends is not None:
-            run.finish(ends)
-
-    return train
 
 
 def main(runs, capsys, *arguments):
@@ -188,6 +151,46 @@ def test_a_run_that_somebody_is_at_is_named(ends, trained, runs, point, capsys):
     assert code == 0
     assert f"points/{point.name}: a process is still at it" in told
     assert "nothing waits" not in told
+
+
+def test_an_evaluation_that_somebody_is_at_is_named(trained, runs, point, capsys):
+    trained(point / "evaluations" / "0123")
+    with FileLock(point / "evaluations" / "0123" / "lock"):
+        code, told = main(runs, capsys)
+    assert code == 0
+    assert f"points/{point.name}/evaluations/0123: a process is still at it" in told
+
+
+@pytest.mark.parametrize("inside", ["", "evaluations/0123"])
+def test_an_evaluation_is_at_the_run_that_it_goes_to(
+    inside, tracking, experiment, runs, point, record, tmp_path, all_runs, monkeypatch
+):
+    """So it is not told by another process in the middle of it; nor does it wait for itself behind a training."""
+    state = point / inside
+    state.mkdir(parents=True, exist_ok=True)
+    locked = []
+
+    def evaluating(experiment, model, data, into):
+        with pytest.raises(Timeout):
+            FileLock(state / "lock").acquire(timeout=0)
+        locked.append(state)
+        into.mkdir()
+        (into / "metrics.json").write_text('{"bleu": 30.0}')
+
+    monkeypatch.setattr(evaluate, "evaluate", evaluating)
+    monkeypatch.setattr(evaluate, "overrides", list)
+    monkeypatch.setattr(evaluate, "state_of_its_run", lambda *_: state)
+    monkeypatch.setattr("attnlab.model.model_folder.read_facts", lambda _: SimpleNamespace(identity="i", step=1))
+    whole = experiment()
+    whole.told, whole.hardware = record.config, SimpleNamespace(repeatable="yes")
+    whole.task = SimpleNamespace(columns=("source",), open_data=lambda _: SimpleNamespace(digest="d"))
+    with only_one_at_a_time(point):
+        pass  # trained
+    evaluate.evaluate_and_track(whole, tmp_path / "model", tmp_path / "data", tmp_path / "evaluation")
+    assert locked == [state]
+    assert all_runs() == [("FINISHED", None)]
+    with FileLock(state / "lock").acquire(timeout=0):
+        pass  # and is not at it any more
 
 
 def test_a_damaged_outcome_is_a_sentence(tmp_path):

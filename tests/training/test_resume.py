@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 import pytorch_lightning as pl
@@ -11,7 +12,8 @@ import torch
 
 from attnlab.training.checkpoint_average import best_checkpoints
 from attnlab.training.optimizer import Adam
-from attnlab.training.spool import history
+from attnlab.training.resume import ExactResume
+from attnlab.training.spool import MetricSpool, history
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
 
 
@@ -175,3 +177,16 @@ def test_a_checkpoint_by_time_is_gone_on_from(train, validate_every, stop):
     assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
     # It was stopped before the checkpoint that follows this step, unless a validation had just written one.
     assert again.taken[0] == (stop if stop % (validate_every or 3) == 0 else stop - 1)
+
+
+def test_how_far_the_metrics_are_safe_is_told_when_training_goes_on(tmp_path):
+    """Also by one that fails before its first step: whoever wrote the checkpoint may have been killed."""
+    spool, told = MetricSpool(tmp_path / "metrics.jsonl"), []
+    spool.append({"loss": 1.0}, 1)
+    reached = spool.size()
+    spool.append({"loss": 0.5}, 2)  # behind the checkpoint
+    going_on = ExactResume(spool, told.append)
+    trainer = SimpleNamespace(world_size=1, global_rank=0, is_global_zero=True)
+    going_on.on_load_checkpoint(trainer, None, {"attnlab": {"processes": [{}], "spool": reached}})
+    going_on.on_exception()
+    assert told == [reached]

@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from attnlab.composition.error import ExperimentError
+
+RecordT = TypeVar("RecordT")
 
 
 def read_json(path: Path) -> Any:
@@ -32,6 +36,17 @@ def read_own_json(path: Path, remedy: str) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise ExperimentError(f"{path} is damaged (it holds no JSON object); {remedy}")
     return fields
+
+
+def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
+    """As `read_own_json`, as a dataclass: a field that is missing or of another type is damage too."""
+    fields = read_own_json(path, remedy)
+    try:
+        return TypeAdapter(kind).validate_python(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ExperimentError(f"{path} is damaged ({place}: {first['msg']}); {remedy}") from None
 
 
 def parse_json(text: str) -> Any:

@@ -21,9 +21,10 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.error import ExperimentError
 from attnlab.composition.json_file import read_own_json
 from attnlab.tracking.outbox import OUTBOX
-from attnlab.tracking.retention import HEAT_MAPS, kept_heat_maps
+from attnlab.tracking.retention import HEAT_MAPS, retired_heat_maps
 from attnlab.tracking.run import DELIVERED
 from attnlab.training.spool import MetricSpool, Record
 
@@ -76,17 +77,19 @@ class Delivery:
         self._retire_heat_maps()
 
     def _retire_heat_maps(self) -> None:
-        kept = kept_heat_maps(self._point)
-        state = self._state()
-        if kept is None or state.get("kept_heat_maps") == kept:
+        try:
+            retired = retired_heat_maps(self._point)
+        except ExperimentError as damage:
+            print(f"warning: {damage}", file=sys.stderr)
             return
-        if state.get("heat_maps_stay"):
+        state = self._state()
+        if state.get("heat_maps_stay") or state.get("retired_heat_maps", []) == retired:
             return
         repository = get_artifact_repository(
             self._client.get_run(self._run_id).info.artifact_uri, tracking_uri=self._client.tracking_uri
         )
         for info in repository.list_artifacts(HEAT_MAPS):
-            if info.is_dir and info.path.rpartition("/")[2] not in kept:
+            if info.is_dir and info.path.rpartition("/")[2] in retired:
                 try:
                     repository.delete_artifacts(info.path)
                 except (MlflowException, NotImplementedError, requests.HTTPError):
@@ -95,7 +98,7 @@ class Delivery:
                         file=sys.stderr,
                     )
                     return self._remember(state | {"heat_maps_stay": True})
-        self._remember(state | {"kept_heat_maps": kept})
+        self._remember(state | {"retired_heat_maps": retired})
 
     def _remove_empty_folders(self) -> None:
         for path in sorted(self.outbox.rglob("*"), reverse=True) if self.outbox.exists() else ():

@@ -10,17 +10,17 @@ from typing import Any
 
 from attnlab.composition.atomic import atomic_file
 from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_own_json
+from attnlab.composition.json_file import read_own_record
 from attnlab.tracking.address import scrubbed
 from attnlab.tracking.flatten import without_secrets
-from attnlab.tracking.run import Status
+from attnlab.tracking.run import DONE, Status
 from attnlab.tracking.settings import RunRecord
 
 KEPT = "tracked.json"
 SET_ASIDE = "set_aside"
 # Where the folder of an experiment or a sweep has runs: its own, those of evaluations with another search, of jobs that
-# failed before their experiment had a folder, and of what was trained anew since.
-_INSIDE = ("", "evaluations/*/", "jobs/*/", f"{SET_ASIDE}/*/")
+# failed before their experiment had a folder, and of what was trained anew since (hidden while it is moved there).
+_INSIDE = ("", "evaluations/*/", "jobs/*/", f"{SET_ASIDE}/[!.]*/")
 
 
 def _now() -> int:
@@ -53,28 +53,63 @@ class KeptRun:
         return self.status is not None and not self.told
 
 
-def keep(point: Path, **changed: Any) -> None:
-    """Change fields of what is kept; the first time `record` must be among them."""
+def keep(point: Path, **changed: Any) -> bool:
+    """Change fields of what is kept; the first time `record` must be among them.
+
+    Returns False, and keeps nothing, where there is no record to change: somebody has cleared the folder.
+
+    Raises:
+        ExperimentError: the record is damaged, or cannot be written (a full disk).
+    """
     kept = read(point)
+    if kept is None and "record" not in changed:
+        return False
     new = replace(kept, **changed) if kept is not None else KeptRun(**changed)
     fields = asdict(new)
     fields["record"] = without_secrets(fields["record"])
-    with atomic_file(point / KEPT) as temporary:
-        temporary.write_text(json.dumps(fields, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    try:
+        with atomic_file(point / KEPT) as temporary:
+            temporary.write_text(json.dumps(fields, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(
+            f"{point / KEPT} could not be written: {error.strerror}; make room there, or allow it, and give the same "
+            "command again"
+        ) from error
+    return True
 
 
-def ending(status: Status, error: str | None, up_to: int | None, address: str) -> dict[str, Any]:
+def ending(
+    status: Status, error: str | None, up_to: int | None, address: str, really_ended: int | None = None
+) -> dict[str, Any]:
     """The fields that the end of a run changes.
 
     address: the tracker's, whose password an error may repeat.
+    really_ended: of a run of the past that is told now.
     """
     told = None if error is None else scrubbed(error, address)
-    return {"status": status, "error": told, "up_to": up_to, "ended": _now()}
+    return {"status": status, "error": told, "up_to": up_to, "ended": really_ended or _now()}
 
 
 def beginning(record: RunRecord) -> dict[str, Any]:
-    """The fields that a run's start changes, the first one and every other."""
-    return {"record": record, "status": None, "error": None, "up_to": 0, "ended": None, "told": False}
+    """The fields that a run's start changes, the first one and every other.
+
+    Not how far its spool may be told: what was safe to tell is so still, should this start come to nothing.
+    """
+    return {"record": record, "status": None, "error": None, "ended": None, "told": False}
+
+
+def safe_up_to(point: Path) -> int | None:
+    """How far the spool may be told, as far as was known when the run was last open; see `KeptRun`."""
+    kept = read(point)
+    return 0 if kept is None else kept.up_to
+
+
+def told_up_to(point: Path, status: Status, up_to: int | None) -> int | None:
+    """How far a run that ends tells its spool: all of it, where no training goes on and writes a part of it again.
+
+    up_to: as far as the last checkpoint reached.
+    """
+    return None if status == "FINISHED" or (point / DONE).is_file() else up_to
 
 
 def started_at(point: Path) -> int | None:
@@ -88,13 +123,7 @@ def read(point: Path) -> KeptRun | None:
     path = point / KEPT
     if not path.is_file():
         return None
-    remedy = "remove it; the tracker is then not told of that run, whose files stay"
-    fields = read_own_json(path, remedy)
-    try:
-        record = fields.pop("record")
-        return KeptRun(RunRecord(**{**record, "data_columns": tuple(record["data_columns"])}), **fields)
-    except (KeyError, TypeError):
-        raise ExperimentError(f"{path} is no record of a run; {remedy}") from None
+    return read_own_record(path, KeptRun, "remove it; the tracker is then not told of that run, whose files stay")
 
 
 def kept_folders(place: Path) -> list[Path]:

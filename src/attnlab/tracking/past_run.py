@@ -23,10 +23,12 @@ def tell(settings: MlflowTracking, runs_folder: Path, point: Path, kept: KeptRun
     assert kept.status is not None
     run = TrackedRun.start(replace(settings, system_metrics=False), runs_folder, point, kept.record)
     run.really_ended = kept.ended
-    run.deliver(kept.up_to)
-    if kept.note is not None:
-        run.describe(kept.note)
-    run.finish(kept.status, kept.error)
+    try:
+        run.deliver(kept.up_to)
+        if kept.note is not None:
+            run.describe(kept.note)
+    finally:  # where its metrics are damaged, the tracker must not believe that it goes on
+        run.finish(kept.status, kept.error)
     return not run.owed
 
 

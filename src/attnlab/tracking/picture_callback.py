@@ -13,7 +13,7 @@ import torch
 from attnlab.composition.atomic import atomic_folder
 from attnlab.tracking.outbox import OUTBOX
 from attnlab.tracking.pictures import Pictures
-from attnlab.tracking.retention import HEAT_MAPS, keep_heat_maps, step_name
+from attnlab.tracking.retention import HEAT_MAPS, keep_heat_maps, retired_heat_maps, step_name
 
 PicturesOf = Callable[[pl.LightningModule], Pictures | None]
 
@@ -58,9 +58,8 @@ class PictureCallback(pl.Callback):
             if step_name(trainer.global_step) in kept:
                 with atomic_folder(outbox / step_name(trainer.global_step)) as folder:
                     pictures.write(folder, f"Step {trainer.global_step}")
-            for path in outbox.iterdir() if outbox.exists() else ():
-                if path.name not in kept:
-                    shutil.rmtree(path)
+            for name in retired_heat_maps(self._point):
+                shutil.rmtree(outbox / name, ignore_errors=True)
 
     def _drawn(self, module: pl.LightningModule) -> Pictures | None:
         was_training = module.training

@@ -1,22 +1,38 @@
 """Which validations' heat maps stay: the newest ones and the best one.
 
 `heat_maps.json` in the point's folder holds the score of each validation and the names of those that stay.
-The process that draws writes it, and the one that delivers obeys it by deleting the others from the run's
-artifacts. Where the tracker deletes nothing, they stay, with a warning. Scores survive an interruption.
+The process that draws writes it, and the one that delivers obeys it by deleting the others that stand there from the
+run's artifacts. Where the tracker deletes nothing, they stay, with a warning. Scores survive an interruption.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import FiniteFloat, StringConstraints
 
 from attnlab.composition.atomic import atomic_file
-from attnlab.composition.json_file import read_own_json
+from attnlab.composition.error import ExperimentError
+from attnlab.composition.json_file import read_own_record
 
 HEAT_MAPS = "attention"
 SCORES = "heat_maps.json"
+
+
+StepName = Annotated[str, StringConstraints(pattern=r"^step_[0-9]{1,18}$")]
+
+
+@dataclass(frozen=True)
+class HeatMapsOfRun:
+    """What stands in `heat_maps.json`."""
+
+    kept: list[StepName]
+    scores: dict[StepName, FiniteFloat | None]
 
 
 def step_name(step: int) -> str:
@@ -29,22 +45,35 @@ def keep_heat_maps(point: Path, step: int, score: float | None, newest: int, mod
 
     score: of what the best checkpoint goes by; None or not-a-number is never the best.
     """
-    path = point / SCORES
-    scores: dict[str, float | None] = {}
-    if path.exists():
-        scores = json.loads(path.read_text(encoding="utf-8"))["scores"]
+    scores = _scores_so_far(point)
     scores[step_name(step)] = score if score is not None and math.isfinite(score) else None
     by_step = sorted(scores, key=lambda name: int(name.rpartition("_")[2]))
     kept = set(by_step[-newest:] if newest else [])
     known = {name: value for name in by_step if (value := scores[name]) is not None}
     if known:
         kept.add((max if mode == "max" else min)(known, key=known.__getitem__))  # of equals the first
-    with atomic_file(path) as temporary:
+    with atomic_file(point / SCORES) as temporary:
         temporary.write_text(json.dumps({"kept": sorted(kept), "scores": scores}, indent=2, sort_keys=True) + "\n")
     return sorted(kept)
 
 
-def kept_heat_maps(point: Path) -> list[str] | None:
-    """The names that stay; None where no heat map was ever drawn. Raises ExperimentError for a damaged file."""
+def retired_heat_maps(point: Path) -> list[str]:
+    """The names of those that do not stay. Raises ExperimentError for a damaged file."""
+    found = _read(point, "remove it, and all heat maps stay")
+    return [] if found is None else sorted(set(found.scores) - set(found.kept))
+
+
+def _scores_so_far(point: Path) -> dict[str, float | None]:
+    """None where the file is damaged: no training ends because it is not known which pictures go."""
+    try:
+        found = _read(point, "the heat maps that were drawn so far stay, all of them")
+    except ExperimentError as damage:
+        print(f"warning: {damage}", file=sys.stderr)
+        return {}
+    return {} if found is None else found.scores
+
+
+def _read(point: Path, remedy: str) -> HeatMapsOfRun | None:
+    """None where no heat map was ever drawn."""
     path = point / SCORES
-    return read_own_json(path, "remove it, and all heat maps stay")["kept"] if path.exists() else None
+    return read_own_record(path, HeatMapsOfRun, remedy) if path.exists() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 # In the experiment's state folder: which run is its own, and what was delivered to it.
 RUN_FILE, DELIVERED = "mlflow.json", "delivered.json"
+DONE = "done.json"  # there, its training is over
 CONFIG_FILE = "config.yaml"  # among the artifacts of a run: its config as it was composed
 
 
@@ -65,11 +67,15 @@ class Run(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is None:
-            self.finish("FINISHED")
-        elif isinstance(error, Exception):
-            self.finish("FAILED", f"{type(error).__name__}: {error}")
-        else:  # Ctrl-C, or a signal that became SystemExit
-            self.finish("KILLED", type(error).__name__)
+            return self.finish("FINISHED")
+        try:
+            if isinstance(error, Exception):
+                self.finish("FAILED", f"{type(error).__name__}: {error}")
+            else:  # Ctrl-C, or a signal that became SystemExit
+                self.finish("KILLED", type(error).__name__)
+        except (OSError, ExperimentError) as another:
+            # As where the disk is full: what ended the run is what shall be told.
+            print(f"warning: how the run ended could not be kept: {another}", file=sys.stderr)
 
 
 def run_of(point: Path) -> str | None:

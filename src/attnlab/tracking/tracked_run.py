@@ -18,12 +18,13 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.composition.atomic import atomic_file
+from attnlab.composition.error import ExperimentError
 from attnlab.composition.identity import config_digest
 from attnlab.tracking.address import masked, scrubbed
 from attnlab.tracking.database import Store, knock, open_store, refusal
 from attnlab.tracking.delivery import Delivery
 from attnlab.tracking.flatten import dotted_params, readable_name, short_params, without_secrets
-from attnlab.tracking.kept_run import ending, keep, started_at
+from attnlab.tracking.kept_run import ending, keep, safe_up_to, started_at, told_up_to
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
 from attnlab.tracking.outbox import LATER_METRICS, OUTBOX, keep_artifact, keep_metrics
@@ -35,6 +36,7 @@ from attnlab.training.spool import SPOOL_NAME, MetricSpool
 PAUSE = 60.0  # seconds without another try after the tracker was lost; each time it is not back, twice as long
 LONGEST_PAUSE = 1800.0
 
+METRICS = "metrics and pictures"
 LOST = (MlflowException, SQLAlchemyError, requests.RequestException, OSError)
 
 
@@ -57,7 +59,7 @@ class TrackedRun(Run):
         self.owed: set[str] = set()  # what the tracker was not told
         # How far the spool may be handed over where the run ends before it is finished: what lies behind is written
         # again, with other times, by the training that goes on from the last checkpoint. None: all of it.
-        self._up_to: int | None = 0
+        self._up_to = safe_up_to(point)
         # When it was finished before; where it has nothing new to tell, it is not finished anew.
         self._ended: int | None = None
         # Of a run of the past that is told now.
@@ -134,12 +136,22 @@ class TrackedRun(Run):
         if status == "FINISHED" and (self._point / "model").is_dir():
             # Also where it is evaluated: while it was trained the tracker may have been away.
             self.log_model(self._point / "model")
-        up_to = None if status == "FINISHED" else self._up_to
-        keep(self._point, **ending(status, error, up_to, self._store.uri))
-        self._deliver(up_to)
-        self._tell("the state", lambda: self._close(status, error))
+        up_to = told_up_to(self._point, status, self._up_to)
+        try:
+            keep(self._point, **ending(status, error, up_to, self._store.uri, self.really_ended))
+        finally:  # where the disk is full, the tracker is told all the same
+            self._tell_the_end(status, error, up_to)
         if not self.owed:
             keep(self._point, told=True)
+
+    def _tell_the_end(self, status: Status, error: str | None, up_to: int | None) -> None:
+        try:
+            self._deliver(up_to)
+        except ExperimentError as damage:
+            # The run has ended as it has; its state at least is told.
+            self.owed.add(METRICS)
+            print(f"warning: {damage}", file=sys.stderr)
+        self._tell("the state", lambda: self._close(status, error))
 
     def _close(self, status: Status, error: str | None) -> None:
         if error is not None:
@@ -148,7 +160,7 @@ class TrackedRun(Run):
         self._store.client.set_terminated(self.run_id, status, ended)
 
     def _deliver(self, up_to: int | None) -> None:
-        if self._tell("metrics and pictures", lambda: self._hand_over(up_to)):
+        if self._tell(METRICS, lambda: self._hand_over(up_to)):
             self._try_again_at, self._pause = 0.0, PAUSE
         else:
             # It may stay away for hours: training does not wait for it again and again.

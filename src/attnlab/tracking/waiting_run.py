@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from attnlab.tracking.kept_run import beginning, ending, keep
+from attnlab.tracking.kept_run import beginning, ending, keep, safe_up_to, told_up_to
 from attnlab.tracking.origin import origin_tags
 from attnlab.tracking.outbox import OUTBOX, keep_artifact, keep_metrics
 from attnlab.tracking.run import Run, Status
@@ -25,7 +25,7 @@ class WaitingRun(Run):
     def __init__(self, point: Path, record: RunRecord, address: str) -> None:
         self._point, self._address = point, address
         self.outbox: Path = point / OUTBOX
-        self._up_to: int | None = 0
+        self._up_to = safe_up_to(point)
         self._finished = False
         # The tags of where it comes from are those of now, not of when it is delivered.
         keep(point, **beginning(replace(record, tags={**origin_tags(), **record.tags})))
@@ -49,6 +49,6 @@ class WaitingRun(Run):
         if self._finished:
             return
         self._finished = True
-        up_to = None if status == "FINISHED" else self._up_to
-        keep(self._point, **ending(status, error, up_to, self._address))
-        print("the tracker was not told of it; pipelines/deliver.py tells it later", file=sys.stderr)
+        up_to = told_up_to(self._point, status, self._up_to)
+        if keep(self._point, **ending(status, error, up_to, self._address)):
+            print("the tracker was not told of it; pipelines/deliver.py tells it later", file=sys.stderr)

@@ -52,6 +52,7 @@ class ExactResume(pl.Callback):
         self._own = kept["processes"][trainer.global_rank]
         if trainer.is_global_zero:
             self._spool.cut(kept["spool"])
+        self._reached = kept["spool"]  # whoever saved it may not have lived to say so
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         # Not before: what sets a training up may draw as well.
