@@ -80,6 +80,7 @@ def test_weights_that_do_not_fit(command: Command, folder: Path, tiny: tuple[str
     refused(command("evaluate.py", *paths), "model.encoder._target_ must be one of attnlab.model.encoder.Encoder")
 
 
+@pytest.mark.slow
 def test_a_sweep_of_two_points(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     choices = [choice for choice in tiny if not choice.startswith("model.attention.size")]
     ended = command("train.py", "-m", "model/attention=dot,general", *choices)
