@@ -23,7 +23,6 @@ from attnlab.composition.json_file import read_own_record
 HEAT_MAPS = "attention"
 SCORES = "heat_maps.json"
 
-
 StepName = Annotated[str, StringConstraints(pattern=r"^step_[0-9]{1,18}$")]
 
 
@@ -64,7 +63,7 @@ def retired_heat_maps(point: Path) -> list[str]:
 
 
 def _scores_so_far(point: Path) -> dict[str, float | None]:
-    """None where the file is damaged: no training ends because it is not known which pictures go."""
+    """By name; none where the file is damaged: no training ends because it is not known which pictures go."""
     try:
         found = _read(point, "the heat maps that were drawn so far stay, all of them")
     except ExperimentError as damage:
