@@ -12,6 +12,7 @@ import pytest
 import deliver
 from attnlab.composition.error import ExperimentError
 from attnlab.tracking.kept_run import read
+from attnlab.tracking.set_aside import set_aside
 from attnlab.training.spool import MetricSpool
 
 NOBODY = "http://127.0.0.1:9"
@@ -91,6 +92,16 @@ def test_damaged_metrics_are_the_sentence_of_their_run(tracking, trained, runs, 
     assert problem.startswith("points/a: ")
     assert "metrics.jsonl is damaged" in problem
     assert all_runs() == [("FINISHED", 0.5), ("FINISHED", None)]
+
+
+def test_damaged_metrics_that_were_set_aside_are_not_told_to_be_trained_again(tracking, trained, runs, point):
+    trained(point)
+    (point / "metrics.jsonl").write_text("{}\n")
+    set_aside(point)
+    (aside,) = (point / "set_aside").iterdir()
+    (problem,) = deliver.deliver(tracking(), runs).problems
+    assert problem.endswith(f"remove {aside}, and it is told no more")
+    assert "rerun" not in problem
 
 
 def test_a_damaged_list_of_heat_maps_keeps_nothing_back(tracking, trained, runs, point, all_runs, capsys):

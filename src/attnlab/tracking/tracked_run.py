@@ -24,7 +24,7 @@ from attnlab.tracking.address import masked, scrubbed
 from attnlab.tracking.database import Store, knock, open_store, refusal
 from attnlab.tracking.delivery import Delivery
 from attnlab.tracking.flatten import dotted_params, readable_name, short_params, without_secrets
-from attnlab.tracking.kept_run import ending, keep, safe_up_to, started_at, told_up_to
+from attnlab.tracking.kept_run import SET_ASIDE, ending, keep, safe_up_to, started_at, told_up_to
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
 from attnlab.tracking.outbox import LATER_METRICS, OUTBOX, keep_artifact, keep_metrics
@@ -50,8 +50,10 @@ class TrackedRun(Run):
         self._settings = settings
         self._point = point
         self._delivery = Delivery(store.client, run_id, point)
-        self._spool = MetricSpool(point / SPOOL_NAME)
-        self._later = MetricSpool(point / LATER_METRICS)
+        # What was set aside was trained anew since.
+        remedy = {"remedy": f"remove {point}, and it is told no more"} if point.parent.name == SET_ASIDE else {}
+        self._spool = MetricSpool(point / SPOOL_NAME, **remedy)
+        self._later = MetricSpool(point / LATER_METRICS, **remedy)
         self._monitor: SystemMetrics | None = None
         self._process = os.getpid()
         self._finished = False

@@ -50,10 +50,14 @@ class HistoryRow(NamedTuple):
 
 
 class MetricSpool:
-    """Appends records to a file, flushed one by one, and reads them from any offset on."""
+    """Appends records to a file, flushed one by one, and reads them from any offset on.
 
-    def __init__(self, path: Path) -> None:
+    remedy: what is said to somebody whose file is damaged.
+    """
+
+    def __init__(self, path: Path, remedy: str = "train it again with rerun=true") -> None:
         self.path = Path(path)
+        self._remedy = remedy
         self._file: BinaryIO | None = None
         self._process = -1
 
@@ -110,7 +114,7 @@ class MetricSpool:
         self.close()
         if self.read(up_to=offset)[1] != offset:
             raise ExperimentError(
-                f"{self.path} is damaged: no record ends where the checkpoint was taken; train it again with rerun=true"
+                f"{self.path} is damaged: no record ends where the checkpoint was taken; {self._remedy}"
             )
         if self.path.exists() and offset < self.path.stat().st_size:
             os.truncate(self.path, offset)
@@ -138,8 +142,7 @@ class MetricSpool:
             return Record(fields["time"], fields["step"], fields["epoch"], metrics)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise ExperimentError(
-                f"{self.path} is damaged: what starts at byte {start} is no record of metrics; train it again with "
-                "rerun=true"
+                f"{self.path} is damaged: what starts at byte {start} is no record of metrics; {self._remedy}"
             ) from None
 
     def __getstate__(self) -> dict[str, Any]:
