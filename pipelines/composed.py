@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import hydra
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
@@ -25,7 +24,8 @@ from attnlab.composition.shown import show
 from attnlab.composition.writable import check_writable
 from attnlab.composition.yaml_text import parse_yaml
 from attnlab.sweep.directions import directions
-from hydra_node import hydra_problems, searchpath_problems
+from hydra_node import hydra_problems
+from inside_hydra import composed_by, settle_in
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class ConfigSource:
         self.directory, self.name, self.extra = directory.resolve(), name, extra
 
     def __enter__(self) -> ConfigSource:
+        settle_in()
         search_path = create_config_search_path(str(self.directory))
         if self.extra is not None:
             search_path.prepend("command-line", f"file://{self.extra}", anchor=SearchPathQuery(provider="schema"))
@@ -89,12 +90,13 @@ class ConfigSource:
                 problems.append(found)
             else:
                 kept.append((text, override))
-        self._check_searchpath([override for _, override in kept])
         unknown = []
         while True:
             try:
-                config = hydra.compose(self.name, [text for text, _ in kept], return_hydra_config=True)
+                config = composed_by(self.loader, self.name, [text for text, _ in kept])
                 break
+            except ExperimentError as error:
+                raise ExperimentError([*problems, *error.problems]) from None
             except (HydraException, OmegaConfBaseException) as error:
                 key, is_set = unknown_key(error), already_set(error)
                 rest = [pair for pair in kept if pair[1].key_or_group not in (key, is_set)]
@@ -184,18 +186,6 @@ class ConfigSource:
                 parsed.pop()
         return parsed
 
-    def _check_searchpath(self, overrides: list[Override]) -> None:
-        """Raise ExperimentError for a place that Hydra would import while it composes."""
-        asked = [override.value() for override in overrides if override.key_or_group == "hydra.searchpath"]
-        try:
-            primary = self.loader.repository.load_config(self.name)  # type: ignore[attr-defined]
-            asked.append(None if primary is None else OmegaConf.select(primary.config, "hydra.searchpath"))
-        except Exception:
-            pass  # composing will tell
-        problems = [problem for entries in asked for problem in searchpath_problems(entries)]
-        if problems:
-            raise ExperimentError(problems)
-
     def _stumble(self, kept: list[tuple[str, Override]], error: Exception) -> str:
         """What is said of an error that is neither Hydra's nor of a file that cannot be read."""
         if isinstance(error, RecursionError):
@@ -205,7 +195,7 @@ class ConfigSource:
         # OmegaConf's own slips, such as where a key is added to what is null.
         for text, _ in kept:
             try:
-                hydra.compose(self.name, [text], return_hydra_config=True)
+                composed_by(self.loader, self.name, [text])
             except type(error):
                 return f"{told_override(text)} is not possible: there is no such place; see those that --cfg job shows"
             except (HydraException, OmegaConfBaseException):

@@ -11,7 +11,7 @@ import importlib
 import inspect
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
@@ -97,12 +97,12 @@ def hydra_problems(config: DictConfig) -> list[str]:
     return problems + _missing_root(config) + _verbose_problem(resolved)
 
 
-def searchpath_problems(entries: Any) -> list[str]:
+def searchpath_problems(entries: Iterable[str]) -> list[str]:
     """What is wrong with `hydra.searchpath`; to be asked before Hydra looks into these places."""
     return [
         f"hydra.searchpath must name folders; got {entry!r}, of which a package would be imported"
-        for entry in (entries if isinstance(entries, (list, tuple, ListConfig)) else [])
-        if not isinstance(entry, str) or ("://" in entry and not entry.startswith("file://"))
+        for entry in entries
+        if "://" in entry and not entry.startswith("file://")
     ]
 
 

@@ -1,8 +1,9 @@
-"""What is added where Hydra itself acts: each job's config is checked, and what fails in there is told in a sentence.
+"""What is added where Hydra itself acts: each config is checked as it is composed, and what fails is a sentence.
 
-A sweeper chooses within intervals, and among more points than are tried before the sweep starts. Hydra then acts on the
-`hydra` node of a job, its loggers and its environment, before it calls the job; so that node is looked at where it is
-composed, in whichever process that is.
+A look beforehand is not enough. What is composed may depend on the clock, the environment or a file that was changed
+since; a sweeper chooses within intervals, and among more points than are tried before the sweep starts. Hydra acts on
+the `hydra` node of a config, its callbacks, loggers and environment, before it calls a job; so that node is looked at
+where it is composed, in whichever process that is.
 """
 
 from __future__ import annotations
@@ -12,38 +13,72 @@ from typing import Any
 
 from hydra._internal import logging_config
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import ConfigRepository
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.utils import JobReturn, JobStatus
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import told_override
-from hydra_node import hydra_problems
+from hydra_node import hydra_problems, searchpath_problems
 
+_compose = ConfigLoaderImpl.load_configuration
 _compose_job = ConfigLoaderImpl.load_sweep_config
+_look_into_sources = ConfigRepository.initialize_sources
 _configure_logging = logging_config.configure_logging
-_SEARCHPATH = "hydra.searchpath"
 
 
 def settle_in() -> None:
     """Put these in Hydra's place; done again, it changes nothing."""
+    ConfigRepository.initialize_sources = _checked_sources  # type: ignore[method-assign]
+    ConfigLoaderImpl.load_configuration = _checked_config  # type: ignore[method-assign]
     ConfigLoaderImpl.load_sweep_config = _checked_job  # type: ignore[method-assign]
     logging_config.configure_logging = _told_logging
     # Hydra would announce every failure with "Error executing job with overrides: [...]" before it raises.
     JobReturn.return_value = JobReturn.return_value.getter(_return_value)  # type: ignore[method-assign,attr-defined]
 
 
-@functools.wraps(_compose_job)
-def _checked_job(self: ConfigLoaderImpl, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-    """The config of a job; raises ExperimentError where foreign code could run by it."""
-    of_job = ",".join(map(told_override, sweep_overrides))
-    # Hydra would import a package of it while it composes.
-    if any(text.lstrip("+~").startswith(_SEARCHPATH) for text in sweep_overrides):
-        raise ExperimentError(f"{_SEARCHPATH} is the same for all jobs of a sweep; got a job with {of_job}")
-    config = _compose_job(self, master_config, sweep_overrides)
+def composed_by(loader: ConfigLoader, name: str, overrides: list[str]) -> DictConfig:
+    """The config with its `hydra` node as it is, for whoever looks at that himself before anything is done with it.
+
+    Raises ExperimentError for a place to look for configs that Hydra would import.
+    """
+    assert isinstance(loader, ConfigLoaderImpl)
+    return _compose(loader, name, overrides, RunMode.RUN, from_shell=False)
+
+
+@functools.wraps(_compose)
+def _checked_config(self: ConfigLoaderImpl, *arguments: Any, **more: Any) -> DictConfig:
+    """A config that Hydra acts on; raises ExperimentError where foreign code could run by it."""
+    config = _compose(self, *arguments, **more)
     problems = hydra_problems(config)
     if problems:
-        raise ExperimentError([f"{problem} (in the job with {of_job})" for problem in problems])
+        raise ExperimentError(problems)
     return config
+
+
+@functools.wraps(_compose_job)
+def _checked_job(self: ConfigLoaderImpl, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+    """The same of a job, which is told."""
+    try:
+        return _compose_job(self, master_config, sweep_overrides)
+    except ExperimentError as error:
+        of_job = ",".join(map(told_override, sweep_overrides))
+        raise ExperimentError([f"{problem} (in the job with {of_job})" for problem in error.problems]) from None
+
+
+@functools.wraps(_look_into_sources)
+def _checked_sources(self: ConfigRepository, config_search_path: ConfigSearchPath) -> None:
+    """Look where configs are; raises ExperimentError where a config or a command names a package for that."""
+    named = [
+        place.path for place in config_search_path.get_path() if str(place.provider).startswith("hydra.searchpath")
+    ]
+    problems = searchpath_problems(named)
+    if problems:
+        raise ExperimentError(problems)
+    _look_into_sources(self, config_search_path)
 
 
 def _told_logging(config: dict[str, Any]) -> None:

@@ -6,14 +6,18 @@ import logging
 import os
 import shutil
 import subprocess
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from entry_points import ROOT, Command
 from hostile import nothing_ran
 
+import launch
 from attnlab.composition.error import ExperimentError
 from composed import CONF, ConfigSource
+from sweep_plan import SweepPlan
 
 # A way of git to run a command wherever it looks at a checkout.
 GIT = "{GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: core.fsmonitor, GIT_CONFIG_VALUE_0: mkdir MARK}"
@@ -199,6 +203,56 @@ def test_no_sweep_of_a_config_runs_code(
     assert ended.code == 1
     assert said in ended.err, ended.err
     assert "Traceback" not in ended.err
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Gives the variable LATER a value when all was looked at, and Hydra has not begun."""
+
+    def give(value: str) -> None:
+        look = launch._check_before_start
+
+        def look_and_give(arguments: Namespace) -> SweepPlan | None:
+            plan = look(arguments)
+            monkeypatch.setenv("LATER", value)
+            return plan
+
+        monkeypatch.setattr(launch, "_check_before_start", look_and_give)
+
+    return give
+
+
+@pytest.mark.parametrize("mode", [(), ("-m",), ("-m", "seed=1,2"), ("--help",), ("--cfg=job",)], ids=" ".join)
+def test_what_is_composed_otherwise_after_the_look_is_looked_at_too(
+    command: Command, folder: Path, mark: Path, tiny: tuple[str, ...], later: Callable[[str], None], mode: tuple[str]
+) -> None:
+    """A default may be chosen by the clock or the environment, and its file be written meanwhile."""
+    write_theirs(folder, "defaults: [{'optional /evil': '${oc.env:LATER,none}'}]", mark)
+    write_choices(folder / "theirs", ("later", "hydra: {callbacks: {x: {_target_: os.mkdir, path: MARK}}}"), mark)
+    later("later")
+    ended = command("train.py", "-cd", "theirs", *mode, "experiment=theirs", "chain=false", *tiny)
+    assert not mark.exists()
+    assert ended.code == 1
+    assert "error: hydra.callbacks.x._target_ must not be set" in ended.err, ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_nor_is_a_package_imported_that_is_named_later(
+    command: Command,
+    folder: Path,
+    mark: Path,
+    tiny: tuple[str, ...],
+    later: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (folder / "attnlab_theirs").mkdir()
+    (folder / "attnlab_theirs" / "__init__.py").write_text(f"import os\nos.mkdir({str(mark)!r})\n")
+    monkeypatch.syspath_prepend(folder)
+    theirs = shutil.copytree(ROOT / "conf", folder / "theirs") / "config.yaml"
+    theirs.write_text(theirs.read_text().replace("\nhydra:\n", "\nhydra:\n  searchpath: ['${oc.env:LATER,theirs}']\n"))
+    later("pkg://attnlab_theirs")
+    said = "hydra.searchpath must name folders; got 'pkg://attnlab_theirs'"
+    nothing_ran(command("train.py", "-cp", str(theirs.parent), "chain=false", *tiny), mark, said)
 
 
 def write_choices(theirs: Path, beside: tuple[str, str] | None, mark: Path) -> None:
