@@ -20,6 +20,7 @@ from omegaconf.basecontainer import BaseContainer
 from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
+from attnlab.composition.secrets import HIDDEN, is_secret_name
 from logging_keys import is_known_key
 from logging_values import value_problem
 
@@ -93,7 +94,8 @@ def hydra_problems(config: DictConfig) -> list[str]:
     for leaf in _leaves(config.hydra, ("hydra",)):
         problem = _problem(leaf, resolved)
         if problem:
-            problems.append(f"{leaf.path} {problem}; got {leaf.written!r}")
+            given = HIDDEN if is_secret_name(leaf.key) else repr(leaf.written)
+            problems.append(f"{leaf.path} {problem}; got {given}")
     return problems + _missing_root(config) + _verbose_problem(resolved)
 
 

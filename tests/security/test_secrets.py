@@ -178,6 +178,40 @@ def test_what_is_hidden_is_also_moved_and_refused(value: str, secret: str, left:
     assert into_environment([told], environment) == [told]
 
 
+BY_NAME = [
+    "+hydra.job.env_set.MLFLOW_TRACKING_PASSWORD=kanarie", "hydra.job.env_set={PGPASSWORD: kanarie}",
+    "tracking={password:kanarie}", "tracking={uri:x,password:'kanarie'}", "+seed.password.x=kanarie",
+    "+tracking.password=[kanarie", "+tracking.password='kanarie", "++a.api_key=kanarie", "+x/hf_token=kanarie",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BY_NAME)
+def test_what_a_secret_name_is_given_is_hidden_wherever_it_is_told(
+    command: Command, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    ended = command("train.py", text)
+    assert ended.code == 1
+    assert "error: " in ended.err
+    assert "kanarie" not in ended.err
+
+
+def test_nor_is_one_of_a_config_file_told(command: Command, folder: Path) -> None:
+    (folder / "theirs" / "experiment").mkdir(parents=True)
+    text = "# @package _global_\nhydra: {job: {env_set: {MLFLOW_TRACKING_PASSWORD: kanarie}}}\n"
+    (folder / "theirs" / "experiment" / "mine.yaml").write_text(text)
+    ended = command("train.py", "-cd", "theirs", "experiment=mine")
+    assert "hydra.job.env_set.MLFLOW_TRACKING_PASSWORD must not be set" in ended.err
+    assert "kanarie" not in ended.err
+
+
+def test_a_name_that_is_no_secret_hides_nothing() -> None:
+    environment: dict[str, str] = {}
+    texts = ["data.dataset=kanarie", "seed=1,2", "tracking.password=${oc.env:MINE}", "+data.unknown_token=kanarie"]
+    assert into_environment(texts, environment) == texts
+    assert environment == {}
+
+
 def test_each_address_of_a_sweep_has_its_own_secret() -> None:
     environment: dict[str, str] = {}
     (told,) = into_environment(["tracking.uri=http://me:one@a,http://tok@b,'http://c?token=two'"], environment)

@@ -65,7 +65,17 @@ def test_cut_goes_back_to_a_checkpoint(spool):
     assert [record.metrics["loss"] for record in spool.read()[0]] == [3.0, 1.0]
 
 
-@pytest.mark.parametrize("damage", [b"x", b"\xff", b"[]", b"{}", b'{"metrics": 3}', b'{"metrics": {"loss": {}}}'])
+WHOLE = {"time": 1, "step": 1, "epoch": 1, "metrics": {"loss": 1.0}}
+DAMAGED = [{**WHOLE, "metrics": {"loss": 10**400}}, *({**WHOLE, name: "1"} for name in WHOLE), {**WHOLE, "time": None}]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *[b"x", b"\xff", b"[]", b"{}", b'{"metrics": 3}', b'{"metrics": {"loss": {}}}'],
+        *[json.dumps(record).encode() for record in DAMAGED],
+    ],
+)
 def test_a_damaged_record_is_told_with_its_place(spool, damage):
     spool.append({"loss": 3.0}, step=1)
     first = spool.size()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -19,6 +20,8 @@ _SECRET_VARIABLE = re.compile(
     r"(?i)(?:password|passwd|passphrase|_pwd|(?:^|_)(?:secret|token|credentials?"
     r"|(?:api|access|auth|secret|private)_?key))(?:_\d+)?$"
 )
+# In a command, also within braces; what opens a list or braces that are never closed is none of the value.
+_GIVEN = re.compile(r"""([\w.@+~/-]+)\s*[=:](?=[\s(\[{]*(?:'([^']*)|"([^"]*)|((?!\$\{)[^\s,:=()\[\]{}'"]+)))""")
 _SHORTEST = 6  # a shorter one could be part of any word
 _VARIABLE = "ATTNLAB_SECRET_"
 
@@ -58,25 +61,42 @@ def literal_secrets(config: Any, path: str = "") -> Iterator[str]:
 def into_environment(arguments: Sequence[str], environment: MutableMapping[str, str]) -> list[str]:
     """The arguments of a command with `${oc.env:...}` in the place of each secret, which the environment then holds.
 
-    Whatever writes the arguments down, or hands them to another process, so writes no secret.
+    Whatever writes the arguments down, or hands them to another process, so writes no secret. What is given to a key
+    that is secret by its name stays where it is, for nothing takes it; being there too, it is hidden in what is told.
     """
+
+    def held(secret: str) -> str:
+        number = 1
+        while environment.get(f"{_VARIABLE}{number}", secret) != secret:
+            number += 1
+        environment[f"{_VARIABLE}{number}"] = secret
+        return f"{_VARIABLE}{number}"
 
     def moved(secret: str, quote: str) -> str:
         if "${" in secret or not is_written_out(secret):
             return secret
         if quote:
             secret = re.sub(rf"(\\+){quote}", lambda found: "\\" * (len(found[1]) // 2) + quote, secret)
-        number = 1
-        while environment.get(f"{_VARIABLE}{number}", secret) != secret:
-            number += 1
-        environment[f"{_VARIABLE}{number}"] = secret
-        return f"${{oc.env:{_VARIABLE}{number}}}"
+        return f"${{oc.env:{held(secret)}}}"
 
     def told(text: str) -> str:
         first = text.partition("=")[2][:1]
         return replaced(text, lambda secret: moved(secret, first if first in ("'", '"') else ""))
 
-    return [told(text) for text in arguments]
+    moved_away = [told(text) for text in arguments]
+    for secret in itertools.chain.from_iterable(map(_given_by_name, moved_away)):
+        held(secret)
+    return moved_away
+
+
+def _given_by_name(text: str) -> Iterator[str]:
+    """What an override gives to a key that is secret by its name, or to a variable that is."""
+    for found in _GIVEN.finditer(text):
+        key, *values = found.groups()
+        of_variable = _SECRET_VARIABLE.search(key) if key.rpartition(".")[2].isupper() else None
+        value = next(filter(None, values), "")
+        if (of_variable or any(map(is_secret_name, key.split(".")))) and value and "${" not in value:
+            yield value
 
 
 def _of_the_environment(environment: Mapping[str, str]) -> list[str]:

@@ -139,8 +139,11 @@ class MetricSpool:
         try:
             fields = parse_json(line.decode())
             metrics = {name: float(value) for name, value in fields["metrics"].items()}
-            return Record(fields["time"], fields["step"], fields["epoch"], metrics)
-        except (ValueError, LookupError, TypeError, AttributeError):
+            time, step, epoch = (fields[name] for name in ("time", "step", "epoch"))
+            if not (isinstance(time, int) and isinstance(step, int) and isinstance(epoch, int | None)):
+                raise TypeError
+            return Record(time, step, epoch, metrics)
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
             raise ExperimentError(
                 f"{self.path} is damaged: what starts at byte {start} is no record of metrics; {self._remedy}"
             ) from None
