@@ -152,7 +152,7 @@ class ConfigSource:
             raise ExperimentError(problems)
         fixed = [text for text, override in parsed if not override.is_sweep_override()]
         config, without_choices = self.compose(fixed)
-        of_sweeper = config.hydra.sweeper.get("params") or {}
+        of_sweeper = OmegaConf.select(config, "hydra.sweeper.params") or {}
         parsed = self._parsed([f"{key}={value}" for key, value in of_sweeper.items()], problems) + parsed
         values = [_values(text, override) for text, override in parsed]
         experiments = []
@@ -193,14 +193,17 @@ class ConfigSource:
             told = show(told_override(deepest))
             return f"{told} or a config file is nested too deeply to be read; write it with fewer brackets"
         # OmegaConf's own slips, such as where a key is added to what is null.
-        for text, _ in kept:
+        for text, override in kept:
+            if self.loader.get_group_options(override.key_or_group):
+                continue
             try:
                 composed_by(self.loader, self.name, [text])
             except type(error):
                 return f"{told_override(text)} is not possible: there is no such place; see those that --cfg job shows"
             except (HydraException, OmegaConfBaseException):
                 continue
-        return f"the config cannot be composed: {' '.join(str(error).split())}"
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return f"the config cannot be composed ({reason}); look at what its files say of hydra, and at their defaults"
 
     def _broken_file(self) -> str | None:
         """The first config file that cannot be read."""

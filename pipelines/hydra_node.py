@@ -96,7 +96,7 @@ def hydra_problems(config: DictConfig) -> list[str]:
         if problem:
             given = HIDDEN if is_secret_name(leaf.key) else repr(leaf.written)
             problems.append(f"{leaf.path} {problem}; got {given}")
-    return problems + _missing_root(config) + _verbose_problem(resolved)
+    return problems + _missing_nodes(config) + _missing_root(config) + _verbose_problem(resolved)
 
 
 def searchpath_problems(entries: Iterable[str]) -> list[str]:
@@ -166,6 +166,14 @@ def _names_in(logging: DictConfig) -> dict[str, set[str]]:
         name: {str(key) for key, value in section.items() if value is not None} if isinstance(section, dict) else set()
         for name, section in sections.items()
     }
+
+
+def _missing_nodes(config: DictConfig) -> list[str]:
+    return [
+        f"{place} must be there; take the null out, and choose with sweep=... and launcher=..."
+        for place in CALLED
+        if OmegaConf.select(config, place) is None
+    ]
 
 
 def _missing_root(config: DictConfig) -> list[str]:

@@ -9,6 +9,11 @@ where it is composed, in whichever process that is.
 from __future__ import annotations
 
 import functools
+import itertools
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from hydra._internal import logging_config
@@ -17,13 +22,17 @@ from hydra._internal.config_repository import ConfigRepository
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.utils import JobReturn, JobStatus
+from hydra.errors import HydraException, InstantiationException
 from hydra.types import RunMode
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 
+import attnlab
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import told_override
 from hydra_node import hydra_problems, searchpath_problems
 
+_HERE, _LIBRARY = Path(__file__).parent, Path(attnlab.__file__).parent
 _compose = ConfigLoaderImpl.load_configuration
 _compose_job = ConfigLoaderImpl.load_sweep_config
 _look_into_sources = ConfigRepository.initialize_sources
@@ -91,6 +100,34 @@ def _told_logging(config: dict[str, Any]) -> None:
             f"hydra.job_logging or hydra.hydra_logging cannot be used: {reason}; correct it there, or choose "
             "hydra/job_logging=default and hydra/hydra_logging=default"
         ) from error
+
+
+@contextmanager
+def its_own_faults_told() -> Iterator[None]:
+    """Raise ExperimentError for what Hydra, a sweeper or a launcher stumbles over in the config's `hydra` node.
+
+    They check few of their settings. An error in code of ours is none of theirs, and keeps its traceback.
+    """
+    try:
+        yield
+    except Exception as error:
+        says_it_itself = isinstance(error, (ExperimentError, HydraException, OmegaConfBaseException, OSError))
+        if says_it_itself and not isinstance(error, InstantiationException):
+            raise
+        files = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+        inside = itertools.dropwhile(_is_ours, files)
+        if any(_is_ours(file) and file != Path(__file__) for file in inside):
+            raise
+        cause = error.__cause__ if isinstance(error, InstantiationException) and error.__cause__ else error
+        reason = " ".join(f"{type(cause).__name__}: {cause}".removesuffix(": ").split())
+        raise ExperimentError(
+            f"hydra: Hydra cannot work with what this node of the config says ({reason}); take out what is set there "
+            "of hydra.sweeper, hydra.launcher or hydra.help, and choose with sweep=... and launcher=..."
+        ) from error
+
+
+def _is_ours(file: Path) -> bool:
+    return file.is_relative_to(_HERE) or file.is_relative_to(_LIBRARY)
 
 
 def _return_value(self: JobReturn) -> Any:

@@ -25,6 +25,8 @@ class Groups:
     def problem(self, override: Override) -> str | None:
         """What is wrong with an override that chooses from a group, or should."""
         key = override.key_or_group
+        if key == "hydra":
+            return "hydra is Hydra's own node and stays; set what is in it by its own key, such as hydra.verbose=true"
         if override.is_sweep_override():
             told = told_override(str(override.input_line))
             return f"{told} has several values; add -m to run one after the other, or quote the text"
@@ -104,7 +106,7 @@ def unknown_setting(key: str, config: DictConfig) -> str:
 
 def config_sentence(error: Exception) -> str:
     """What Hydra or OmegaConf says of a config, with the place where it knows one."""
-    text = str(error)
+    text = str(error) or f"a config file cannot take its place in the config: {error.__cause__}"
     key = getattr(error, "full_key", None)
     place = f"{key}: " if key else ""
     rules = [
