@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,15 +103,23 @@ def begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
     """Clear the folder, whose lock is held, for a training from its first step on.
 
     A run that never came to a checkpoint is used again; one that was killed later is closed. What the tracker was not
-    told is set aside.
+    told is set aside. Whoever evaluates with another search what was trained before is waited for: what it finds is
+    told of that training.
     """
+    with ExitStack() as held:
+        for lock in sorted(point.glob("evaluations/*/lock")):
+            held.enter_context(only_one_at_a_time(lock.parent))
+        _begin_anew(experiment, point, record)
+
+
+def _begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
     from attnlab.tracking.kept_run import SET_ASIDE, keep, read
     from attnlab.tracking.run import DELIVERED, DONE, RUN_FILE
     from attnlab.tracking.set_aside import set_aside
 
     kept, finished = read(point), (point / DONE).is_file()
-    safe_to_tell = finished or has_checkpoint(point) or (kept is not None and kept.up_to != 0)
-    if not safe_to_tell and not (point / DELIVERED).is_file():
+    was_begun = finished or has_checkpoint(point) or (point / DELIVERED).is_file()
+    if not was_begun and (kept is None or kept.up_to == 0):
         return clear(point, RUN_FILE, SET_ASIDE)
     was_killed = kept.status is None if kept is not None else (point / RUN_FILE).is_file() and not finished
     if was_killed:

@@ -51,11 +51,15 @@ def test_something_else_beside_an_earlier_output_stays(tmp_path, name):
         check(tmp_path)
 
 
+PAGE = '<meta name="generator" content="attnlab">'
 OTHERS = {
     "a home page": (REPORT, {"index.html": "<html>", "pictures/holiday.jpg": ""}),
     "a page of pictures": (REPORT, {"index.html": "<html>", "pictures/curves.png": ""}),
     "a thesis": (EVALUATION, {"metrics.json": "{}", "thesis.html": "", "photo.png": ""}),
     "metrics of another program": (EVALUATION, {"metrics.json": "{}"}),
+    "signatures of another program": (EVALUATION, {"metrics.json": "{}", "signatures.json": '{"a": 1}'}),
+    "data of another program": (PREPARED_DATA, {"data.json": '{"format":"csv"}', "train.arrow": ""}),
+    "pictures of a report": (REPORT, {"index.html": PAGE, "pictures/attention_of/mine.png": ""}),
     "secrets": (PREPARED_DATA, {"data.json": '{"format": 3}', "secrets.json": "{}"}),
     "notes": (MODEL, {"model.json": '{"identity": "0"}', "my_notes.json": "{}"}),
     "a model of another program": (MODEL, {"model.json": "{}", "config.json": "{}"}),

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from threading import Thread
 
 import pytest
 
 import deliver
+from attnlab.sweep.leader import led
+from attnlab.sweep.record import SweepFolder, SweepRecord
+from attnlab.tracking.set_aside import set_aside
 from point import begin_anew, only_one_at_a_time
 
 NOBODY = "http://127.0.0.1:9"
+SWEEP = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)
 
 
 @pytest.mark.parametrize("moves", range(4))
@@ -44,3 +49,49 @@ def test_killed_after_so_many_moves(
     assert told.problems == []
     assert all_runs() == ([("FINISHED", 0.25)] if next_command == "train" else []) + [("FINISHED", 0.5)]
     assert not (point / "set_aside").exists()
+
+
+def test_an_evaluation_that_goes_on_is_waited_for(tracking, experiment, runs, point, record, trained, all_runs, capfd):
+    trained(point, 0.5)
+    (point / "done.json").write_text("{}")
+    place = point / "evaluations" / "0123"
+    away = {"uri": NOBODY, "when_unreachable": "warn"}
+
+    def begin():
+        with only_one_at_a_time(point):
+            begin_anew(experiment(**away), point, record)
+
+    again = Thread(target=begin)
+    place.mkdir(parents=True)
+    with only_one_at_a_time(place), tracking(**away).start(runs, place, record) as run:
+        again.start()
+        again.join(1)
+        assert again.is_alive()
+        assert f"another process is at {place}; waiting for it" in capfd.readouterr().err
+        run.log_metrics({"loss": 0.25}, 10)
+    again.join(30)
+    assert not place.exists()
+    assert deliver.deliver(tracking(), runs).told == 2
+    assert all_runs() == [("FINISHED", 0.25), ("FINISHED", 0.5)]
+
+
+def test_a_sweep_that_goes_on_finishes_the_move_first(tracking, runs, trained, all_runs, monkeypatch):
+    """Its new run would else be taken for the old one."""
+    folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
+    folder.write(SWEEP)
+    trained(folder.path, 0.5, "FAILED")
+    replace = os.replace
+
+    def killed(old, new):
+        if "set_aside" in str(new) and not str(new).endswith("tracked.json"):
+            raise KeyboardInterrupt
+        replace(old, new)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            set_aside(folder.path)
+    with led(SWEEP, tracking(), runs, 1, on_this_machine=True):
+        pass
+    assert deliver.deliver(tracking(), runs).told == 1
+    assert all_runs() == [("FAILED", 0.5), ("FINISHED", None)]

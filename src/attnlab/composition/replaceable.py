@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 
 from attnlab.composition.error import ExperimentError
@@ -16,7 +16,7 @@ class Output:
     """A folder as one of the stages writes it.
 
     what: its kind, as in "a model".
-    known_by: a file that every one has, and what stands in its first lines.
+    known_by: a file that every one has, and a pattern of what stands in its first lines.
     files: all that it may have, by relative paths; `*` is a number.
     """
 
@@ -30,7 +30,7 @@ _SPLITS = ("train.arrow", "validation.arrow", "test.arrow")
 _PAGE = ("index.html", '<meta name="generator" content="attnlab">')
 
 PREPARED_DATA = Output(
-    "prepared data", ("data.json", '"format"'), ("data.json", "stats.json", "lengths.png", *_TOKENIZERS, *_SPLITS)
+    "prepared data", ("data.json", r'"format": \d'), ("data.json", "stats.json", "lengths.png", *_TOKENIZERS, *_SPLITS)
 )
 MODEL = Output(
     "a model",
@@ -40,7 +40,7 @@ MODEL = Output(
 LEARNING_CURVES = Output("learning curves", ("history.csv", "step,epoch,name,value"), ("history.csv",))
 EVALUATION = Output(
     "an evaluation",
-    ("signatures.json", "{"),
+    ("attention.npz", r"\APK"),
     (
         "metrics.json", "signatures.json", "attention.npz",
         "hypotheses.jsonl", "by_length.json", "alignment_offsets.json",
@@ -72,7 +72,7 @@ def check_replaceable(place: str, folder: Path, output: Output) -> None:
     check_writable(place, folder.parent if folder.exists() else folder)
     if not folder.is_dir():
         return
-    other = next((name for name in _files(folder) if not any(fnmatch(name, own) for own in output.files)), None)
+    other = next((name for name in _files(folder) if not any(_is_named(name, own) for own in output.files)), None)
     if other is None and any(folder.iterdir()) and not _is_ours(folder, *output.known_by):
         other = next(_files(folder), "folders alone")
     if other is not None:
@@ -88,9 +88,13 @@ def _files(folder: Path) -> Iterator[str]:
     return (path.relative_to(folder).as_posix() for path in paths)
 
 
-def _is_ours(folder: Path, name: str, content: str) -> bool:
+def _is_named(name: str, own: str) -> bool:
+    return re.fullmatch(re.escape(own).replace(r"\*", r"\d+"), name) is not None
+
+
+def _is_ours(folder: Path, name: str, pattern: str) -> bool:
     try:
         with (folder / name).open(encoding="utf-8", errors="replace") as file:
-            return content in file.read(4_000)
+            return re.search(pattern, file.read(4_000)) is not None
     except OSError:
         return False

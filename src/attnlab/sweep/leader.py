@@ -24,7 +24,7 @@ from attnlab.sweep.progress import SweepProgress
 from attnlab.sweep.record import LOCK, JobRecord, SweepFolder, SweepRecord
 from attnlab.tracking.kept_run import SET_ASIDE
 from attnlab.tracking.run import Run, run_of
-from attnlab.tracking.set_aside import set_aside
+from attnlab.tracking.set_aside import finish_moves, set_aside
 from attnlab.tracking.settings import RunRecord, Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
@@ -173,6 +173,7 @@ def _one_leader(folder: SweepFolder) -> Iterator[None]:
             f"the sweep {folder.path.name} is running already; wait for it, or stop it first"
         ) from None
     with held:
+        finish_moves(folder.path)
         yield
 
 
