@@ -8,8 +8,10 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric
 from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
+from attnlab.composition.error import ExperimentError
 from attnlab.tracking.database import open_store
 from attnlab.tracking.delivery import Delivery, metric_name
+from attnlab.tracking.outbox import keep_metrics
 from attnlab.tracking.retention import keep_heat_maps
 from attnlab.training.spool import MetricSpool
 
@@ -156,3 +158,18 @@ def test_a_tracker_that_deletes_nothing_is_asked_once(client, run_id, delivery, 
     assert asked == ["attention/step_000001"]
     assert capsys.readouterr().err.count("deletes no artifacts") == 1
     assert len(client.list_artifacts(run_id, "attention")) == 3
+
+
+@pytest.mark.parametrize("spools", ["[]", '{"metrics.jsonl": 3}', '{"metrics.jsonl": {"offset": "x"}}', "null"])
+def test_what_was_delivered_is_read_with_care(spools, client, run_id, point):
+    point.mkdir(parents=True, exist_ok=True)
+    (point / "delivered.json").write_text(f'{{"run_id": "{run_id}", "spools": {spools}}}')
+    with pytest.raises(ExperimentError, match=r"delivered\.json is damaged \(spools.*; remove it, and all"):
+        Delivery(client, run_id, point)
+
+
+def test_damaged_metrics_of_an_evaluation_are_told_with_their_own_remedy(point):
+    point.mkdir(parents=True, exist_ok=True)
+    (point / "later_metrics.jsonl").write_text("{}\n")
+    with pytest.raises(ExperimentError, match=r"later_metrics\.jsonl is damaged.*; remove it, and evaluate again"):
+        keep_metrics(point, {"loss": 1.0}, 1, None)

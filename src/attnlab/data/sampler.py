@@ -18,7 +18,8 @@ Rows = NDArray[np.int64]
 class Batching:
     """How training pairs are put into batches.
 
-    by: `sentences` counts pairs; `tokens` bounds pairs x the longest side in the batch, `<eos>` counted.
+    by: `sentences` counts pairs; `tokens` bounds pairs x the longest side in the batch, `<eos>` counted. Where only a
+        few of the longest pairs fit, a batch of two or three may exceed it: see `BatchSampler`.
     size: of the whole batch, over all processes.
     bucketed: pairs of like lengths go together, which leaves few pads.
     pool: lengths are sorted within so many batches of shuffled pairs; null sorts the whole epoch.
@@ -36,8 +37,9 @@ class BatchSampler(Sampler[Rows]):
     The sequence of global batches is a function of (lengths, batching, seed, epoch) alone, for one and for two
     processes. Each of `world_size` takes `batch[rank::world_size]` of every one, so that all of them make the same
     number of steps. So no batch has fewer rows than two, or than there are processes: one that would gets rows of its
-    neighbour. What is left alone by one process and not by two is a sentence that takes more than half of a batch's
-    tokens; and the batches of three processes and more differ from these in the rows that are moved.
+    neighbour, or is one with it, which may then have more tokens than `size` where that is a few long sentences. What
+    is left alone by one process and not by two is a sentence that takes more than half of a batch's tokens, and every
+    one where `size` is one sentence; the batches of three processes and more differ in the rows that are moved.
 
     source_lengths, target_lengths: (rows,) without `<eos>`.
     shuffle: False gives the order for evaluation: by length, the same in every epoch.

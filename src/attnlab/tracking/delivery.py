@@ -11,24 +11,51 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import requests
 from mlflow import MlflowClient
 from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+from pydantic import Field
 
 from attnlab.composition.atomic import atomic_file
 from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_own_json
+from attnlab.composition.json_file import read_own_record
 from attnlab.tracking.outbox import OUTBOX
 from attnlab.tracking.retention import HEAT_MAPS, retired_heat_maps
 from attnlab.tracking.run import DELIVERED
 from attnlab.training.spool import MetricSpool, Record
 
 LARGEST_BATCH = 1000  # MLflow's limit
+
+
+@dataclass(frozen=True)
+class DeliveredSpool:
+    """How far a spool was delivered.
+
+    fingerprint: of what stands right before `offset`.
+    """
+
+    offset: Annotated[int, Field(ge=0)] = 0
+    records: Annotated[int, Field(ge=0)] = 0
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What stands in `delivered.json`.
+
+    heat_maps_stay: whether the tracker deletes none.
+    """
+
+    run_id: str
+    spools: dict[str, DeliveredSpool] = field(default_factory=dict)
+    retired_heat_maps: list[str] = field(default_factory=list)
+    heat_maps_stay: bool = False
 
 
 class Delivery:
@@ -44,12 +71,12 @@ class Delivery:
     def metrics(self, spool: MetricSpool, up_to: int | None = None) -> bool:
         """Deliver the records behind the last delivered one, to byte `up_to` at most; False where there are none."""
         state = self._state()
-        before = state["spools"].get(spool.path.name, {"offset": 0, "records": 0, "fingerprint": ""})
-        offset, skipped = before["offset"], 0
-        if offset and _fingerprint(spool.path, offset) != before["fingerprint"]:
+        before = state.spools.get(spool.path.name, DeliveredSpool())
+        offset, skipped = before.offset, 0
+        if offset and _fingerprint(spool.path, offset) != before.fingerprint:
             # Training went back behind what was delivered, for its last checkpoint was damaged, and writes the same
             # records once more, with other times.
-            offset, skipped = 0, before["records"]
+            offset, skipped = 0, before.records
         records, end = spool.read(offset, up_to)
         records = records[skipped:]
         if not records:
@@ -57,12 +84,8 @@ class Delivery:
         points = list(_points(records))
         for batch in _batches(points):
             self._client.log_batch(self._run_id, metrics=batch)
-        state["spools"][spool.path.name] = {
-            "offset": end,
-            "records": before["records"] + len(records),
-            "fingerprint": _fingerprint(spool.path, end),
-        }
-        self._remember(state)
+        told = DeliveredSpool(end, before.records + len(records), _fingerprint(spool.path, end))
+        self._remember(replace(state, spools={**state.spools, spool.path.name: told}))
         return True
 
     def artifacts(self) -> None:
@@ -83,7 +106,7 @@ class Delivery:
             print(f"warning: {damage}", file=sys.stderr)
             return
         state = self._state()
-        if state.get("heat_maps_stay") or state.get("retired_heat_maps", []) == retired:
+        if state.heat_maps_stay or state.retired_heat_maps == retired:
             return
         repository = get_artifact_repository(
             self._client.get_run(self._run_id).info.artifact_uri, tracking_uri=self._client.tracking_uri
@@ -97,23 +120,25 @@ class Delivery:
                         "warning: the tracker deletes no artifacts: the heat maps of all validations stay",
                         file=sys.stderr,
                     )
-                    return self._remember(state | {"heat_maps_stay": True})
-        self._remember(state | {"retired_heat_maps": retired})
+                    return self._remember(replace(state, heat_maps_stay=True))
+        self._remember(replace(state, retired_heat_maps=retired))
 
     def _remove_empty_folders(self) -> None:
         for path in sorted(self.outbox.rglob("*"), reverse=True) if self.outbox.exists() else ():
             if path.is_dir() and not any(path.iterdir()):
                 path.rmdir()
 
-    def _state(self) -> dict[str, Any]:
-        path = self._point / DELIVERED
-        state = read_own_json(path, "remove it, and all is delivered once more") if path.exists() else {}
+    def _state(self) -> Delivered:
+        path, new = self._point / DELIVERED, Delivered(self._run_id)
+        if not path.exists():
+            return new
+        state = read_own_record(path, Delivered, "remove it, and all is delivered once more")
         # Another run (the old one was deleted, another database was chosen) gets everything from the start.
-        return state if state.get("run_id") == self._run_id else {"run_id": self._run_id, "spools": {}}
+        return state if state.run_id == self._run_id else new
 
-    def _remember(self, state: dict[str, Any]) -> None:
+    def _remember(self, state: Delivered) -> None:
         with atomic_file(self._point / DELIVERED) as temporary:
-            temporary.write_text(json.dumps(state, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(asdict(state), indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def metric_name(name: str) -> str:

@@ -14,9 +14,14 @@ OUTBOX = "outbox"
 LATER_METRICS = "later_metrics.jsonl"
 
 
+def later_metrics(point: Path) -> MetricSpool:
+    """The metrics of after the training."""
+    return MetricSpool(point / LATER_METRICS, "remove it, and evaluate again")
+
+
 def keep_metrics(point: Path, metrics: Mapping[str, float], step: int, epoch: int | None) -> bool:
     """Write down metrics of after the training; False where they all were there before."""
-    later = MetricSpool(point / LATER_METRICS)
+    later = later_metrics(point)
     records, _ = later.read()
     before = {(record.step, name): value for record in records for name, value in record.metrics.items()}
     new = {name: value for name, value in metrics.items() if before.get((step, name)) != value}

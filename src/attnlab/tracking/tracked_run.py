@@ -27,7 +27,7 @@ from attnlab.tracking.flatten import dotted_params, readable_name, short_params,
 from attnlab.tracking.kept_run import SET_ASIDE, ending, keep, safe_up_to, started_at, told_up_to
 from attnlab.tracking.model import folder_digest, log_model
 from attnlab.tracking.origin import origin_tags
-from attnlab.tracking.outbox import LATER_METRICS, OUTBOX, keep_artifact, keep_metrics
+from attnlab.tracking.outbox import OUTBOX, keep_artifact, keep_metrics, later_metrics
 from attnlab.tracking.run import CONFIG_FILE, RUN_FILE, Run, Status, run_of
 from attnlab.tracking.settings import MlflowTracking, RunRecord
 from attnlab.tracking.system_metrics import SystemMetrics
@@ -50,10 +50,9 @@ class TrackedRun(Run):
         self._settings = settings
         self._point = point
         self._delivery = Delivery(store.client, run_id, point)
-        # What was set aside was trained anew since.
-        remedy = {"remedy": f"remove {point}, and it is told no more"} if point.parent.name == SET_ASIDE else {}
-        self._spool = MetricSpool(point / SPOOL_NAME, **remedy)
-        self._later = MetricSpool(point / LATER_METRICS, **remedy)
+        self._spool, self._later = MetricSpool(point / SPOOL_NAME), later_metrics(point)
+        if point.parent.name == SET_ASIDE:  # it was trained anew since
+            self._spool.remedy = self._later.remedy = f"remove {point}, and it is told no more"
         self._monitor: SystemMetrics | None = None
         self._process = os.getpid()
         self._finished = False

@@ -57,7 +57,7 @@ class MetricSpool:
 
     def __init__(self, path: Path, remedy: str = "train it again with rerun=true") -> None:
         self.path = Path(path)
-        self._remedy = remedy
+        self.remedy = remedy
         self._file: BinaryIO | None = None
         self._process = -1
 
@@ -114,7 +114,7 @@ class MetricSpool:
         self.close()
         if self.read(up_to=offset)[1] != offset:
             raise ExperimentError(
-                f"{self.path} is damaged: no record ends where the checkpoint was taken; {self._remedy}"
+                f"{self.path} is damaged: no record ends where the checkpoint was taken; {self.remedy}"
             )
         if self.path.exists() and offset < self.path.stat().st_size:
             os.truncate(self.path, offset)
@@ -145,7 +145,7 @@ class MetricSpool:
             return Record(time, step, epoch, metrics)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
             raise ExperimentError(
-                f"{self.path} is damaged: what starts at byte {start} is no record of metrics; {self._remedy}"
+                f"{self.path} is damaged: what starts at byte {start} is no record of metrics; {self.remedy}"
             ) from None
 
     def __getstate__(self) -> dict[str, Any]:
