@@ -12,6 +12,7 @@ import functools
 import itertools
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,11 @@ def its_own_faults_told() -> Iterator[None]:
         inside = itertools.dropwhile(_is_ours, files)
         if any(_is_ours(file) and file != Path(__file__) for file in inside):
             raise
+        if isinstance(error, BrokenExecutor):
+            raise ExperimentError(
+                "a worker of the sweep is gone: killed, as where memory runs out; the same command goes on, with a "
+                "smaller launcher.workers if that was it"
+            ) from error
         cause = error.__cause__ if isinstance(error, InstantiationException) and error.__cause__ else error
         reason = " ".join(f"{type(cause).__name__}: {cause}".removesuffix(": ").split())
         raise ExperimentError(

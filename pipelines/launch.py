@@ -69,8 +69,8 @@ def launch(stage: Stage, leads_sweeps: bool = False) -> None:
             print(inspect.getmodule(stage).__doc__.strip(), end="\n\n")  # type: ignore[union-attr]
         application = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(Job(stage))
         with (
-            nullcontext() if plan is None or not leads_sweeps else plan.led(),
             inside_hydra.its_own_faults_told(),
+            nullcontext() if plan is None or not leads_sweeps else plan.led(),
         ):
             application()
 

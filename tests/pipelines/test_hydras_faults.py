@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from entry_points import Command
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 import inside_hydra
 from attnlab.composition.error import ExperimentError
@@ -47,6 +48,17 @@ def test_a_fault_is_a_sentence(
     assert said in ended.err
     assert "Traceback" not in ended.err
     assert ended.code == 1
+
+
+def test_a_worker_that_is_killed_is_no_fault_of_the_config() -> None:
+    def submitted():
+        re.sub("x", lambda _: broken(), "x")  # some library's frame
+
+    def broken():
+        raise TerminatedWorkerError("A worker process was unexpectedly terminated.")
+
+    with pytest.raises(ExperimentError, match="a worker of the sweep is gone"), inside_hydra.its_own_faults_told():
+        submitted()
 
 
 def test_an_error_of_our_own_keeps_its_traceback() -> None:
