@@ -53,8 +53,8 @@ check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-coverage: $(INSTALLED) .dvc/config.local ## the test suite once more, and the branches of src/ that it leaves out (slow)
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-report=html:build/coverage --cov-report=json:build/coverage.json
+coverage: $(INSTALLED) .dvc/config.local ## the test suite once more, and the branches of src/ that it leaves out
+	$(TESTED) -m "not slow" --ignore=tests/faults --cov --cov-report=term --cov-report=html:build/coverage --cov-report=json:build/coverage.json
 	@$(BIN)/python -c 'import json; print("branches: {percent_branches_covered:.1f} %".format(**json.load(open("build/coverage.json"))["totals"]))'
 
 mutate: $(INSTALLED) ## change the code in one place at a time, and see whether a test notices (slow; FAMILY=masks SHARE=0.1)
