@@ -192,17 +192,17 @@ class ConfigSource:
             deepest = max((text for text, _ in kept), key=lambda text: text.count("[") + text.count("{"), default="")
             told = show(told_override(deepest))
             return f"{told} or a config file is nested too deeply to be read; write it with fewer brackets"
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
         # OmegaConf's own slips, such as where a key is added to what is null.
         for text, override in kept:
-            if self.loader.get_group_options(override.key_or_group):
-                continue
             try:
                 composed_by(self.loader, self.name, [text])
             except type(error):
+                if self.loader.get_group_options(override.key_or_group):
+                    return f"{told_override(text)} cannot be composed ({reason}); look at what its file says"
                 return f"{told_override(text)} is not possible: there is no such place; see those that --cfg job shows"
             except (HydraException, OmegaConfBaseException):
                 continue
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
         return f"the config cannot be composed ({reason}); look at what its files say of hydra, and at their defaults"
 
     def _broken_file(self) -> str | None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
+from hydra.core.config_store import ConfigNode, ConfigStore
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.basecontainer import BaseContainer
 from omegaconf.errors import OmegaConfBaseException
@@ -55,6 +56,9 @@ MUST_BE_EMPTY = {
 LOGGING = ("hydra.job_logging", "hydra.hydra_logging")
 # What Hydra makes by calling a class.
 CALLED = ("hydra.launcher", "hydra.sweeper")
+SAMPLER = "hydra.sweeper.sampler"
+# Of a sweeper, by the names of the settings that it varies.
+PARAMS = "hydra.sweeper.params"
 # Texts that go into file names and into a batch script, whose lines are commands.
 ON_ONE_LINE = (*CALLED, "hydra.run", "hydra.sweep", "hydra.job.name", "hydra.output_subdir")
 # A log in the folder of the job: anywhere else it could be the start-up file of some program.
@@ -99,6 +103,17 @@ def hydra_problems(config: DictConfig) -> list[str]:
     return problems + _missing_nodes(config) + _missing_root(config) + _verbose_problem(resolved)
 
 
+def write_out(config: DictConfig) -> None:
+    """Put what it stands for in the place of each reference in what Hydra calls.
+
+    From here on that is what it was looked at as; what a reference leads to may change.
+    """
+    for leaf in list(_leaves(config.hydra, ("hydra",))):
+        if leaf.is_interpolation and leaf.within(*CALLED):
+            above = OmegaConf.select(config, ".".join(map(str, leaf.keys[:-1])))
+            above[leaf.keys[-1]] = OmegaConf.select(config, leaf.path)
+
+
 def searchpath_problems(entries: Iterable[str]) -> list[str]:
     """What is wrong with `hydra.searchpath`; to be asked before Hydra looks into these places."""
     return [
@@ -116,10 +131,16 @@ def _problem(leaf: Leaf, resolved: DictConfig) -> str | None:
         return _target_problem(leaf)
     if leaf.within(*LOGGING):
         return _logging_problem(leaf, resolved)
+    if leaf.within(*CALLED) and not _is_described(leaf, resolved):
+        return "must not be set, for no launcher, sweeper or sampler of this class describes it"
     if leaf.path == "hydra.runtime.output_dir" and leaf.written != "???":
         return "is told by Hydra, once it has made the folder, and must not be set; choose it by hydra.run.dir"
-    if leaf.within("hydra.output_subdir", "hydra.job.name") and isinstance(leaf.written, str):
+    if leaf.within("hydra.job.name") and isinstance(leaf.written, str):
         return None if _PLAIN_NAME.fullmatch(leaf.written) else "must be a plain name"
+    if leaf.within("hydra.output_subdir") and isinstance(leaf.written, str):
+        # Any other folder could be somebody's, with a config.yaml of his own in it.
+        is_plain = leaf.written.startswith(".") and _PLAIN_NAME.fullmatch(leaf.written)
+        return None if is_plain else "must be a plain name with a dot before it, such as .hydra"
     if leaf.within(*CALLED) and leaf.is_interpolation and leaf.written != _OF_THE_SWEEP:
         if leaf.of_any_type and not str(leaf.written).startswith(_TEXTS_ONLY):
             return "must be written out, without ${...}"
@@ -133,9 +154,10 @@ def _problem(leaf: Leaf, resolved: DictConfig) -> str | None:
 
 
 def _target_problem(leaf: Leaf) -> str | None:
-    if leaf.path.startswith("hydra.sweeper.sampler."):
+    if leaf.path.startswith(f"{SAMPLER}."):
         return None if leaf.written in ALLOWED_SAMPLERS else f"must be one of {', '.join(ALLOWED_SAMPLERS)}"
-    if leaf.within(*CALLED) and _is_class_of(leaf.written, ALLOWED_HOMES):
+    places = [place for place in CALLED if leaf.path == f"{place}._target_"]
+    if places and _is_class_of(leaf.written, ALLOWED_HOMES) and _description(places[0], leaf.written) is not None:
         return None
     return f"must be a class of {', '.join(home.rstrip('.') for home in ALLOWED_HOMES)}"
 
@@ -195,6 +217,27 @@ def _verbose_problem(resolved: DictConfig) -> list[str]:
     if isinstance(found, bool) or all(isinstance(name, str) for name in names):
         return []
     return [f"hydra.verbose must be true, false, the name of a logger or a list of names; got {found!r}"]
+
+
+def _is_described(leaf: Leaf, config: DictConfig) -> bool:
+    """Whether the plugin says that its node has such a key; a launcher hands on others, to a shell's script for one."""
+    place = next(place for place in (SAMPLER, *CALLED) if leaf.within(place))
+    above = place.count(".") + 1
+    if len(leaf.keys) == above or leaf.within(PARAMS):
+        return True
+    node = _description(place, OmegaConf.select(config, f"{place}._target_"))
+    key: Any = leaf.keys[above]
+    is_value = all(isinstance(below, int) for below in leaf.keys[above + 1 :])  # or a list of them
+    return node is not None and key in node and (is_value or isinstance(node._get_node(key), DictConfig))
+
+
+def _description(place: str, target: object) -> DictConfig | None:
+    """What a launcher, sweeper or sampler says that its node has; None for a class that is no such thing."""
+    group: Any = ConfigStore.instance().repo
+    for name in place.split("."):
+        group = group[name]
+    nodes: list[Any] = [choice.node for choice in group.values() if isinstance(choice, ConfigNode)]
+    return next((node for node in nodes if node.get("_target_") == target), None)
 
 
 def _is_class_of(target: object, homes: tuple[str, ...]) -> bool:

@@ -31,7 +31,7 @@ from omegaconf.errors import OmegaConfBaseException
 import attnlab
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import told_override
-from hydra_node import hydra_problems, searchpath_problems
+from hydra_node import hydra_problems, searchpath_problems, write_out
 
 _HERE, _LIBRARY = Path(__file__).parent, Path(attnlab.__file__).parent
 _compose = ConfigLoaderImpl.load_configuration
@@ -64,6 +64,9 @@ def _checked_config(self: ConfigLoaderImpl, *arguments: Any, **more: Any) -> Dic
     """A config that Hydra acts on; raises ExperimentError where foreign code could run by it."""
     config = _compose(self, *arguments, **more)
     problems = hydra_problems(config)
+    if not problems:
+        write_out(config)
+        problems = hydra_problems(config)
     if problems:
         raise ExperimentError(problems)
     return config
@@ -127,8 +130,8 @@ def its_own_faults_told() -> Iterator[None]:
         cause = error.__cause__ if isinstance(error, InstantiationException) and error.__cause__ else error
         reason = " ".join(f"{type(cause).__name__}: {cause}".removesuffix(": ").split())
         raise ExperimentError(
-            f"hydra: Hydra cannot work with what this node of the config says ({reason}); take out what is set there "
-            "of hydra.sweeper, hydra.launcher or hydra.help, and choose with sweep=... and launcher=..."
+            f"hydra: the sweeper, the launcher or the help text of this node of the config cannot be used ({reason}); "
+            "choose with sweep=... and launcher=..., and take out what is set of them there"
         ) from error
 
 

@@ -12,7 +12,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 import inside_hydra
 from attnlab.composition.error import ExperimentError
 
-CANNOT = "error: hydra: Hydra cannot work with what this node of the config says (%s); take out what is set there"
+CANNOT = "error: hydra: the sweeper, the launcher or the help text of this node of the config cannot be used (%s);"
 # What hydra: of a file says, the command, and what is told.
 FAULTS = {
     "no sweeper": ("{sweeper: null}", ("-m", "seed=1,2"), "error: hydra.sweeper must be there; take the null out"),
@@ -31,8 +31,8 @@ FAULTS = {
     ),
     "unknown part of a help text": ("{help: {template: $X}}", ("--help",), CANNOT % "KeyError: 'X'"),
     "a list": ("[]", (), "error: a config file cannot take its place in the config: "),
-    "nothing": ("null", (), "error: the config cannot be composed (AttributeError: "),
-    "a variable that is not there": ("{job: {env_copy: [NOPE]}}", (), "(KeyError: 'NOPE'); look at what its files say"),
+    "nothing": ("null", (), "error: experiment=theirs cannot be composed (AttributeError: "),
+    "a variable that is not there": ("{job: {env_copy: [NOPE]}}", (), "(KeyError: 'NOPE'); look at what its file says"),
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from entry_points import ROOT, Command
 from hostile import nothing_ran
+from hydra.types import RunMode
 
 import launch
 from attnlab.composition.error import ExperimentError
@@ -81,7 +82,8 @@ NODES = {
         f"mode: MULTIRUN\n  sweeper: {{params: {{+hydra.job_logging.handlers.x: '{FACTORY}'}}}}",
         "hydra.mode is MULTIRUN in a config file",
     ),
-    "folder of Hydra's files": ("output_subdir: ../../x", "hydra.output_subdir must be a plain name"),
+    "folder of Hydra's files": ("output_subdir: ../../x", "hydra.output_subdir must be a plain name with a dot"),
+    "somebody's folder": ("run: {dir: .}\n  output_subdir: conf", "must be a plain name with a dot before it"),
 }  # fmt: skip
 
 
@@ -299,6 +301,44 @@ def test_nothing_of_a_config_becomes_a_line_of_a_batch_script(
     command: Command, mark: Path, override: str, said: str
 ) -> None:
     nothing_ran(command("train.py", "-m", "launcher=slurm", override.replace("MARK", str(mark))), mark, said)
+
+
+OWN_LAUNCHER = "_target_: hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher\n"
+# What a launcher of a foreign group says, which no structure of the plugin's holds together.
+LAUNCHERS = {
+    "commands at the end": (f"{OWN_LAUNCHER}teardown: [mkdir MARK]", "hydra.launcher.teardown.0 must not be set"),
+    "arguments of srun": (f"{OWN_LAUNCHER}srun_args: [mkdir]", "hydra.launcher.srun_args.0 must not be set"),
+    "a node within": (f"{OWN_LAUNCHER}name: {{a: 1}}", "hydra.launcher.name.a must not be set"),
+    "two lines": (f'{OWN_LAUNCHER}qos: "a\\nmkdir MARK"', "hydra.launcher.qos must be on one line"),
+    "a class that is no launcher": (
+        "_target_: hydra._internal.core_plugins.structured_config_source.StructuredConfigSource\n"
+        "provider: theirs\npath: structured://this",
+        "hydra.launcher._target_ must be a class of",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("launcher", "said"), LAUNCHERS.values(), ids=LAUNCHERS)
+def test_a_launcher_has_what_its_plugin_describes(
+    command: Command, folder: Path, mark: Path, tiny: tuple[str, ...], launcher: str, said: str
+) -> None:
+    write_theirs(folder, "defaults: [override /hydra/launcher: theirs]", mark)
+    place = folder / "theirs" / "hydra" / "launcher" / "theirs.yaml"
+    place.parent.mkdir(parents=True)
+    place.write_text(launcher.replace("MARK", str(mark)))
+    nothing_ran(command("train.py", "-m", "-cd", "theirs", "experiment=theirs", "seed=1,2", *tiny), mark, said)
+
+
+def test_a_launcher_stays_what_it_was_looked_at_as(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder goes into a batch script, and is that of the sweep, which may be chosen by the clock."""
+    overrides = ["launcher=slurm", "hydra.sweep.dir='${oc.env:LATER,mine}'"]
+    with ConfigSource(CONF, "config") as source:
+        config = source.loader.load_configuration("config", overrides, RunMode.MULTIRUN)
+    monkeypatch.setenv("LATER", "theirs\nmkdir x\n")
+    assert config.hydra.sweep.dir == "theirs\nmkdir x\n"
+    assert config.hydra.launcher.submitit_folder == "mine/.submitit/%j"
+    with ConfigSource(CONF, "config") as source, pytest.raises(ExperimentError, match="must be on one line"):
+        source.loader.load_configuration("config", overrides, RunMode.MULTIRUN)
 
 
 @pytest.mark.parametrize(

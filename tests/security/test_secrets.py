@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -203,6 +204,12 @@ def test_nor_is_one_of_a_config_file_told(command: Command, folder: Path) -> Non
     ended = command("train.py", "-cd", "theirs", "experiment=mine")
     assert "hydra.job.env_set.MLFLOW_TRACKING_PASSWORD must not be set" in ended.err
     assert "kanarie" not in ended.err
+
+
+def test_a_long_command_is_looked_through_at_once() -> None:
+    before = time.process_time()
+    into_environment(["a" * 100_000, "a." * 50_000, "a " * 50_000], {})
+    assert time.process_time() - before < 5
 
 
 def test_a_name_that_is_no_secret_hides_nothing() -> None:

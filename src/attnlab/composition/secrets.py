@@ -21,7 +21,10 @@ _SECRET_VARIABLE = re.compile(
     r"|(?:api|access|auth|secret|private)_?key))(?:_\d+)?$"
 )
 # In a command, also within braces; what opens a list or braces that are never closed is none of the value.
-_GIVEN = re.compile(r"""([\w.@+~/-]+)\s*[=:](?=[\s(\[{]*(?:'([^']*)|"([^"]*)|((?!\$\{)[^\s,:=()\[\]{}'"]+)))""")
+_GIVEN = re.compile(
+    r"""(?<![\w.@+~/-])([\w.@+~/-]++)\s*+[=:]"""
+    r"""(?=[\s(\[{]*(?:'([^']*)|"([^"]*)|((?!\$\{)[^\s,:=()\[\]{}'"]+)))"""
+)
 _SHORTEST = 6  # a shorter one could be part of any word
 _VARIABLE = "ATTNLAB_SECRET_"
 
