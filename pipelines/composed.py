@@ -14,7 +14,6 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from hydra.errors import HydraException
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -36,8 +35,6 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 
 # Which way a sweep's objectives are better depends on what training monitors.
 OmegaConf.register_new_resolver("directions", directions, replace=True)
-
-SWEEP_MODE = "hydra.mode=MULTIRUN"  # the longer way to say -m
 
 # Of a larger grid only the values are tried, one by one, and not their combinations.
 LARGEST_CHECKED_GRID = 64
@@ -121,8 +118,6 @@ class ConfigSource:
 
         config, problems = self.compose(overrides)
         problems += hydra_problems(config)
-        if config.hydra.mode is RunMode.MULTIRUN and SWEEP_MODE not in overrides:
-            problems.append(f"hydra.mode is MULTIRUN in a config file; start a sweep with -m or {SWEEP_MODE}")
         try:
             experiment = check(config, build=not problems)
         except ExperimentError as error:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 from hydra.core.config_store import ConfigNode, ConfigStore
+from hydra.types import RunMode
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.basecontainer import BaseContainer
 from omegaconf.errors import OmegaConfBaseException
@@ -53,16 +54,20 @@ MUST_BE_EMPTY = {
     "hydra.sweeper.search_space": "is an older way to say hydra.sweeper.params, which say it",
     "hydra.sweeper.storage": "is a database with pickles in it",
 }
+SWEEP_MODE = "hydra.mode=MULTIRUN"  # the longer way to say -m
 LOGGING = ("hydra.job_logging", "hydra.hydra_logging")
 # What Hydra makes by calling a class.
 CALLED = ("hydra.launcher", "hydra.sweeper")
 SAMPLER = "hydra.sweeper.sampler"
+CHOICES = "hydra.runtime.choices"
 # Of a sweeper, by the names of the settings that it varies.
 PARAMS = "hydra.sweeper.params"
 # Texts that go into file names and into a batch script, whose lines are commands.
 ON_ONE_LINE = (*CALLED, "hydra.run", "hydra.sweep", "hydra.job.name", "hydra.output_subdir")
 # A log in the folder of the job: anywhere else it could be the start-up file of some program.
 _LOG_FILE = re.compile(r"\$\{hydra\.runtime\.output_dir\}/(\$\{hydra\.job\.name\}|\w[\w.-]*)\.log")
+# The key of an override that a job may have.
+_VARIED = re.compile(r"(\+\+?|~)?[\w./@:-]+")
 _PLAIN_NAME = re.compile(r"[\w.-]*\w")
 # By Hydra's own resolver; its values are texts, whatever is given to it.
 _TEXTS_ONLY = "${directions:"
@@ -70,11 +75,16 @@ _OF_THE_SWEEP = "${hydra.sweep.dir}/.submitit/%j"
 
 
 class Leaf(NamedTuple):
-    """A value as it is written. of_any_type: whether an interpolation could put a whole node in its place."""
+    """A value as it is written.
+
+    is_node: whether an interpolation stands in the place of a whole node.
+    of_any_type: whether one could.
+    """
 
     keys: tuple[str | int, ...]
     written: Any
     is_interpolation: bool
+    is_node: bool
     of_any_type: bool
 
     @property
@@ -100,18 +110,25 @@ def hydra_problems(config: DictConfig) -> list[str]:
         if problem:
             given = HIDDEN if is_secret_name(leaf.key) else repr(leaf.written)
             problems.append(f"{leaf.path} {problem}; got {given}")
-    return problems + _missing_nodes(config) + _missing_root(config) + _verbose_problem(resolved)
+    of_nodes = _mode_problem(config) + _missing_nodes(config) + _missing_root(config)
+    return problems + of_nodes + _verbose_problem(resolved)
 
 
-def write_out(config: DictConfig) -> None:
+def write_out(config: DictConfig) -> list[str]:
     """Put what it stands for in the place of each reference in what Hydra calls.
 
-    From here on that is what it was looked at as; what a reference leads to may change.
+    From here on that is what it was looked at as; what a reference leads to may change. Returns a sentence for each
+    text that would be taken for a reference once more, as an escaped one is when Hydra resolves it.
     """
     for leaf in list(_leaves(config.hydra, ("hydra",))):
-        if leaf.is_interpolation and leaf.within(*CALLED):
+        if leaf.is_interpolation and leaf.within(*CALLED) and not leaf.within(PARAMS):
             above = OmegaConf.select(config, ".".join(map(str, leaf.keys[:-1])))
             above[leaf.keys[-1]] = OmegaConf.select(config, leaf.path)
+    return [
+        f"{leaf.path} must be written out, without ${{...}}; got {leaf.written!r}"
+        for leaf in _leaves(config.hydra, ("hydra",))
+        if leaf.within(*CALLED) and not leaf.within(PARAMS) and "${" in str(leaf.written)
+    ]
 
 
 def searchpath_problems(entries: Iterable[str]) -> list[str]:
@@ -127,6 +144,12 @@ def _problem(leaf: Leaf, resolved: DictConfig) -> str | None:
     for place, reason in MUST_BE_EMPTY.items():
         if leaf.within(place) and leaf.written is not None:
             return f"must not be set, for {place} {reason}"
+    if leaf.within(CHOICES) and not all(isinstance(below, int) for below in leaf.keys[4:]):
+        return f"must not be set: {CHOICES} is where Hydra notes the names of what was chosen"
+    if leaf.within(PARAMS) and len(leaf.keys) > 3 and not _VARIED.fullmatch(str(leaf.keys[3])):
+        return "must be the key of a setting or of a group"
+    if leaf.is_node or (leaf.is_interpolation and leaf.path == "hydra.mode"):
+        return "must be written out, without ${...}"
     if leaf.key == "_target_":
         return _target_problem(leaf)
     if leaf.within(*LOGGING):
@@ -188,6 +211,13 @@ def _names_in(logging: DictConfig) -> dict[str, set[str]]:
         name: {str(key) for key, value in section.items() if value is not None} if isinstance(section, dict) else set()
         for name, section in sections.items()
     }
+
+
+def _mode_problem(config: DictConfig) -> list[str]:
+    """Jobs of a sweep have it from their command."""
+    if config.hydra.mode is not RunMode.MULTIRUN or SWEEP_MODE in config.hydra.overrides.hydra:
+        return []
+    return [f"hydra.mode is MULTIRUN in a config file; start a sweep with -m or {SWEEP_MODE}"]
 
 
 def _missing_nodes(config: DictConfig) -> list[str]:
@@ -261,8 +291,9 @@ def _leaves(node: DictConfig | ListConfig, above: tuple[str | int, ...]) -> Iter
         if isinstance(child, (DictConfig, ListConfig)) and not child._is_interpolation() and not child._is_none():
             yield from _leaves(child, place) if not child._is_missing() else ()
         else:
+            is_node = isinstance(child, (DictConfig, ListConfig)) and child._is_interpolation()
             of_any_type = child._metadata.ref_type in (Any, object)
-            yield Leaf(place, child._value(), child._is_interpolation(), of_any_type)
+            yield Leaf(place, child._value(), child._is_interpolation(), is_node, of_any_type)
 
 
 def _settled_values(config: DictConfig) -> DictConfig:

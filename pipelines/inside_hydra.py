@@ -65,8 +65,7 @@ def _checked_config(self: ConfigLoaderImpl, *arguments: Any, **more: Any) -> Dic
     config = _compose(self, *arguments, **more)
     problems = hydra_problems(config)
     if not problems:
-        write_out(config)
-        problems = hydra_problems(config)
+        problems = write_out(config) + hydra_problems(config)
     if problems:
         raise ExperimentError(problems)
     return config

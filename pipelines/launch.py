@@ -29,7 +29,8 @@ from attnlab.composition.secrets import into_environment, masked
 from attnlab.composition.shown import printable
 from attnlab.sweep.job_failed import JobFailedError
 from attnlab.sweep.stage import job_of_script
-from composed import CONF, SWEEP_MODE, ConfigSource
+from composed import CONF, ConfigSource
+from hydra_node import SWEEP_MODE
 from override_problems import config_sentence
 
 if TYPE_CHECKING:

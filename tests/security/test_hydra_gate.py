@@ -18,6 +18,7 @@ from hydra.types import RunMode
 import launch
 from attnlab.composition.error import ExperimentError
 from composed import CONF, ConfigSource
+from hydra_node import SWEEP_MODE
 from sweep_plan import SweepPlan
 
 # A way of git to run a command wherever it looks at a checkout.
@@ -81,6 +82,10 @@ NODES = {
     "a sweep by itself": (
         f"mode: MULTIRUN\n  sweeper: {{params: {{+hydra.job_logging.handlers.x: '{FACTORY}'}}}}",
         "hydra.mode is MULTIRUN in a config file",
+    ),
+    "by the job's name": (
+        "mode: '${hydra.runtime.choices.${hydra.job.name}}'\n  runtime: {choices: {check: RUN, train: MULTIRUN}}",
+        "hydra.mode must be written out",
     ),
     "folder of Hydra's files": ("output_subdir: ../../x", "hydra.output_subdir must be a plain name with a dot"),
     "somebody's folder": ("run: {dir: .}\n  output_subdir: conf", "must be a plain name with a dot before it"),
@@ -178,6 +183,10 @@ SWEEPS = {
     "two choices together": (
         f"{BY_TWO}hydra: {{sweeper: {{params: {{aa: 'a0,a1', bb: 'b0,b1'}}}}}}", ("a1_b1", EVIL),
         "handlers.x.() must be one of",
+    ),
+    "a node among the choices": (
+        "hydra: {runtime: {choices: {evil: {env_set: {PATH: MARK}}}}}", None,
+        "hydra.runtime.choices.evil.env_set.PATH must not be set",
     ),
     "overrides of its own": (
         "hydra: {overrides: {hydra: ['+hydra.callbacks.x={_target_:os.mkdir,path:MARK}']}}", None,
@@ -339,6 +348,44 @@ def test_a_launcher_stays_what_it_was_looked_at_as(monkeypatch: pytest.MonkeyPat
     assert config.hydra.launcher.submitit_folder == "mine/.submitit/%j"
     with ConfigSource(CONF, "config") as source, pytest.raises(ExperimentError, match="must be on one line"):
         source.loader.load_configuration("config", overrides, RunMode.MULTIRUN)
+
+
+def test_a_whole_node_stands_for_no_other() -> None:
+    """Files cannot say so of all of them, but overrides can, and those of a job may come of a file."""
+    with ConfigSource(CONF, "config") as source:
+        for override in ("hydra.job_logging=${hydra.help}", "hydra.sweep=${paths}"):
+            with pytest.raises(ExperimentError, match=r"must be written out, without"):
+                source.loader.load_configuration("config", [override], RunMode.RUN)
+
+
+def test_what_is_varied_has_the_key_of_a_setting(folder: Path, mark: Path) -> None:
+    """Of these two a job's override would be made: hydra.job=${hydra.runtime.choices.=evil}"""
+    write_theirs(folder, "hydra: {sweeper: {params: {'hydra.job=${hydra.runtime.choices.': 'evil}'}}}", mark)
+    with (
+        ConfigSource(CONF, "config", folder / "theirs") as source,
+        pytest.raises(ExperimentError, match="must be the key of a setting or of a group"),
+    ):
+        source.loader.load_configuration("config", ["experiment=theirs"], RunMode.RUN)
+
+
+def test_references_of_what_is_varied_stay(folder: Path, mark: Path) -> None:
+    write_theirs(folder, "hydra: {sweeper: {params: {training.max_steps: '${seed}', seed: '1,2'}}}", mark)
+    with ConfigSource(CONF, "config", folder / "theirs") as source:
+        config = source.loader.load_configuration("config", ["experiment=theirs", SWEEP_MODE], RunMode.MULTIRUN)
+    assert config.hydra.sweeper.params["training.max_steps"] == str(config.seed)
+
+
+ESCAPED = ("\\\\\\${oc.env:LATER}", "${oc.env:NAMED}", "${oc.env:NOPE,''}\\\\\\${oc.env:LATER}")
+
+
+@pytest.mark.parametrize("written", ESCAPED)
+def test_nor_is_a_text_of_a_launcher_a_reference_once_it_is_read(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAMED", "${oc.env:LATER}")
+    monkeypatch.setenv("LATER", "a\nmkdir x")
+    with ConfigSource(CONF, "config") as source, pytest.raises(ExperimentError, match=r"comment must be .*\$"):
+        source.loader.load_configuration(
+            "config", ["launcher=slurm", f'hydra.launcher.comment="{written}"'], RunMode.MULTIRUN
+        )
 
 
 @pytest.mark.parametrize(
