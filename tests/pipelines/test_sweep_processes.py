@@ -22,8 +22,7 @@ from attnlab.sweep.record import SweepFolder
 POINTS = ("model/attention=dot,none", "seed=1,2")
 # Long enough to be killed in: twenty validations.
 SHORT = tuple(choice for choice in TINY if not choice.startswith("model.attention."))
-ONE_PICTURE = "tracking.heat_map_sentences=1"
-LONG = (*SHORT, "training.max_steps=60", "training.validate_every=3", "tracking.system_metrics=false", ONE_PICTURE)
+LONG = (*SHORT, "training.max_steps=60", "training.validate_every=3", "tracking.system_metrics=false")
 
 
 @contextmanager
