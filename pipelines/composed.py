@@ -23,7 +23,7 @@ from attnlab.composition.shown import show
 from attnlab.composition.writable import check_writable
 from attnlab.composition.yaml_text import parse_yaml
 from attnlab.sweep.directions import directions
-from hydra_node import hydra_problems
+from hydra_node import hydra_problems, overrides_problems
 from inside_hydra import composed_by, settle_in
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
 
@@ -107,9 +107,7 @@ class ConfigSource:
             except Exception as error:
                 # What yaml and OmegaConf stumble over is of any kind, and seldom says in which file.
                 raise ExperimentError([*problems, self._broken_file() or self._stumble(kept, error)]) from error
-        noted: Any = OmegaConf.to_container(config.hydra.overrides, resolve=False)
-        if sorted([*noted["hydra"], *noted["task"]]) != sorted(str(override.input_line) for _, override in kept):
-            problems.append("hydra.overrides is where Hydra notes the command's overrides, and must not be set")
+        problems += overrides_problems(config, [text for text, _ in kept])
         return config, problems + [unknown_setting(key, config) for key in unknown]
 
     def check(self, overrides: list[str]) -> Experiment:

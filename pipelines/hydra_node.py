@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from secrets import token_hex
 from typing import Any, NamedTuple, NoReturn
 
 from hydra.core.config_store import ConfigNode, ConfigStore
@@ -71,7 +72,7 @@ _VARIED = re.compile(r"(\+\+?|~)?[\w./@:-]+")
 _PLAIN_NAME = re.compile(r"[\w.-]*\w")
 # By Hydra's own resolver; its values are texts, whatever is given to it.
 _TEXTS_ONLY = "${directions:"
-_OF_THE_SWEEP = "${hydra.sweep.dir}/.submitit/%j"
+_FOLDER, _OF_THE_SWEEP = "hydra.launcher.submitit_folder", "${hydra.sweep.dir}/.submitit/%j"
 
 
 class Leaf(NamedTuple):
@@ -114,21 +115,38 @@ def hydra_problems(config: DictConfig) -> list[str]:
     return problems + of_nodes + _verbose_problem(resolved)
 
 
+def overrides_problems(config: DictConfig, overrides: Iterable[str]) -> list[str]:
+    """What is wrong with `hydra.overrides`, by which jobs are composed.
+
+    overrides: those that the config was composed with.
+    """
+    noted: Any = OmegaConf.to_container(config.hydra.overrides, resolve=False)
+    if sorted([*noted["hydra"], *noted["task"]]) == sorted(overrides):
+        return []
+    return ["hydra.overrides is where Hydra notes the command's overrides, and must not be set"]
+
+
 def write_out(config: DictConfig) -> list[str]:
     """Put what it stands for in the place of each reference in what Hydra calls.
 
     From here on that is what it was looked at as; what a reference leads to may change. Returns a sentence for each
-    text that would be taken for a reference once more, as an escaped one is when Hydra resolves it.
+    text that cannot be that of a launcher or sweeper, or would be taken for a reference once more, as an escaped one
+    is when Hydra resolves it.
     """
     for leaf in list(_leaves(config.hydra, ("hydra",))):
         if leaf.is_interpolation and leaf.within(*CALLED) and not leaf.within(PARAMS):
             above = OmegaConf.select(config, ".".join(map(str, leaf.keys[:-1])))
             above[leaf.keys[-1]] = OmegaConf.select(config, leaf.path)
-    return [
-        f"{leaf.path} must be written out, without ${{...}}; got {leaf.written!r}"
-        for leaf in _leaves(config.hydra, ("hydra",))
-        if leaf.within(*CALLED) and not leaf.within(PARAMS) and "${" in str(leaf.written)
-    ]
+    problems = []
+    for leaf in _leaves(config.hydra, ("hydra",)):
+        if leaf.within(*CALLED) and not leaf.within(PARAMS):
+            is_reference = "must be written out, without ${...}" if "${" in str(leaf.written) else None
+            problem = is_reference or _line_problem(leaf, leaf.written)
+            problems += [f"{leaf.path} {problem}; got {leaf.written!r}"] if problem else []
+    if "submitit_folder" in config.hydra.launcher:
+        # Job numbers can be foreseen, and so could the names of pickles that lie in the folder already.
+        config.hydra.launcher.submitit_folder = f"{config.hydra.sweep.dir}/.submitit/{token_hex(8)}/%j"
+    return problems
 
 
 def searchpath_problems(entries: Iterable[str]) -> list[str]:
@@ -169,10 +187,12 @@ def _problem(leaf: Leaf, resolved: DictConfig) -> str | None:
             return "must be written out, without ${...}"
         if not _is_settled(resolved, leaf.path):
             return "must be the same whenever it is looked at; give the value itself"
-    if leaf.within(*ON_ONE_LINE) and _has_control_character(_now(resolved, leaf)):
+    if leaf.path == _FOLDER and leaf.written != _OF_THE_SWEEP:
+        return f"must stay {_OF_THE_SWEEP}, for pickles are read from there"
+    if leaf.within(*ON_ONE_LINE):
         # Below paths.runs it is that which is told.
         is_told = "${paths.runs}" in str(leaf.written) and _has_control_character(resolved.paths.get("runs"))
-        return None if is_told else "must be on one line, without control characters"
+        return None if is_told else _line_problem(leaf, _now(resolved, leaf))
     return None
 
 
@@ -338,6 +358,19 @@ def _now(config: DictConfig, leaf: Leaf) -> Any:
         return OmegaConf.select(config, leaf.path, default=leaf.written)
     except (OmegaConfBaseException, ValueError):  # only known once a job runs
         return leaf.written
+
+
+def _line_problem(leaf: Leaf, value: Any) -> str | None:
+    """What is wrong with a text that goes into a file name or a batch script."""
+    if _has_control_character(value):
+        return "must be on one line, without control characters"
+    if not (isinstance(value, str) and leaf.within("hydra.launcher")):
+        return None
+    if any(character in value for character in "'\"\\"):
+        return "must have no quotes and backslashes, which a shell and Slurm read in ways of their own"
+    # Submitit puts numbers of the job in the place of %t and others, of which only %j is ours.
+    is_pattern = leaf.path == _FOLDER and "%" in value.removesuffix("%j")
+    return "must have no % in the sweep's folder" if is_pattern else None
 
 
 def _has_control_character(value: Any) -> bool:

@@ -31,7 +31,7 @@ from omegaconf.errors import OmegaConfBaseException
 import attnlab
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import told_override
-from hydra_node import hydra_problems, searchpath_problems, write_out
+from hydra_node import hydra_problems, overrides_problems, searchpath_problems, write_out
 
 _HERE, _LIBRARY = Path(__file__).parent, Path(attnlab.__file__).parent
 _compose = ConfigLoaderImpl.load_configuration
@@ -60,12 +60,14 @@ def composed_by(loader: ConfigLoader, name: str, overrides: list[str]) -> DictCo
 
 
 @functools.wraps(_compose)
-def _checked_config(self: ConfigLoaderImpl, *arguments: Any, **more: Any) -> DictConfig:
+def _checked_config(
+    self: ConfigLoaderImpl, config_name: str | None, overrides: list[str], *arguments: Any, **more: Any
+) -> DictConfig:
     """A config that Hydra acts on; raises ExperimentError where foreign code could run by it."""
-    config = _compose(self, *arguments, **more)
-    problems = hydra_problems(config)
+    config = _compose(self, config_name, overrides, *arguments, **more)
+    problems = overrides_problems(config, overrides) + hydra_problems(config)
     if not problems:
-        problems = write_out(config) + hydra_problems(config)
+        problems = write_out(config)
     if problems:
         raise ExperimentError(problems)
     return config

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import subprocess
 from argparse import Namespace
@@ -233,6 +234,19 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return give
 
 
+def test_nor_does_a_file_start_a_sweep_later(
+    command: Command, folder: Path, mark: Path, tiny: tuple[str, ...], later: Callable[[str], None]
+) -> None:
+    """Nor does it note an override that nobody gave."""
+    write_theirs(folder, "defaults: [{'optional /evil': '${oc.env:LATER,none}'}]", mark)
+    sweep = "hydra: {mode: MULTIRUN, overrides: {hydra: ['hydra.mode=MULTIRUN']}, sweeper: {params: {seed: '1,2'}}}"
+    write_choices(folder / "theirs", ("later", sweep), mark)
+    later("later")
+    ended = command("train.py", "-cd", "theirs", "experiment=theirs", "chain=false", *tiny)
+    assert "error: hydra.overrides is where Hydra notes the command's overrides" in ended.err, ended.err
+    assert not (folder / "runs" / "sweeps").exists()
+
+
 @pytest.mark.parametrize("mode", [(), ("-m",), ("-m", "seed=1,2"), ("--help",), ("--cfg=job",)], ids=" ".join)
 def test_what_is_composed_otherwise_after_the_look_is_looked_at_too(
     command: Command, folder: Path, mark: Path, tiny: tuple[str, ...], later: Callable[[str], None], mode: tuple[str]
@@ -345,7 +359,7 @@ def test_a_launcher_stays_what_it_was_looked_at_as(monkeypatch: pytest.MonkeyPat
         config = source.loader.load_configuration("config", overrides, RunMode.MULTIRUN)
     monkeypatch.setenv("LATER", "theirs\nmkdir x\n")
     assert config.hydra.sweep.dir == "theirs\nmkdir x\n"
-    assert config.hydra.launcher.submitit_folder == "mine/.submitit/%j"
+    assert re.fullmatch(r"mine/\.submitit/[0-9a-f]{16}/%j", config.hydra.launcher.submitit_folder)
     with ConfigSource(CONF, "config") as source, pytest.raises(ExperimentError, match="must be on one line"):
         source.loader.load_configuration("config", overrides, RunMode.MULTIRUN)
 
@@ -375,6 +389,25 @@ def test_references_of_what_is_varied_stay(folder: Path, mark: Path) -> None:
     assert config.hydra.sweeper.params["training.max_steps"] == str(config.seed)
 
 
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("hydra.launcher.submitit_folder=theirs/%t", "submitit_folder must stay .* for pickles are read from there"),
+        ("hydra.sweep.dir=theirs/%t", "submitit_folder must have no % in the sweep's folder"),
+        ('hydra.launcher.comment="x\\\' --wrap=mkdir"', "comment must have no quotes and backslashes"),
+    ],
+)
+def test_a_launcher_of_slurm_reads_no_foreign_pickle_and_no_further_option(override: str, said: str) -> None:
+    with ConfigSource(CONF, "config") as source, pytest.raises(ExperimentError, match=said):
+        source.loader.load_configuration("config", ["launcher=slurm", override], RunMode.MULTIRUN)
+
+
+def test_nobody_foresees_where_its_pickles_lie() -> None:
+    with ConfigSource(CONF, "config") as source:
+        configs = [source.loader.load_configuration("config", ["launcher=slurm"], RunMode.MULTIRUN) for _ in range(2)]
+    assert len({config.hydra.launcher.submitit_folder for config in configs}) == 2
+
+
 ESCAPED = ("\\\\\\${oc.env:LATER}", "${oc.env:NAMED}", "${oc.env:NOPE,''}\\\\\\${oc.env:LATER}")
 
 
@@ -382,7 +415,10 @@ ESCAPED = ("\\\\\\${oc.env:LATER}", "${oc.env:NAMED}", "${oc.env:NOPE,''}\\\\\\$
 def test_nor_is_a_text_of_a_launcher_a_reference_once_it_is_read(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAMED", "${oc.env:LATER}")
     monkeypatch.setenv("LATER", "a\nmkdir x")
-    with ConfigSource(CONF, "config") as source, pytest.raises(ExperimentError, match=r"comment must be .*\$"):
+    with (
+        ConfigSource(CONF, "config") as source,
+        pytest.raises(ExperimentError, match=r"comment must (be written out|have no quotes)"),
+    ):
         source.loader.load_configuration(
             "config", ["launcher=slurm", f'hydra.launcher.comment="{written}"'], RunMode.MULTIRUN
         )
