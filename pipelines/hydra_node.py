@@ -176,6 +176,8 @@ def _problem(leaf: Leaf, resolved: DictConfig) -> str | None:
         return "must not be set, for no launcher, sweeper or sampler of this class describes it"
     if leaf.path == "hydra.runtime.output_dir" and leaf.written != "???":
         return "is told by Hydra, once it has made the folder, and must not be set; choose it by hydra.run.dir"
+    if leaf.path == "hydra.job.chdir" and leaf.written not in (None, False):
+        return "must stay false, for folders count from where the command is given"
     if leaf.within("hydra.job.name") and isinstance(leaf.written, str):
         return None if _PLAIN_NAME.fullmatch(leaf.written) else "must be a plain name"
     if leaf.within("hydra.output_subdir") and isinstance(leaf.written, str):

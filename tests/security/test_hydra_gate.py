@@ -88,6 +88,7 @@ NODES = {
         "mode: '${hydra.runtime.choices.${hydra.job.name}}'\n  runtime: {choices: {check: RUN, train: MULTIRUN}}",
         "hydra.mode must be written out",
     ),
+    "working folder": ("job: {chdir: true}", "hydra.job.chdir must stay false"),
     "folder of Hydra's files": ("output_subdir: ../../x", "hydra.output_subdir must be a plain name with a dot"),
     "somebody's folder": ("run: {dir: .}\n  output_subdir: conf", "must be a plain name with a dot before it"),
 }  # fmt: skip
@@ -415,13 +416,10 @@ ESCAPED = ("\\\\\\${oc.env:LATER}", "${oc.env:NAMED}", "${oc.env:NOPE,''}\\\\\\$
 def test_nor_is_a_text_of_a_launcher_a_reference_once_it_is_read(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAMED", "${oc.env:LATER}")
     monkeypatch.setenv("LATER", "a\nmkdir x")
-    with (
-        ConfigSource(CONF, "config") as source,
-        pytest.raises(ExperimentError, match=r"comment must (be written out|have no quotes)"),
-    ):
-        source.loader.load_configuration(
-            "config", ["launcher=slurm", f'hydra.launcher.comment="{written}"'], RunMode.MULTIRUN
-        )
+    overrides = ["launcher=slurm", f'hydra.launcher.comment="{written}"']
+    said = r"comment must (be written out|have no quotes)"
+    with ConfigSource(CONF, "config") as source, pytest.raises(ExperimentError, match=said):
+        source.loader.load_configuration("config", overrides, RunMode.MULTIRUN)
 
 
 @pytest.mark.parametrize(
