@@ -8,6 +8,8 @@ import time
 
 import pytest
 from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import BAD_REQUEST
 
 from attnlab.composition.error import ExperimentError
 from attnlab.tracking.run import UntrackedRun
@@ -176,3 +178,20 @@ def test_nothing_is_tracked_where_nothing_shall_be(tmp_path, record):
         run.deliver()
     assert isinstance(run, UntrackedRun)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dataset_that_another_run_brings_at_once_is_told_again(tracking, runs, point, record, monkeypatch):
+    """As PostgreSQL refuses it, where two processes found it missing."""
+    log_inputs, refused = MlflowClient.log_inputs, []
+
+    def at_once(self, run_id, datasets):
+        if not refused:
+            refused.append(run_id)
+            raise MlflowException("duplicate key value violates unique constraint", error_code=BAD_REQUEST)
+        return log_inputs(self, run_id, datasets)
+
+    monkeypatch.setattr(MlflowClient, "log_inputs", at_once)
+    with tracking().start(runs, point, record) as run:
+        (told,) = run._store.client.get_run(run.run_id).inputs.dataset_inputs
+    assert refused == [run.run_id]
+    assert told.dataset.digest == record.data_digest[:16]

@@ -13,7 +13,7 @@ import requests
 from mlflow.entities import Dataset, DatasetInput, InputTag, LifecycleStage, Param, RunTag
 from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
-from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
+from mlflow.protos.databricks_pb2 import BAD_REQUEST, RESOURCE_DOES_NOT_EXIST, ErrorCode
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -194,7 +194,16 @@ class TrackedRun(Run):
         if tags:
             self._store.client.log_batch(self.run_id, tags=[RunTag(name, value) for name, value in tags.items()])
         if record.data_digest:
-            self._store.client.log_inputs(self.run_id, [_dataset(record)])
+            self._log_dataset(_dataset(record))
+
+    def _log_dataset(self, dataset: DatasetInput) -> None:
+        try:
+            self._store.client.log_inputs(self.run_id, [dataset])
+        except MlflowException as error:
+            # Of two runs that bring the same one at once, each finds it missing, and a database refuses the second.
+            if error.error_code != ErrorCode.Name(BAD_REQUEST):
+                raise
+            self._store.client.log_inputs(self.run_id, [dataset])
 
     def _tell(self, what: str, call: Callable[[], object]) -> bool:
         """Turn a tracker's failure into a warning: what was computed is worth more than its record."""
