@@ -143,9 +143,11 @@ def write_out(config: DictConfig) -> list[str]:
             is_reference = "must be written out, without ${...}" if "${" in str(leaf.written) else None
             problem = is_reference or _line_problem(leaf, leaf.written)
             problems += [f"{leaf.path} {problem}; got {leaf.written!r}"] if problem else []
-    if "submitit_folder" in config.hydra.launcher:
-        # Job numbers can be foreseen, and so could the names of pickles that lie in the folder already.
-        config.hydra.launcher.submitit_folder = f"{config.hydra.sweep.dir}/.submitit/{token_hex(8)}/%j"
+    launcher = config.hydra.launcher
+    if "submitit_folder" in launcher:
+        # Job numbers can be foreseen, and so could the names of pickles that lie in the folder already. The text that
+        # was looked at, and not the sweep's folder once more, which may be another one by now.
+        launcher.submitit_folder = f"{launcher.submitit_folder.removesuffix('%j')}{token_hex(8)}/%j"
     return problems
 
 

@@ -65,9 +65,7 @@ def _checked_config(
 ) -> DictConfig:
     """A config that Hydra acts on; raises ExperimentError where foreign code could run by it."""
     config = _compose(self, config_name, overrides, *arguments, **more)
-    problems = hydra_problems(config) or overrides_problems(config, overrides)
-    if not problems:
-        problems = write_out(config)
+    problems = hydra_problems(config) or overrides_problems(config, overrides) or write_out(config)
     if problems:
         raise ExperimentError(problems)
     return config
