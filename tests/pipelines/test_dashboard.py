@@ -139,8 +139,7 @@ def test_charts_have_a_line_for_each_run(page: playwright.Page, server: str) -> 
 def test_a_heat_map_opens(page: playwright.Page, name: str) -> None:
     page.get_by_role("link", name=RUNS[0]).click()
     page.get_by_role("tab", name="Artifacts").click()
-    for place in ("attention", "step_000012", name):
-        page.get_by_text(place, exact=True).first.click()
+    open_artifact(page, "attention", "step_000012", name)
     if name.endswith(".png"):
         found = page.wait_for_function(
             "[...document.images].find(image => image.naturalWidth > 300 && image.width > 200)"
@@ -152,3 +151,21 @@ def test_a_heat_map_opens(page: playwright.Page, name: str) -> None:
         cells = page.frame_locator("iframe").locator("tbody td")
         cells.first.wait_for()
         assert cells.count() > 3
+
+
+def open_artifact(page: playwright.Page, *places: str) -> None:
+    """Click from folder to folder to a file.
+
+    MLflow draws the tree anew while it comes, and a click on what is drawn anew is lost: a person would click again.
+    """
+    for depth, place in enumerate(places, start=1):
+        opened = page.get_by_text(re.compile(f"^Path:.*/artifacts/{'/'.join(places[:depth])}$"))
+        for last in (False, False, True):
+            page.get_by_text(place, exact=True).first.click()
+            try:
+                opened.wait_for(timeout=60_000 if last else 10_000)
+            except playwright.TimeoutError:
+                if last:
+                    raise
+            else:
+                break

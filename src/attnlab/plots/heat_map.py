@@ -14,6 +14,7 @@ _CELL = 0.34  # inches; shrinks where the picture would grow over _LIMIT
 _LIMIT = 24.0
 _LONGEST_LABEL = 24  # characters
 _CELLS_WITH_NUMBERS = 14  # on the longer side
+_LINE = "#d0d7de"
 
 
 def heat_map(attention: AttentionMap) -> Figure:
@@ -54,10 +55,10 @@ def heat_map(attention: AttentionMap) -> Figure:
     axes.tick_params(length=0, colors=INK)
     axes.spines[:].set_color("#8c959f")
     # Thin lines between the cells lead the eye from a token to its cell.
-    axes.set_xticks([column - 0.5 for column in range(1, columns)], minor=True)
-    axes.set_yticks([row - 0.5 for row in range(1, rows)], minor=True)
-    axes.tick_params(which="minor", length=0)
-    axes.grid(which="minor", color="#d0d7de", linewidth=0.4)
+    between_columns = [column - 0.5 for column in range(1, columns)]
+    between_rows = [row - 0.5 for row in range(1, rows)]
+    axes.vlines(between_columns, -0.5, rows - 0.5, colors=_LINE, linewidth=0.4)
+    axes.hlines(between_rows, -0.5, columns - 0.5, colors=_LINE, linewidth=0.4)
 
     if max(rows, columns) <= _CELLS_WITH_NUMBERS:
         for row in range(rows):
@@ -66,7 +67,8 @@ def heat_map(attention: AttentionMap) -> Figure:
                 if weight >= 0.005:
                     text = f"{100 * weight:.0f}"
                     colour = "white" if weight > 0.55 else INK
-                    axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
+                    number = axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
+                    number.set_in_layout(False)  # it stands in its cell, and would be measured several times
     bar = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02, shrink=min(1.0, 3.0 / (rows * cell)))
     bar.ax.tick_params(labelsize=7, colors=INK)
     bar.outline.set_linewidth(0.4)
