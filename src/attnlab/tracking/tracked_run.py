@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -10,26 +9,22 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import requests
-from mlflow.entities import Dataset, DatasetInput, InputTag, LifecycleStage, Param, RunTag
-from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
-from mlflow.protos.databricks_pb2 import BAD_REQUEST, RESOURCE_DOES_NOT_EXIST, ErrorCode
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from sqlalchemy.exc import SQLAlchemyError
 
-from attnlab.composition.atomic import atomic_file
 from attnlab.composition.error import ExperimentError
-from attnlab.composition.identity import config_digest
 from attnlab.tracking.address import masked, scrubbed
 from attnlab.tracking.database import Store, knock, open_store, refusal
 from attnlab.tracking.delivery import Delivery
-from attnlab.tracking.flatten import dotted_params, readable_name, short_params, without_secrets
+from attnlab.tracking.described_run import describe, run_tags
+from attnlab.tracking.flatten import readable_name, short_params
 from attnlab.tracking.kept_run import SET_ASIDE, ending, keep, safe_up_to, started_at, told_up_to
 from attnlab.tracking.model import folder_digest, log_model
-from attnlab.tracking.origin import origin_tags
 from attnlab.tracking.outbox import OUTBOX, keep_artifact, keep_metrics, later_metrics
-from attnlab.tracking.run import CONFIG_FILE, RUN_FILE, Run, Status, run_of
+from attnlab.tracking.run import Run, Status
 from attnlab.tracking.settings import MlflowTracking, RunRecord
+from attnlab.tracking.stored_run import run_to_adopt, store_run, stored_run
 from attnlab.tracking.system_metrics import SystemMetrics
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
@@ -74,13 +69,13 @@ class TrackedRun(Run):
         try:
             # Where a sweep names its points, a name for all of them tells none apart.
             name = masked(" · ".join(filter(None, (settings.run_name, record.name)))) or None
-            known, orphan = _stored_run(store, point), _run_to_adopt(store, record)
+            known, orphan = stored_run(store, point), run_to_adopt(store, record)
             if known is None:
                 known = orphan
                 if known is None:
                     first = name or masked(readable_name(short_params(record.config)))
-                    known = store.client.create_run(store.experiment_id, started_at(point), _tags(record), first)
-                _store_run(point, known)
+                    known = store.client.create_run(store.experiment_id, started_at(point), run_tags(record), first)
+                store_run(point, known)
             elif orphan is not None and orphan.info.run_id != known.info.run_id:
                 store.client.delete_run(orphan.info.run_id)
             store.client.update_run(known.info.run_id, status="RUNNING", name=name)
@@ -90,7 +85,7 @@ class TrackedRun(Run):
             run._note = known.data.tags.get(MLFLOW_RUN_NOTE)
             if known.info.status == "FINISHED":
                 run._ended = known.info.end_time
-            run._describe(known, record)
+            describe(store.client, known, record)
             if settings.system_metrics:
                 run._monitor = SystemMetrics(run.run_id, store.uri)
                 run._monitor.start()
@@ -173,38 +168,6 @@ class TrackedRun(Run):
             self._ended = None
         self._delivery.artifacts()
 
-    def _describe(self, known: MlflowRun, record: RunRecord) -> None:
-        """Params, tags and the dataset; what is there already stays, for MLflow's params never change."""
-        # Before the params, which tell that it is there.
-        if record.config and not known.data.params:
-            self._store.client.log_dict(self.run_id, without_secrets(record.config), CONFIG_FILE)
-        params = {**short_params(record.config), **dotted_params(record.config)}
-        missing = [Param(name, value) for name, value in params.items() if name not in known.data.params]
-        for start in range(0, len(missing), 100):
-            self._store.client.log_batch(self.run_id, params=missing[start : start + 100])
-        tags = {
-            name: value
-            for name, value in _tags(record).items()
-            if name not in known.data.tags or (name in record.tags and value != known.data.tags[name])
-        }
-        changed = {name: value for name, value in params.items() if known.data.params.get(name, value) != value}
-        if changed:
-            # As when a trained model is evaluated with another search.
-            tags["changed_params"] = json.dumps(changed, ensure_ascii=False, sort_keys=True)[:5000]
-        if tags:
-            self._store.client.log_batch(self.run_id, tags=[RunTag(name, value) for name, value in tags.items()])
-        if record.data_digest:
-            self._log_dataset(_dataset(record))
-
-    def _log_dataset(self, dataset: DatasetInput) -> None:
-        try:
-            self._store.client.log_inputs(self.run_id, [dataset])
-        except MlflowException as error:
-            # Of two runs that bring the same one at once, each finds it missing, and a database refuses the second.
-            if error.error_code != ErrorCode.Name(BAD_REQUEST):
-                raise
-            self._store.client.log_inputs(self.run_id, [dataset])
-
     def _tell(self, what: str, call: Callable[[], object]) -> bool:
         """Turn a tracker's failure into a warning: what was computed is worth more than its record."""
         try:
@@ -224,55 +187,3 @@ class TrackedRun(Run):
 
     def _is_ours(self) -> bool:
         return os.getpid() == self._process
-
-
-def _stored_run(store: Store, point: Path) -> MlflowRun | None:
-    """The run that the point's folder names, if this store has it still, and in this experiment."""
-    run_id = run_of(point)
-    return None if run_id is None else _run_here(store, run_id)
-
-
-def _run_to_adopt(store: Store, record: RunRecord) -> MlflowRun | None:
-    return None if record.adopt is None else _run_here(store, record.adopt)
-
-
-def _run_here(store: Store, run_id: str) -> MlflowRun | None:
-    try:
-        run = store.client.get_run(run_id)
-    except MlflowException as error:
-        if error.error_code == ErrorCode.Name(RESOURCE_DOES_NOT_EXIST):
-            return None
-        raise
-    is_here = run.info.experiment_id == store.experiment_id
-    return run if is_here and run.info.lifecycle_stage == LifecycleStage.ACTIVE else None
-
-
-def _store_run(point: Path, run: MlflowRun) -> None:
-    with atomic_file(point / RUN_FILE) as temporary:
-        names = {"experiment_id": run.info.experiment_id, "run_id": run.info.run_id}
-        temporary.write_text(json.dumps(names, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def _tags(record: RunRecord) -> dict[str, str]:
-    tags = {
-        **origin_tags(),
-        "identity": record.identity,
-        "config_hash": config_digest(record.config),
-        **({"data_hash": record.data_digest} if record.data_digest else {}),
-        "mlflow.source.name": Path(sys.argv[0]).name or "python",
-        **record.tags,
-    }
-    return {name: masked(value)[:5000] for name, value in tags.items()}
-
-
-def _dataset(record: RunRecord) -> DatasetInput:
-    columns = [{"type": "string", "name": name, "required": True} for name in record.data_columns]
-    dataset = Dataset(
-        name=short_params(record.config).get("data", "data")[:500],
-        digest=record.data_digest[:16],  # a label of MLflow's tables; all of it stands in the tag data_hash
-        source_type="local",
-        source=json.dumps({"uri": masked(record.data_source)}),
-        schema=json.dumps({"mlflow_colspec": columns}),
-        profile=json.dumps(dict(record.data_facts), sort_keys=True, default=str),
-    )
-    return DatasetInput(dataset, [InputTag("mlflow.data.context", "training, validation, test")])
