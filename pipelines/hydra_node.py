@@ -32,15 +32,18 @@ ALLOWED_HOMES = ("hydra._internal.core_plugins.", "hydra_plugins.")
 ALLOWED_SAMPLERS = tuple(
     f"optuna.samplers.{name}Sampler" for name in ("TPE", "Random", "CmaEs", "NSGAII", "MOTPE", "Grid")
 )
-ALLOWED_LOGGING = (
-    "colorlog.ColoredFormatter",
-    "logging.FileHandler",
-    "logging.Formatter",
-    "logging.NullHandler",
-    "logging.StreamHandler",
-    "logging.handlers.RotatingFileHandler",
-    "logging.handlers.TimedRotatingFileHandler",
-)
+# Of each section its own: made as a formatter, a handler would take the format for the name of its file.
+ALLOWED_LOGGING = {
+    "filters": ("logging.Filter",),
+    "formatters": ("colorlog.ColoredFormatter", "logging.Formatter"),
+    "handlers": (
+        "logging.FileHandler",
+        "logging.NullHandler",
+        "logging.StreamHandler",
+        "logging.handlers.RotatingFileHandler",
+        "logging.handlers.TimedRotatingFileHandler",
+    ),
+}
 ALLOWED_STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 # What `logging.config` puts something else in the place of.
 _REFERENCES = ("ext://", "cfg://")
@@ -220,8 +223,9 @@ def _logging_problem(leaf: Leaf, resolved: DictConfig) -> str | None:
         if isinstance(leaf.written, str) and _LOG_FILE.fullmatch(leaf.written):
             return None
         return "must be ${hydra.runtime.output_dir}/<name>.log"
-    if leaf.key in ("()", "class") and leaf.written not in ALLOWED_LOGGING:
-        return f"must be one of {', '.join(ALLOWED_LOGGING)}"
+    if leaf.key in ("()", "class"):
+        allowed = ALLOWED_LOGGING[str(leaf.keys[2])]
+        return None if leaf.written in allowed else f"must be one of {', '.join(allowed)}"
     if str(leaf.written).startswith(_REFERENCES) and leaf.written not in ALLOWED_STREAMS:
         return f"must be one of {', '.join(ALLOWED_STREAMS)}"
     return value_problem(leaf.keys[2:], leaf.written, _names_in(resolved.hydra[leaf.keys[1]]))

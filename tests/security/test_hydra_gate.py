@@ -41,6 +41,14 @@ NODES = {
     "log handler": (f"job_logging: {{handlers: {{x: {FACTORY}}}}}", "hydra.job_logging.handlers.x.() must be one of"),
     "log filter": (f"job_logging: {{filters: {{x: {FACTORY}}}}}", "hydra.job_logging.filters.x.() must be one of"),
     "formatter": (f"hydra_logging: {{formatters: {{x: {FACTORY}}}}}", "hydra_logging.formatters.x.() must be one of"),
+    "handler as a formatter": (
+        "job_logging: {formatters: {simple: {class: logging.FileHandler, format: '%(message)s/../../../MARK', "
+        "datefmt: w}}}", "hydra.job_logging.formatters.simple.class must be one of colorlog.ColoredFormatter, logging.",
+    ),
+    "handler as a filter": (
+        "job_logging: {filters: {x: {(): logging.FileHandler, name: MARK}}}",
+        "hydra.job_logging.filters.x.() must be one of logging.Filter; got",
+    ),
     "log file": (
         "job_logging: {handlers: {file: {filename: MARK}}}", "must be ${hydra.runtime.output_dir}/<name>.log; got",
     ),

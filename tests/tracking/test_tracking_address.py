@@ -31,6 +31,42 @@ def test_anything_else_is_refused_with_what_is_allowed(tracking, uri):
         tracking(uri=uri)
 
 
+@pytest.mark.parametrize(
+    "options",
+    ["sslmode=require&sslrootcert=/etc/ca.pem&connect_timeout=5", "host=/var/run/postgresql&sslkey=my.key", ""],
+)
+def test_a_database_takes_options_of_connections(tracking, options):
+    uri = f"postgresql+psycopg2://u@h/d?{options}"
+    assert tracking(uri=uri).uri == uri
+
+
+NO_OPTION = "must have no option but"
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    {
+        "postgresql+psycopg2://h/d?sslkey=theirs.so:k": "without a colon",
+        "postgresql+psycopg2://h/d?sslkey=my.key&sslkey=theirs.so:k": "without a colon",
+        "postgresql+psycopg2://h/d?sslkey=theirs.so%3Ak": "without a colon",
+        "postgresql+psycopg2://h/d?sslk%65y=theirs.so": NO_OPTION,
+        "postgresql+psycopg2://h/d?p%61ssword=hunter2": NO_OPTION,
+        "postgresql+psycopg2://h/d?service=theirs": NO_OPTION,
+        "postgresql+psycopg2://h/d?passfile=.pgpass": NO_OPTION,
+        "postgresql://h/d?plugin=theirs": NO_OPTION,
+        "mysql://h/d?plugin_dir=theirs&default_auth=notes": NO_OPTION,
+        "mysql+pymysql://h/d?read_default_file=theirs.cnf": NO_OPTION,
+        "mysql+pymysql://h/d?local_infile=1": NO_OPTION,
+        "sqlite:///x.db?vfs=theirs": "must have no option behind",
+        "postgresql+psycopg2://h:x/d": "must have the form",
+    }.items(),
+)
+def test_no_option_loads_code_or_sends_files(tracking, uri, said):
+    with pytest.raises(ValueError, match=f"^uri .*{said}") as caught:
+        tracking(uri=uri)
+    assert "hunter2" not in str(caught.value)
+
+
 def test_a_refused_address_does_not_show_its_password(tracking):
     with pytest.raises(ValueError, match="uri must") as caught:
         tracking(uri=f"ftp://me:{SPELLED}@host")

@@ -39,6 +39,12 @@ def checked_address(uri: str) -> str:
         if has_host:
             return uri
     elif scheme in DATABASES and "://" in uri:
+        from attnlab.tracking.database_options import option_problem  # costs an import of sqlalchemy
+
+        problem = option_problem(uri)
+        if problem is not None:
+            # Behind the `?` a secret may stand under a name that is not known as one's.
+            raise ValueError(f"uri {problem}, got {masked(uri).partition('?')[0]!r}")
         return uri
     raise ValueError(
         "uri must be null (a database in the runs folder) or start with http://, https://, sqlite:///, "
