@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from secrets import token_hex
@@ -24,6 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
 from attnlab.composition.secrets import HIDDEN, is_secret_name
+from attnlab.composition.shown import has_control_character
 from logging_keys import is_known_key
 from logging_values import value_problem
 
@@ -60,6 +60,7 @@ MUST_BE_EMPTY = {
 }
 SWEEP_MODE = "hydra.mode=MULTIRUN"  # the longer way to say -m
 LOGGING = ("hydra.job_logging", "hydra.hydra_logging")
+HELP = ("hydra.help", "hydra.hydra_help")
 # What Hydra makes by calling a class.
 CALLED = ("hydra.launcher", "hydra.sweeper")
 SAMPLER = "hydra.sweeper.sampler"
@@ -73,6 +74,9 @@ _LOG_FILE = re.compile(r"\$\{hydra\.runtime\.output_dir\}/(\$\{hydra\.job\.name\
 # The key of an override that a job may have.
 _VARIED = re.compile(r"(\+\+?|~)?[\w./@:-]+")
 _PLAIN_NAME = re.compile(r"[\w.-]*\w")
+_NOTES = re.compile(r"\.?hydra[\w.-]*")
+# What a terminal obeys in a text of several lines.
+_TERMINAL_CODE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # By Hydra's own resolver; its values are texts, whatever is given to it.
 _TEXTS_ONLY = "${directions:"
 _FOLDER, _OF_THE_SWEEP = "hydra.launcher.submitit_folder", "${hydra.sweep.dir}/.submitit/%j"
@@ -107,14 +111,16 @@ def hydra_problems(config: DictConfig) -> list[str]:
     """A sentence for each value of the composed config's `hydra` node by which foreign code could run."""
     if OmegaConf.is_interpolation(config, "hydra"):
         return ["hydra must be written out, got an interpolation"]
+    problems = _missing_nodes(config)
+    if problems:
+        return problems
     resolved = _settled_values(config)
-    problems = []
     for leaf in _leaves(config.hydra, ("hydra",)):
         problem = _problem(leaf, resolved)
         if problem:
             given = HIDDEN if is_secret_name(leaf.key) else repr(leaf.written)
             problems.append(f"{leaf.path} {problem}; got {given}")
-    of_nodes = _mode_problem(config) + _missing_nodes(config) + _missing_root(config)
+    of_nodes = _mode_problem(config) + _folder_problem(config) + _missing_root(config)
     return problems + of_nodes + _verbose_problem(resolved)
 
 
@@ -187,18 +193,17 @@ def _problem(leaf: Leaf, resolved: DictConfig) -> str | None:
         return None if _PLAIN_NAME.fullmatch(leaf.written) else "must be a plain name"
     if leaf.within("hydra.output_subdir") and isinstance(leaf.written, str):
         # Any other folder could be somebody's, with a config.yaml of his own in it.
-        is_plain = leaf.written.startswith(".") and _PLAIN_NAME.fullmatch(leaf.written)
-        return None if is_plain else "must be a plain name with a dot before it, such as .hydra"
+        return None if _NOTES.fullmatch(leaf.written) else "must be .hydra, or a plain name that begins so"
+    if leaf.within(*HELP) and _TERMINAL_CODE.search(str(_now(resolved, leaf))):
+        return "must be plain text, without control characters"
     if leaf.within(*CALLED) and leaf.is_interpolation and leaf.written != _OF_THE_SWEEP:
         if leaf.of_any_type and not str(leaf.written).startswith(_TEXTS_ONLY):
             return "must be written out, without ${...}"
         if not _is_settled(resolved, leaf.path):
             return "must be the same whenever it is looked at; give the value itself"
-    if leaf.path == _FOLDER and leaf.written != _OF_THE_SWEEP:
-        return f"must stay {_OF_THE_SWEEP}, for pickles are read from there"
     if leaf.within(*ON_ONE_LINE):
         # Below paths.runs it is that which is told.
-        is_told = "${paths.runs}" in str(leaf.written) and _has_control_character(resolved.paths.get("runs"))
+        is_told = "${paths.runs}" in str(leaf.written) and has_control_character(str(resolved.paths.get("runs")))
         return None if is_told else _line_problem(leaf, _now(resolved, leaf))
     return None
 
@@ -217,6 +222,8 @@ def _logging_problem(leaf: Leaf, resolved: DictConfig) -> str | None:
         return "must be written out, without ${...}"
     if not is_known_key(leaf.keys[2:], leaf.written is None):
         return "must not be set, for Hydra's own choices of loggers, handlers and formatters have no such key"
+    if isinstance(leaf.written, str) and has_control_character(leaf.written):
+        return "must be on one line, without control characters"
     if leaf.key == "filename":
         if leaf.within("hydra.hydra_logging"):
             return "must not be set, for these loggers are there before the run's folder is; see hydra.job_logging"
@@ -250,10 +257,18 @@ def _mode_problem(config: DictConfig) -> list[str]:
 
 def _missing_nodes(config: DictConfig) -> list[str]:
     return [
-        f"{place} must be there; take the null out, and choose with sweep=... and launcher=..."
+        f"{place} must be there, with what it is made of; choose with sweep=... and launcher=..."
         for place in CALLED
-        if OmegaConf.select(config, place) is None
+        if not isinstance(OmegaConf.select(config, place), DictConfig)
     ]
+
+
+def _folder_problem(config: DictConfig) -> list[str]:
+    launcher, name = config.hydra.launcher, _FOLDER.rpartition(".")[2]
+    written = launcher._get_node(name)._value() if name in launcher.keys() else _OF_THE_SWEEP  # noqa: SIM118 (a null too)
+    if written == _OF_THE_SWEEP:
+        return []
+    return [f"{_FOLDER} must stay {_OF_THE_SWEEP}, for pickles are read from there; got {written!r}"]
 
 
 def _missing_root(config: DictConfig) -> list[str]:
@@ -370,16 +385,14 @@ def _now(config: DictConfig, leaf: Leaf) -> Any:
 
 def _line_problem(leaf: Leaf, value: Any) -> str | None:
     """What is wrong with a text that goes into a file name or a batch script."""
-    if _has_control_character(value):
+    if not isinstance(value, str):
+        return None
+    if has_control_character(value):
         return "must be on one line, without control characters"
-    if not (isinstance(value, str) and leaf.within("hydra.launcher")):
+    if not leaf.within("hydra.launcher"):
         return None
     if any(character in value for character in "'\"\\"):
         return "must have no quotes and backslashes, which a shell and Slurm read in ways of their own"
     # Submitit puts numbers of the job in the place of %t and others, of which only %j is ours.
     is_pattern = leaf.path == _FOLDER and "%" in value.removesuffix("%j")
     return "must have no % in the sweep's folder" if is_pattern else None
-
-
-def _has_control_character(value: Any) -> bool:
-    return isinstance(value, str) and any(unicodedata.category(each) == "Cc" for each in value)

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab.composition.error import ExperimentError
 from experiment import Experiment, here
 
 if TYPE_CHECKING:
@@ -93,10 +94,15 @@ def changed_since(point: Path, moment: float) -> bool:
 
 
 def clear(point: Path, *kept: str) -> None:
-    """Remove what an earlier or repeated training left, but for the lock that is held and what is named."""
+    """Remove what an earlier or repeated training left, but for the lock that is held and what is named.
+
+    Raises ExperimentError for a link in the place of the folder, which may lead to anything.
+    """
+    if point.is_symlink():
+        raise ExperimentError(f"{point} is a link, and what it leads to would be removed; remove the link")
     for path in point.iterdir() if point.is_dir() else ():
         if path.name not in ("lock", *kept):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:

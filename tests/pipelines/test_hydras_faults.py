@@ -15,8 +15,8 @@ from attnlab.composition.error import ExperimentError
 CANNOT = "error: hydra: the sweeper, the launcher or the help text of this node of the config cannot be used (%s);"
 # What hydra: of a file says, the command, and what is told.
 FAULTS = {
-    "no sweeper": ("{sweeper: null}", ("-m", "seed=1,2"), "error: hydra.sweeper must be there; take the null out"),
-    "no launcher": ("{launcher: null}", ("-m", "seed=1,2"), "error: hydra.launcher must be there; take the null out"),
+    "no sweeper": ("{sweeper: null}", ("-m", "seed=1,2"), "error: hydra.sweeper must be there, with what it is"),
+    "no launcher": ("{launcher: null}", ("-m", "seed=1,2"), "error: hydra.launcher must be there, with what it is"),
     "no jobs in a batch": ("{sweeper: {max_batch_size: 0}}", ("-m", "seed=1,2"), CANNOT % "AssertionError"),
     "more failures than jobs": (
         "{sweeper: {max_failure_rate: 2}}", ("-m", "seed=1,2", "sweep=optuna"), CANNOT % "AssertionError",

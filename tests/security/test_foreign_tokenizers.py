@@ -60,6 +60,10 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda state: state.update(post_processor={"type": "TemplateProcessing"}), "post_processor must be empty",
     ),
     "another model": (lambda state: state["model"].update(type="WordPiece"), "must be of WordLevel, BPE, Unigram"),
+    "a prefix that ends in a panic": (
+        lambda state: state["model"].update(continuing_subword_prefix="##########"),
+        "model must have no continuing_subword_prefix",
+    ),
     "numbers without an end": (lambda state: state["model"]["vocab"].update(x=2**40), "must number the tokens"),
     "a number twice": (lambda state: state["model"]["vocab"].update(x=5), "must number the tokens"),
     "a number that is none": (lambda state: state["model"]["vocab"].update(x="5"), "must number the tokens"),

@@ -97,8 +97,13 @@ NODES = {
         "hydra.mode must be written out",
     ),
     "working folder": ("job: {chdir: true}", "hydra.job.chdir must stay false"),
-    "folder of Hydra's files": ("output_subdir: ../../x", "hydra.output_subdir must be a plain name with a dot"),
-    "somebody's folder": ("run: {dir: .}\n  output_subdir: conf", "must be a plain name with a dot before it"),
+    "folder of Hydra's files": ("output_subdir: ../../x", "hydra.output_subdir must be .hydra, or a plain"),
+    "somebody's folder": ("run: {dir: .}\n  output_subdir: conf", "must be .hydra, or a plain name that begins so"),
+    "some program's folder": ("run: {dir: .}\n  output_subdir: .git", "must be .hydra, or a plain name"),
+    "lines in a log": (
+        'job_logging: {formatters: {simple: {format: "%(message)s\\nimport os"}}}', "simple.format must be on one line",
+    ),
+    "a terminal's commands": ('help: {header: "\\e]0;x\\a"}', "hydra.help.header must be plain text"),
 }  # fmt: skip
 
 

@@ -57,7 +57,10 @@ NO_OPTION = "must have no option but"
         "mysql://h/d?plugin_dir=theirs&default_auth=notes": NO_OPTION,
         "mysql+pymysql://h/d?read_default_file=theirs.cnf": NO_OPTION,
         "mysql+pymysql://h/d?local_infile=1": NO_OPTION,
-        "sqlite:///x.db?vfs=theirs": "must have no option behind",
+        "sqlite:///x.db?vfs=theirs": "must be sqlite:///<file>.db",
+        "sqlite:///x?vfs=theirs.db": "must be sqlite:///<file>.db",
+        "sqlite:////home/me/.vimrc": "must be sqlite:///<file>.db",
+        "sqlite://": "must be sqlite:///<file>.db",
         "postgresql+psycopg2://h:x/d": "must have the form",
     }.items(),
 )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
-from attnlab.composition.shown import show
+from attnlab.composition.shown import has_control_character, show
 
 NotEmpty = Annotated[str, Field(min_length=1)]
 
@@ -33,7 +32,7 @@ class Paths:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             for path in value if isinstance(value, list) else [value]:
-                if path is not None and any(unicodedata.category(character) == "Cc" for character in path):
+                if path is not None and has_control_character(path):
                     raise ValueError(f"{name} must be on one line, without control characters; got {show(path)}")
         if self.runs.startswith("~"):
             # Hydra makes its folders under it, and would make one that is called so.

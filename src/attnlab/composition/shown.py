@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Any
 
 _DIRECTIONS = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -26,6 +27,11 @@ def printable(text: str, limit: int = 1_200) -> str:
         for character in text
     )
     return safe if len(safe) <= limit else f"{safe[: limit * 2 // 3]} ... {safe[-limit // 4 :]}"
+
+
+def has_control_character(text: str) -> bool:
+    """Whether it has one, a line break among them; those that join emoji and Hangul are none."""
+    return any(unicodedata.category(character) == "Cc" for character in text)
 
 
 def _escape(character: str) -> str:

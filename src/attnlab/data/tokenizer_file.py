@@ -22,6 +22,8 @@ _PARTS = {
     "decoder": ("Sequence", "Replace", "Fuse", "Strip"),
     "model": ("WordLevel", "BPE", "Unigram"),
 }
+# Of a model; a prefix that is longer than a piece ends the library in a panic.
+_OFF = ("byte_fallback", "continuing_subword_prefix", "dropout", "end_of_word_suffix", "fuse_unk", "ignore_merges")
 _UNUSED = ("added_tokens", "padding", "post_processor", "truncation")
 
 
@@ -37,7 +39,12 @@ def check_tokenizer_file(text: str) -> None:
         vocabulary = ("vocab", "merges") if name == "model" else ()
         for part in _objects(state.get(name), vocabulary):
             _check_part(name, part, allowed)
-    _check_vocabulary(state["model"].get("vocab") if isinstance(state.get("model"), dict) else None)
+    model = state.get("model")
+    if isinstance(model, dict):
+        on = [name for name in _OFF if model.get(name)]
+        if on:
+            raise ValueError(f"its model must have no {on[0]}")
+        _check_vocabulary(model.get("vocab"))
 
 
 def _check_part(name: str, part: dict[str, Any], allowed: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sqlite3
 import sys
@@ -23,8 +24,10 @@ __all__ = [
     "where_to_look",
 ]
 
-DATABASES = ("sqlite", "postgresql", "postgresql+psycopg2", "mysql", "mysql+pymysql")
+DATABASE_SERVERS = ("postgresql", "postgresql+psycopg2", "mysql", "mysql+pymysql")
 DATABASE_NAME = "mlflow.db"
+# Under another name, such as that of a program's start-up file, its texts could be lines of something else.
+_SQLITE_FILE = re.compile(r"sqlite:///[^?]+\.(db|sqlite|sqlite3)")
 ARTIFACTS_NAME = "mlflow-artifacts"
 
 
@@ -38,7 +41,11 @@ def checked_address(uri: str) -> str:
             has_host = False
         if has_host:
             return uri
-    elif scheme in DATABASES and "://" in uri:
+    elif scheme == "sqlite":
+        if _SQLITE_FILE.fullmatch(uri):
+            return uri
+        raise ValueError(f"uri must be sqlite:///<file>.db, .sqlite or .sqlite3, got {masked(uri)!r}")
+    elif scheme in DATABASE_SERVERS and "://" in uri:
         from attnlab.tracking.database_options import option_problem  # costs an import of sqlalchemy
 
         problem = option_problem(uri)

@@ -1,4 +1,4 @@
-"""What a database's driver may be told by an address, in the `?name=value` behind it.
+"""What the driver of a database's server may be told by an address, in the `?name=value` behind it.
 
 Drivers take more than that from there, and some of it loads code: MySQL's `plugin_dir`, `plugin` of SQLAlchemy; and
 to PostgreSQL's a key with a colon is a library that reads keys. Other options send files of this machine to where the
@@ -22,7 +22,6 @@ ALLOWED = {
         "ssl_check_hostname", "ssl_key", "ssl_verify_cert", "ssl_verify_identity", "unix_socket", "use_unicode", "user",
         "write_timeout",
     ),
-    "sqlite": (),
 }  # fmt: skip
 
 
@@ -36,8 +35,7 @@ def option_problem(uri: str) -> str | None:
     for name, value in url.query.items():
         # Spelled otherwise, as with %61 in the place of an a, a secret's name would not be known as one.
         if name not in allowed or f"{name}=" not in uri:
-            what = f"no option but {', '.join(allowed)}, written out" if allowed else "no option"
-            return f"must have {what} behind its `?`, has {name!r}"
+            return f"must have no option but {', '.join(allowed)}, written out, behind its `?`, has {name!r}"
         if name == "sslkey" and ":" in "".join(value):
             return "must name a file as sslkey, without a colon"
     return None

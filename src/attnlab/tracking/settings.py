@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import NonNegativeInt
 
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.shown import has_control_character
 from attnlab.tracking.address import checked_address, masked, where_to_look
 from attnlab.tracking.run import Run, Status, UntrackedRun
 
@@ -81,7 +82,7 @@ class Tracking(ABC):
 class MlflowTracking(Tracking):
     """Runs go to MLflow.
 
-    uri: `http(s)://...` of a server, `sqlite:///...`, `postgresql+psycopg2://...` or `mysql+pymysql://...`;
+    uri: `http(s)://...` of a server, `sqlite:///<file>.db`, `postgresql+psycopg2://...` or `mysql+pymysql://...`;
         null is `mlflow.db` in the runs folder. A relative sqlite path counts from the runs folder's parent.
     experiment: MLflow's name for the group of runs.
     run_name: null makes one of the choices, as `bahdanau · dates · seed 1`.
@@ -105,13 +106,15 @@ class MlflowTracking(Tracking):
     def __post_init__(self) -> None:
         if self.uri is not None:
             checked_address(self.uri)
-        if not self.experiment.strip() or len(self.experiment) > 500:
-            raise ValueError("experiment must be a name of 1 to 500 characters")
+        if not self.experiment.strip() or len(self.experiment) > 500 or has_control_character(self.experiment):
+            raise ValueError("experiment must be a name of 1 to 500 characters, on one line")
         if masked(self.experiment) != self.experiment:
             # Hidden it would be no name any more, under which runs are found.
             raise ValueError("experiment must be a name without a secret in it, for MLflow shows it; give another name")
-        if self.run_name is not None and not 0 < len(self.run_name.strip()) <= 250:
-            raise ValueError("run_name must be null or a name of 1 to 250 characters")
+        if self.run_name is None:
+            return
+        if not 0 < len(self.run_name.strip()) <= 250 or has_control_character(self.run_name):
+            raise ValueError("run_name must be null or a name of 1 to 250 characters, on one line")
 
     def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
         from attnlab.tracking.kept_run import beginning, keep
