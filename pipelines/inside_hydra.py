@@ -37,6 +37,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 import attnlab
 from attnlab.composition.error import ExperimentError
+from attnlab.composition.links import refuse_link
 from attnlab.composition.secrets import told_override
 from hydra_node import hydra_problems, overrides_problems, searchpath_problems, write_out
 
@@ -112,7 +113,7 @@ def _told_logging(config: dict[str, Any]) -> None:
     """Set loggers up; raises ExperimentError where `logging` finds a fault that `hydra_problems` does not know."""
     for handler in (config.get("handlers") or {}).values():
         if handler is not None and "filename" in handler:
-            _refuse_link(Path(handler["filename"]))
+            refuse_link(Path(handler["filename"]))
     try:
         _configure_logging(config)
     except (ValueError, TypeError, AttributeError, LookupError) as error:
@@ -126,21 +127,17 @@ def _told_logging(config: dict[str, Any]) -> None:
 @functools.wraps(_save)
 def _save_unlinked(cfg: DictConfig, filename: str, output_dir: Path) -> None:
     """Note down what was composed, in the run's folder."""
-    _refuse_link(output_dir)
-    _refuse_link(output_dir / filename)
+    refuse_link(output_dir)
+    refuse_link(output_dir / filename)
     _save(cfg, filename, output_dir)
 
 
 @functools.wraps(_make_sweeper)
 def _sweeper_without_links(self: Plugins, *, config: DictConfig, **more: Any) -> Sweeper:
-    """A sweeper, which notes down the sweep in its folder."""
-    _refuse_link(Path(config.hydra.sweep.dir) / "multirun.yaml")
+    """A sweeper, which notes down the sweep in its folder, and Optuna's what it found."""
+    for name in ("multirun.yaml", "optimization_results.yaml"):
+        refuse_link(Path(config.hydra.sweep.dir) / name)
     return _make_sweeper(self, config=config, **more)
-
-
-def _refuse_link(path: Path) -> None:
-    if path.is_symlink():
-        raise ExperimentError(f"{path} is a link, and what it leads to would be overwritten; remove the link")
 
 
 @functools.wraps(_complete)

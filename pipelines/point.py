@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.composition.error import ExperimentError
+from attnlab.composition.links import refuse_link
 from experiment import Experiment, here
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ def clear(point: Path, *kept: str) -> None:
 
     Raises ExperimentError for a link in the place of the folder, which may lead to anything.
     """
-    if point.is_symlink():
-        raise ExperimentError(f"{point} is a link, and what it leads to would be removed; remove the link")
+    refuse_link(point)
     for path in point.iterdir() if point.is_dir() else ():
         if path.name not in ("lock", *kept):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()

@@ -203,10 +203,13 @@ def main(config: DictConfig) -> Any:
 
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
+    from attnlab.composition.atomic import atomic_file
+
     output = output_folder()
     kept = kept_evaluation(experiment, data, point)
     evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, begun=True)
-    shutil.copyfile(output / "evaluation" / "metrics.json", output / "metrics.json")
+    with atomic_file(output / "metrics.json") as path:
+        shutil.copyfile(output / "evaluation" / "metrics.json", path)
     page = report(experiment, data.folder, point / "training", output / "evaluation", output / "report")
     print(f"metrics: {output / 'metrics.json'}\nreport:  {page}\nmodel:   {point / 'model'}")
     print(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from entry_points import PIPELINES, TINY, Command
 
 from attnlab.composition.error import ExperimentError
+from attnlab.sweep.job import _output_to
 from point import clear
 
 IN_THEIRS = ("prepare.py", *TINY, "tracking=none", "hydra.run.dir=theirs", "hydra.verbose=true")
@@ -51,10 +53,35 @@ def test_nor_does_a_sweep(command: Command, mine: Path, flags: tuple[str, ...]) 
     assert "multirun.yaml is a link" in ended.err
 
 
+def test_nor_does_optuna(command: Command, mine: Path) -> None:
+    (mine.parent / "theirs" / "optimization_results.yaml").symlink_to(mine)
+    sweep = ("sweep=optuna", "sweep.trials=1", "seed=choice(1,2)", "hydra.sweep.dir=theirs")
+    ended = command("train.py", "-m", *TINY, "tracking=none", *sweep)
+    assert (ended.code, mine.read_text()) == (1, "mine")
+    assert "optimization_results.yaml is a link" in ended.err
+
+
+def test_nor_do_jobs_beside_each_other(mine: Path) -> None:
+    (mine.parent / "theirs" / "output.log").symlink_to(mine)
+    with (
+        pytest.raises(ExperimentError, match=r"output\.log is a link"),
+        _output_to(mine.parent / "theirs/output.log", True),
+    ):
+        pass
+    assert mine.read_text() == "mine"
+
+
+def test_the_metrics_take_the_place_of_a_link(command: Command, mine: Path) -> None:
+    (mine.parent / "theirs" / "metrics.json").symlink_to(mine)
+    assert command("train.py", *TINY, "tracking=none", "hydra.run.dir=theirs").code == 0
+    assert mine.read_text() == "mine"
+    assert "token_nll" in json.loads((mine.parent / "theirs" / "metrics.json").read_text())
+
+
 def test_a_training_that_is_begun_anew_removes_nothing_behind_one(mine: Path) -> None:
     point = mine.parent / "theirs" / "point"
     point.symlink_to(mine.parent)
-    with pytest.raises(ExperimentError, match="point is a link, and what it leads to would be removed"):
+    with pytest.raises(ExperimentError, match="point is a link, and what it leads to would be"):
         clear(point)
     assert mine.read_text() == "mine"
 

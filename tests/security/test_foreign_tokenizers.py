@@ -64,6 +64,15 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda state: state["model"].update(continuing_subword_prefix="##########"),
         "model must have no continuing_subword_prefix",
     ),
+    "a part without its type": (
+        lambda state: state["normalizer"]["normalizers"].append({"strip_left": True, "strip_right": True}),
+        "must be of Sequence, .* got None",
+    ),
+    "a model without its type": (lambda state: state["model"].pop("type"), "must be of WordLevel, .* got None"),
+    "a strip that ends in a panic": (
+        lambda state: state.update(decoder={"type": "Strip", "content": "a", "start": 0, "stop": 5}),
+        "its decoder strips something else",
+    ),
     "numbers without an end": (lambda state: state["model"]["vocab"].update(x=2**40), "must number the tokens"),
     "a number twice": (lambda state: state["model"]["vocab"].update(x=5), "must number the tokens"),
     "a number that is none": (lambda state: state["model"]["vocab"].update(x="5"), "must number the tokens"),

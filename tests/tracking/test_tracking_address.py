@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import is_secret_name, masked
 from attnlab.tracking.address import (
     resolved_address,
@@ -51,6 +52,13 @@ NO_OPTION = "must have no option but"
         "postgresql+psycopg2://h/d?sslkey=theirs.so%3Ak": "without a colon",
         "postgresql+psycopg2://h/d?sslk%65y=theirs.so": NO_OPTION,
         "postgresql+psycopg2://h/d?p%61ssword=hunter2": NO_OPTION,
+        "postgresql+psycopg2://h/password=?p%61ssword=hunter2": NO_OPTION,
+        "postgresql+psycopg2://h/x&password=?p%61ssword=hunter2": NO_OPTION,
+        "postgresql+psycopg2://h/d?options=-c%20session_preload_libraries%3Dtheirs.so": NO_OPTION,
+        "postgresql+psycopg2:///d?host=elsewhere": "must name the host before the database",
+        "POSTGRESQL://h/d": "must be null",
+        "http://h/\x1b]0;x\x07": "must be on one line",
+        "sqlite:///a\nb.db": "must be on one line",
         "postgresql+psycopg2://h/d?service=theirs": NO_OPTION,
         "postgresql+psycopg2://h/d?passfile=.pgpass": NO_OPTION,
         "postgresql://h/d?plugin=theirs": NO_OPTION,
@@ -83,6 +91,15 @@ def test_sqlite_paths_count_from_the_folder_that_holds_the_runs(tmp_path):
     assert sqlite_path("sqlite:////var/a.db", runs) == Path("/var/a.db")
     assert resolved_address(None, runs) == f"sqlite:///{runs}/mlflow.db"
     assert resolved_address("http://host", runs) == "http://host"
+
+
+def test_a_database_is_no_link_to_something_else(tmp_path):
+    (tmp_path / "start-up").touch()
+    (tmp_path / "x.db").symlink_to(tmp_path / "start-up")
+    with pytest.raises(ExperimentError, match=r"tracking.uri: .*x.db leads to .*start-up, which is no .db"):
+        resolved_address("sqlite:///x.db", tmp_path / "runs")
+    (tmp_path / "y.db").symlink_to(tmp_path / "big.sqlite")
+    assert resolved_address("sqlite:///y.db", tmp_path / "runs") == f"sqlite:///{tmp_path}/y.db"
 
 
 def test_credentials_vanish_from_texts_in_any_spelling():

@@ -48,10 +48,15 @@ def check_tokenizer_file(text: str) -> None:
 
 
 def _check_part(name: str, part: dict[str, Any], allowed: tuple[str, ...]) -> None:
-    if "type" in part and part["type"] not in allowed:
-        raise ValueError(f"its {name} must be of {', '.join(allowed)}, got {part['type']!r}")
     if "Regex" in part and part["Regex"] not in _PATTERNS:
         raise ValueError(f"its {name} has a pattern that is none of ours: {str(part['Regex'])[:60]!r}")
+    if part.keys() in ({"Regex"}, {"String"}):
+        return
+    # The library would guess at one without a type.
+    if part.get("type") not in allowed:
+        raise ValueError(f"its {name} must be of {', '.join(allowed)}, got {part.get('type')!r}")
+    if part["type"] == "Strip" and (part.get("start"), part.get("stop")) != (1, 0):
+        raise ValueError(f"its {name} strips something else than the first character")
     for key in ("content", "prepend"):
         if len(str(part.get(key, ""))) > 1:
             raise ValueError(f"its {name} puts more than one character in the place of another")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from attnlab.composition.links import refuse_link
 from attnlab.composition.secrets import masked
 from attnlab.sweep.naming import choices_of, name_of
 from attnlab.sweep.outliving import end_with
@@ -111,6 +112,7 @@ def _output_to(path: Path, wanted: bool) -> Iterator[None]:
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True)
+    refuse_link(path)
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)

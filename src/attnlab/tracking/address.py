@@ -12,7 +12,9 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import HIDDEN, masked, told_override
+from attnlab.composition.shown import has_control_character
 
 __all__ = [
     "checked_address",
@@ -33,7 +35,9 @@ ARTIFACTS_NAME = "mlflow-artifacts"
 
 def checked_address(uri: str) -> str:
     """`uri`, or a ValueError in words fit for the user."""
-    scheme = uri.partition(":")[0].lower()
+    scheme = uri.partition(":")[0]
+    if has_control_character(uri):
+        raise ValueError(f"uri must be on one line, without control characters, got {masked(uri)!r}")
     if scheme in ("http", "https"):
         try:
             has_host = bool(urlsplit(uri).hostname and (urlsplit(uri).port or True))
@@ -60,8 +64,15 @@ def checked_address(uri: str) -> str:
 
 
 def resolved_address(uri: str | None, runs_folder: Path) -> str:
-    """The address with the path of an sqlite database made absolute."""
+    """The address with the path of an sqlite database made absolute.
+
+    Raises ExperimentError for one that is a link to something else, which it would take the place of.
+    """
     path = sqlite_path(uri, runs_folder)
+    if path is not None and path.resolve().suffix not in (".db", ".sqlite", ".sqlite3"):
+        raise ExperimentError(
+            f"tracking.uri: {path} leads to {path.resolve()}, which is no .db, .sqlite or .sqlite3; name the database"
+        )
     return f"sqlite:///{path.as_posix()}" if path is not None else str(uri)
 
 

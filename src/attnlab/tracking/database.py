@@ -22,6 +22,7 @@ from attnlab.composition.atomic import atomic_file
 from attnlab.composition.error import ExperimentError
 from attnlab.composition.secrets import masked
 from attnlab.tracking.address import ARTIFACTS_NAME, resolved_address, scrubbed, sqlite_path
+from attnlab.tracking.database_options import socket_of
 from attnlab.tracking.environment import impatient
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306}
@@ -59,7 +60,8 @@ def open_store(uri: str | None, experiment: str, runs_folder: Path) -> Store:
                 experiment_id = _created(client, experiment, location)
             else:
                 experiment_id = _usable(found)
-    except (MlflowException, SQLAlchemyError, ImportError, OSError, Timeout) as error:
+    except (MlflowException, SQLAlchemyError, ImportError, OSError, ValueError, Timeout) as error:
+        # ValueError: of an option's value, which a driver cannot read.
         raise refusal(address, error) from None  # the cause may carry the password
     return Store(client, address, experiment_id)
 
@@ -116,6 +118,12 @@ def knock(address: str) -> None:
         url = make_url(address)
         host, port, kind = url.host, url.port, url.get_backend_name()
         url.get_dialect().import_dbapi()
+        local = socket_of(url)
+        if local is not None:
+            with socket.socket(socket.AF_UNIX) as tried:
+                tried.settimeout(5)
+                tried.connect(local)
+            return
     if host is not None:
         with (
             suppress(TimeoutError),
