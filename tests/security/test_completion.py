@@ -32,7 +32,7 @@ def theirs(folder: Path, mark: Path) -> Path:
     (place / "theirs.yaml").write_text(
         f"# @package _global_\n'{payload}': 1\ntracking: {{run_name: '{payload}'}}\nother: {{plain: 한글.1}}\n"
     )
-    (place / f"a{COMMAND.format(mark='pwned')}.yaml").write_text("# @package _global_\n")
+    (place / 'a$(mkdir$IFS"pwned").yaml').write_text("# @package _global_\n")
     return place.parent
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sqlite3
 import sys
@@ -29,7 +28,7 @@ __all__ = [
 DATABASE_SERVERS = ("postgresql", "postgresql+psycopg2", "mysql", "mysql+pymysql")
 DATABASE_NAME = "mlflow.db"
 # Under another name, such as that of a program's start-up file, its texts could be lines of something else.
-_SQLITE_FILE = re.compile(r"sqlite:///[^?]+\.(db|sqlite|sqlite3)")
+SQLITE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 ARTIFACTS_NAME = "mlflow-artifacts"
 
 
@@ -46,7 +45,7 @@ def checked_address(uri: str) -> str:
         if has_host:
             return uri
     elif scheme == "sqlite":
-        if _SQLITE_FILE.fullmatch(uri):
+        if uri.startswith("sqlite:///") and "?" not in uri and Path(uri).suffix in SQLITE_SUFFIXES:
             return uri
         raise ValueError(f"uri must be sqlite:///<file>.db, .sqlite or .sqlite3, got {masked(uri)!r}")
     elif scheme in DATABASE_SERVERS and "://" in uri:
@@ -69,7 +68,7 @@ def resolved_address(uri: str | None, runs_folder: Path) -> str:
     Raises ExperimentError for one that is a link to something else, which it would take the place of.
     """
     path = sqlite_path(uri, runs_folder)
-    if path is not None and path.resolve().suffix not in (".db", ".sqlite", ".sqlite3"):
+    if path is not None and path.resolve().suffix not in SQLITE_SUFFIXES:
         raise ExperimentError(
             f"tracking.uri: {path} leads to {path.resolve()}, which is no .db, .sqlite or .sqlite3; name the database"
         )
