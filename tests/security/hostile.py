@@ -18,7 +18,7 @@ class Payload:
         return os.mkdir, (self.mark,)
 
 
-def nothing_ran(ended: Ended, mark: Path, *said: str) -> None:
+def assert_nothing_ran(ended: Ended, mark: Path, *said: str) -> None:
     """The command was refused in sentences, and the mark is not there."""
     assert not mark.exists()
     assert ended.code not in (0, None)

@@ -13,7 +13,7 @@ import pytest
 import torch
 from composed_variants import Variant, config_of
 from entry_points import Command
-from hostile import Payload, nothing_ran
+from hostile import Payload, assert_nothing_ran
 
 from attnlab.batch import Padding
 from attnlab.composition.binding import bind
@@ -151,7 +151,7 @@ def test_at_the_entry_point(command: Command, theirs: Path, mark: Path, tiny: tu
     for name in ("source_tokenizer.json", "target_tokenizer.json"):
         (theirs / name).write_bytes(Path("data", name).read_bytes())
     ended = command("evaluate.py", *tiny, f"paths.model={theirs}", "paths.data=data")
-    nothing_ran(ended, mark, "must be a whole model folder")
+    assert_nothing_ran(ended, mark, "must be a whole model folder")
 
 
 def test_a_pickle_in_the_place_of_a_checkpoint(

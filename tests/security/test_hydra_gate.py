@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from entry_points import ROOT, Command
-from hostile import nothing_ran
+from hostile import assert_nothing_ran
 from hydra.types import RunMode
 
 import launch
@@ -116,7 +116,7 @@ def write_theirs(folder: Path, text: str, mark: Path) -> None:
 @pytest.mark.parametrize(("node", "said"), NODES.values(), ids=NODES)
 def test_a_hostile_hydra_node_is_refused(command: Command, folder: Path, mark: Path, node: str, said: str) -> None:
     write_theirs(folder, f"hydra:\n  {node}", mark)
-    nothing_ran(command("train.py", "-cd", "theirs", "experiment=theirs"), mark, said)
+    assert_nothing_ran(command("train.py", "-cd", "theirs", "experiment=theirs"), mark, said)
     assert not (folder / "runs").exists()
 
 
@@ -170,13 +170,15 @@ def test_log_settings_without_a_meaning_are_told(override: str, said: str) -> No
 @pytest.mark.parametrize("more", ["maxBytes=3", "mode=r", "encoding=nonsense"])
 def test_what_only_logging_finds_is_a_sentence(command: Command, mark: Path, tiny: tuple[str, ...], more: str) -> None:
     said = "hydra.job_logging or hydra.hydra_logging cannot be used: Unable to configure handler 'file': "
-    nothing_ran(command("prepare.py", f"+hydra.job_logging.handlers.file.{more}", *tiny), mark, said)
+    assert_nothing_ran(command("prepare.py", f"+hydra.job_logging.handlers.file.{more}", *tiny), mark, said)
 
 
 @pytest.mark.parametrize("option", ["--help", "--cfg=job", "--info=config", "--hydra-help", "-m"])
 def test_nor_does_it_run_where_one_only_asks(command: Command, folder: Path, mark: Path, option: str) -> None:
     write_theirs(folder, f"hydra:\n  hydra_logging: {{handlers: {{x: {FACTORY}}}}}", mark)
-    nothing_ran(command("train.py", "-cd", "theirs", option, "experiment=theirs"), mark, "handlers.x.() must be one of")
+    assert_nothing_ran(
+        command("train.py", "-cd", "theirs", option, "experiment=theirs"), mark, "handlers.x.() must be one of"
+    )
 
 
 EVIL = f"hydra: {{job_logging: {{handlers: {{x: {FACTORY}}}}}}}"
@@ -291,7 +293,7 @@ def test_nor_is_a_package_imported_that_is_named_later(
     theirs.write_text(theirs.read_text().replace("\nhydra:\n", "\nhydra:\n  searchpath: ['${oc.env:LATER,theirs}']\n"))
     later("pkg://attnlab_theirs")
     said = "hydra.searchpath must name folders; got 'pkg://attnlab_theirs'"
-    nothing_ran(command("train.py", "-cp", str(theirs.parent), "chain=false", *tiny), mark, said)
+    assert_nothing_ran(command("train.py", "-cp", str(theirs.parent), "chain=false", *tiny), mark, said)
 
 
 def write_choices(theirs: Path, beside: tuple[str, str] | None, mark: Path) -> None:
@@ -337,7 +339,7 @@ SLURM = {
 def test_nothing_of_a_config_becomes_a_line_of_a_batch_script(
     command: Command, mark: Path, override: str, said: str
 ) -> None:
-    nothing_ran(command("train.py", "-m", "launcher=slurm", override.replace("MARK", str(mark))), mark, said)
+    assert_nothing_ran(command("train.py", "-m", "launcher=slurm", override.replace("MARK", str(mark))), mark, said)
 
 
 OWN_LAUNCHER = "_target_: hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher\n"
@@ -363,7 +365,7 @@ def test_a_launcher_has_what_its_plugin_describes(
     place = folder / "theirs" / "hydra" / "launcher" / "theirs.yaml"
     place.parent.mkdir(parents=True)
     place.write_text(launcher.replace("MARK", str(mark)))
-    nothing_ran(command("train.py", "-m", "-cd", "theirs", "experiment=theirs", "seed=1,2", *tiny), mark, said)
+    assert_nothing_ran(command("train.py", "-m", "-cd", "theirs", "experiment=theirs", "seed=1,2", *tiny), mark, said)
 
 
 def test_a_launcher_stays_what_it_was_looked_at_as(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,7 +442,7 @@ def test_nor_is_a_text_of_a_launcher_a_reference_once_it_is_read(written: str, m
 )
 def test_a_sweeper_takes_no_other_sampler(command: Command, mark: Path, sampler: str) -> None:
     ended = command("train.py", "-m", "sweep=optuna", f"hydra.sweeper.sampler._target_={sampler}")
-    nothing_ran(ended, mark, "hydra.sweeper.sampler._target_ must be one of optuna.samplers.TPESampler")
+    assert_nothing_ran(ended, mark, "hydra.sweeper.sampler._target_ must be one of optuna.samplers.TPESampler")
 
 
 def test_no_package_is_imported_to_look_for_configs(
@@ -451,18 +453,18 @@ def test_no_package_is_imported_to_look_for_configs(
     (folder / "attnlab_theirs" / "__init__.py").write_text(f"import os\nos.mkdir({str(mark)!r})\n")
     monkeypatch.syspath_prepend(folder)
     said = "hydra.searchpath must name folders; got 'pkg://attnlab_theirs'"
-    nothing_ran(command("train.py", "hydra.searchpath=[pkg://attnlab_theirs]", *tiny), mark, said)
+    assert_nothing_ran(command("train.py", "hydra.searchpath=[pkg://attnlab_theirs]", *tiny), mark, said)
     theirs = shutil.copytree(ROOT / "conf", folder / "theirs") / "config.yaml"
     primary = theirs.read_text()
     theirs.write_text(primary.replace("\nhydra:\n", "\nhydra:\n  searchpath: [pkg://attnlab_theirs]\n"))
     assert theirs.read_text() != primary
-    nothing_ran(command("train.py", "-cp", str(theirs.parent), *tiny), mark, said)
+    assert_nothing_ran(command("train.py", "-cp", str(theirs.parent), *tiny), mark, said)
 
 
 @pytest.mark.parametrize("tag", ["!!python/object/apply:os.mkdir [MARK]", "!!python/name:os.mkdir"])
 def test_yaml_makes_no_objects(command: Command, folder: Path, mark: Path, tag: str) -> None:
     write_theirs(folder, f"seed: {tag}", mark)
-    nothing_ran(command("train.py", "-cd", "theirs", "experiment=theirs"), mark, "is not valid YAML")
+    assert_nothing_ran(command("train.py", "-cd", "theirs", "experiment=theirs"), mark, "is not valid YAML")
 
 
 @pytest.mark.parametrize("option", ["--experimental-rerun", "--experimental-rer"])
@@ -472,7 +474,7 @@ def test_no_pickled_job_is_run_again(command: Command, folder: Path, mark: Path,
     from hostile import Payload
 
     (folder / "job.pickle").write_bytes(pickle.dumps(Payload(mark)))
-    nothing_ran(command("train.py", f"{option}=job.pickle"), mark, "it reads a pickle")
+    assert_nothing_ran(command("train.py", f"{option}=job.pickle"), mark, "it reads a pickle")
 
 
 def test_what_the_payloads_would_do(tmp_path: Path) -> None:
