@@ -55,6 +55,7 @@ CORPORA = {
         ["나는 오늘 학교에 갔다.", "고양이가 매트 위에 앉았다."],
         ["나는 어제 학교에 갔습니다.", "고양이가 매트 위에 앉았다."],
     ),
+    "segments of one and two characters": (["가", "나다", "라"], ["가", "나다", "마"]),
     "shifted words": (["on the mat the cat sat down today"], ["the cat sat down on the mat today"]),
     "trailing white space": (
         ["the cat- \n", " the cat\u3000sat on a\xa0mat "],
@@ -103,6 +104,12 @@ def test_batches_add_up_and_reset_forgets() -> None:
     assert parts.compute() == pytest.approx(whole.compute(), abs=1e-4)
 
 
+def test_chrf_of_perfect_short_segments_is_100() -> None:
+    metrics = TextMetrics("char", ter=False)
+    metrics.update(["가", "나다"], ["가", "나다"])
+    assert metrics.compute()["chrf"] == pytest.approx(100)
+
+
 def test_exact_match_is_a_share() -> None:
     metrics = TextMetrics("none", ter=False)
     metrics.update(["a b", "a b ", "", "ㄱ"], ["a b", "a b", "", "ㄴ"])
@@ -119,7 +126,7 @@ def test_unequal_lists_are_refused() -> None:
 def test_signatures_are_sacrebleus() -> None:
     written = signatures("13a")
     assert written["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:none|version:2.")
-    assert written["chrf"].startswith("nrefs:1|case:mixed|eff:no|nc:6|nw:0|space:no|version:2.")
+    assert written["chrf"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.")
     assert written["ter"].startswith("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:2.")
     assert "tok:none" in signatures("none")["bleu"]
 

@@ -3,18 +3,20 @@
 torchmetrics keeps the running sums, adds them up over processes and holds the formulas. Held against
 sacrebleu 2.6, torchmetrics 1.9 is exact for BLEU (its `smooth=False` is sacrebleu's `smooth:none`), but
 
-- chrF leaves the reference of a hypothesis that shares no character with it out of the sums (an empty
+- chrF averages F-scores over all orders where sacrebleu averages precision and recall over the effective ones,
+  leaves the reference of a hypothesis that shares no character with it out of the sums (an empty
   hypothesis beside a perfect one scores 100), and takes only U+0020 for white space;
 - TER calls the edit distance with hypothesis and reference exchanged, so that empty hypotheses cost nothing
   and some word shifts are found in one direction only.
 
-Both are mended here: the counts of a sentence come from sacrebleu, the rest stays torchmetrics'.
+Both are mended here: chrF's formula and the counts of a sentence are sacrebleu's, the rest stays torchmetrics'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from torch import Tensor, nn
@@ -23,9 +25,10 @@ from torchmetrics.text import CHRFScore, SacreBLEUScore, TranslationEditRate
 
 
 class CharacterFScore(CHRFScore):
-    """chrF2 (Popović 2015): the mean over n = 1..6 of the F2 of character n-grams, white space left out.
+    """chrF2 (Popović 2015): F2 of the mean precision and recall of character n-grams, n = 1..6, white space left out.
 
-    sacrebleu's `eff:no` (`CHRF(eps_smoothing=True)`): an order without n-grams counts as zero.
+    sacrebleu's default (`eff:yes`): the means go over the orders of which both sides have n-grams, so that a text of
+    two characters is not measured by its missing 6-grams.
     """
 
     def __init__(self) -> None:
@@ -46,6 +49,20 @@ class CharacterFScore(CHRFScore):
             for order, count in enumerate(orders, start=1):
                 name = f"total_{text}_char_{order}_grams"
                 setattr(self, name, getattr(self, name) + count)
+
+    def compute(self) -> Tensor:
+        """chrF2 in 0..1; 0 where no order has n-grams on both sides."""
+        ours, theirs, matching = (
+            torch.stack([getattr(self, f"total_{text}_char_{n}_grams") for n in range(1, self.n_char_order + 1)])
+            for text in ("preds", "target", "matching")
+        )
+        effective = (ours > 0) & (theirs > 0)
+        if not matching[effective].any():
+            return torch.tensor(0.0, device=self.device)
+        precision = (matching / ours)[effective].mean()
+        recall = (matching / theirs)[effective].mean()
+        factor = self.beta**2
+        return (1 + factor) * precision * recall / (factor * precision + recall)
 
 
 class EditRate(TranslationEditRate):
@@ -135,7 +152,7 @@ def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
     """sacrebleu's own metrics in the settings that give the numbers of `TextMetrics`."""
     return {
         "bleu": BLEU(tokenize=tokenize, smooth_method="none", force=True),
-        "chrf": CHRF(eps_smoothing=True),
+        "chrf": CHRF(),
         "ter": TER(),
     }
 
