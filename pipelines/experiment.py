@@ -140,6 +140,10 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
         bound = _bound(task, values, sections_of(task))
     except ExperimentError as error:
         raise ExperimentError(first_causes(error.problems, config)) from error
+    if bound["hardware"].precision == "auto":
+        bound["hardware"] = bound["hardware"].with_precision()
+        for sections in (values, written):  # what is hashed, written and logged is what it means here
+            sections["hardware"]["precision"] = bound["hardware"].precision
     for name in ("model", "padding"):
         if "${oc." in json.dumps(written[name]):
             raise ExperimentError(

@@ -90,7 +90,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
         run.deliver,
         experiment.save_every_minutes,
     )
-    smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=bf16"
+    smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
     try:
         with answering_for_forked(trainer), memory_told(f"{smaller}; the last checkpoint is kept"):
             trainer.fit(module, batches, ckpt_path=go_on_from, weights_only=None if go_on_from is None else True)

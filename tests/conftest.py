@@ -18,6 +18,15 @@ settings.register_profile("suite", deadline=None)
 settings.register_profile("campaign", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("bfloat16") is not None:
+        from attnlab.training.hardware import cpu_has_bfloat16
+
+        if not cpu_has_bfloat16():
+            pytest.skip("this processor does not compute in bfloat16")
+
+
 VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
 
 

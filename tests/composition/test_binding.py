@@ -179,7 +179,7 @@ def test_a_choice_that_is_none(model, value):
 @pytest.mark.parametrize("value", [16, "32", "fp16", True])
 def test_a_choice_of_two_types_that_is_none(value):
     (problem,) = problems(node_of("hardware", "cpu") | {"precision": value}, Hardware, "hardware")
-    assert problem.startswith("hardware.precision must be one of 32, bf16, got ")
+    assert problem.startswith("hardware.precision must be one of 32, bf16, auto, got ")
 
 
 def test_numbers_of_an_unbounded_kind_are_finite_too(training):

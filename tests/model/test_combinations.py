@@ -67,6 +67,7 @@ def test_one_context_vector_learns(cell, decoder, tiny_model, pairs):
     train_one_step(tiny_model(**arguments(row)), make_batch(*pairs(), Padding()), row)
 
 
+@pytest.mark.bfloat16
 @pytest.mark.parametrize("row", [{"decoder": d} for d in ATTENDING] + [{"coverage": 1.0}, {"heads": 2}], ids=str)
 def test_bfloat16(row, tiny_model, pairs):
     """The same loss to two digits, and finite gradients."""

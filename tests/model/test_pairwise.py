@@ -52,7 +52,13 @@ def test_whatever_the_coin_some_guesses_are_fed(forcing, coin, pairs):
         assert guesses.equal(batch.target_mask[:, 1:]) == (coin == "batch")
 
 
-@pytest.mark.parametrize("number", range(len(ROWS)))
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(number, marks=pytest.mark.bfloat16 if row["precision"] == "bf16" else ())
+        for number, row in enumerate(ROWS)
+    ],
+)
 def test_each_experiment_of_the_array_learns_and_searches(number, tiny_model, pairs):
     row = ROWS[number]
     assert refusal(row) is None

@@ -25,7 +25,7 @@ class Multiply(pl.Callback):
                     weight *= self.factor
 
 
-@pytest.mark.parametrize("precision", [32, "bf16"])
+@pytest.mark.parametrize("precision", [32, pytest.param("bf16", marks=pytest.mark.bfloat16)])
 def test_a_gradient_that_is_not_finite_stops_training_before_it_is_learned_from(train, precision):
     with pytest.raises(ExperimentError) as stopped:
         train(

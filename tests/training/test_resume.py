@@ -56,7 +56,7 @@ def test_stopped_and_gone_on_is_never_stopped(train, validate_every, stop):
         {"on": {"workers": 2}},
         {"model": {"cell": "gru"}},
         {"model": {"cell": "rnn"}},
-        {"on": {"precision": "bf16"}},
+        pytest.param({"on": {"precision": "bf16"}}, marks=pytest.mark.bfloat16),
         {"patience": 3},
     ],
     ids=lambda choices: repr(choices),

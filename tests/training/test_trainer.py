@@ -254,6 +254,7 @@ def test_every_epoch_is_all_pairs_in_an_order_of_its_own(train, prepared):
     assert first != second
 
 
+@pytest.mark.bfloat16
 def test_bfloat16_trains_in_mixed_precision(train):
     run = train(on={"precision": "bf16"}, max_steps=16)
     assert run.trainer.precision == "bf16-mixed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -13,6 +13,34 @@ from pydantic import NonNegativeInt, PositiveInt
 def cores() -> int:
     """The processors that this process may use, as the system counts them: two threads of one core are two."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cpu_has_bfloat16() -> bool:
+    """Whether this processor computes products and recurrences in bfloat16 faster than in float32.
+
+    It needs AVX-512 with bfloat16 instructions (or AMX, which comes with them). With plain AVX-512, oneDNN converts in
+    software, at less than half of float32's speed; with AVX2 it refuses a bfloat16 LSTM, and torch's own products are
+    a hundred times slower. On ARM nobody has tried it.
+    """
+    known = torch.cpu.get_capabilities()
+    if not torch.backends.mkldnn.is_available() or not (known.get("avx512_bf16") or known.get("amx_bf16")):
+        return False
+    if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
+        return False  # ATEN_CPU_CAPABILITY can say less than the processor has
+    # ONEDNN_MAX_CPU_ISA can do the same to oneDNN.
+    x, weights, bias = torch.zeros(1, 1, 1), torch.zeros(4, 1), torch.zeros(4)  # an `nn.LSTM` would draw its weights
+    try:
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            torch.lstm(x, (x, x), [weights, weights, bias, bias], True, 1, 0.0, False, False, True)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _has_bfloat16(accelerator: str) -> bool:
+    if accelerator == "gpu":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return accelerator == "cpu" and cpu_has_bfloat16()
 
 
 # Loader workers mostly wait; thousands of them would stop the machine.
@@ -25,7 +53,8 @@ class Hardware:
 
     devices: processes of one node, one device each.
     strategy: `single` process; `ddp_fork` forks the others from this one, `ddp` starts them as commands.
-    precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products in bfloat16).
+    precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products and the encoder's
+        recurrences in bfloat16); auto is bf16 where that is known to be faster, else 32 (see `with_precision`).
     matmul_precision: torch's setting for 32-bit matrix products on devices that have a faster, rougher kind.
     threads: of one process, for one operation.
     workers: processes that load data beside each training process; 0 loads in the process itself.
@@ -37,7 +66,7 @@ class Hardware:
     devices: PositiveInt
     nodes: PositiveInt
     strategy: Literal["single", "ddp", "ddp_fork"]
-    precision: Literal[32, "bf16"]
+    precision: Literal[32, "bf16", "auto"]
     matmul_precision: Literal["highest", "high", "medium"]
     threads: PositiveInt
     workers: NonNegativeInt
@@ -55,6 +84,16 @@ class Hardware:
             raise ValueError(
                 f"strategy ddp_fork is for the CPU, got accelerator {self.accelerator}; choose strategy ddp"
             )
+
+    def with_precision(self) -> Hardware:
+        """The same hardware, its precision 32 or bf16: what `auto` means on this machine.
+
+        It depends on what the processor can do, never on a measurement, so that a machine always chooses the same. A
+        GPU gets 32: nobody has measured what bfloat16 gains there.
+        """
+        if self.precision != "auto":
+            return self
+        return replace(self, precision="bf16" if self.accelerator == "cpu" and cpu_has_bfloat16() else 32)
 
     def apply(self) -> None:
         """Set what torch keeps for the whole process."""
@@ -77,6 +116,11 @@ class Hardware:
         if not available[self.accelerator]:
             names = ", ".join(name for name, there in available.items() if there)
             raise ValueError(f"accelerator {self.accelerator} is not on this machine; it has: {names}")
+        if self.precision == "bf16" and not _has_bfloat16(self.accelerator):
+            raise ValueError(
+                f"precision must be 32 or auto on this machine, whose {self.accelerator} does not compute in bfloat16, "
+                "got bf16"
+            )
         if self.accelerator == "gpu" and self.devices > torch.cuda.device_count():
             raise ValueError(f"devices must be at most {torch.cuda.device_count()} on this machine, got {self.devices}")
         most_workers = WORKERS_A_CORE * cores()

@@ -1,0 +1,46 @@
+"""hardware.precision through the real command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from entry_points import TINY, Command
+from test_refusals import refused
+
+
+@pytest.mark.parametrize(
+    ("there", "precision"), [(False, 32), pytest.param(True, "bf16", marks=pytest.mark.bfloat16)], ids=str
+)
+def test_auto_is_recorded_as_the_precision_that_it_chose(
+    there: bool, precision: object, command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the model folder and in the identity: bf16 or 32, given instead, is the same experiment."""
+    monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: there)
+    arguments = (*TINY, "model/encoder=lstm", "tracking=none", "chain=false")
+    assert command("prepare.py", *TINY, "tracking=none").code == 0
+    (data,) = (folder / "runs/data").iterdir()
+    ended = command("train.py", *arguments, f"paths.data={data}", "hardware.precision=auto")
+    assert ended.code == 0, ended.err
+    (config,) = (folder / "runs/points").glob("*/model/config.json")
+    assert json.loads(config.read_text())["hardware"]["precision"] == precision
+    again = command("train.py", *arguments, f"paths.data={data}", f"hardware.precision={precision}")
+    assert "is finished already" in again.err
+
+
+def test_compose_writes_the_precision_that_auto_chose(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: False)
+    (folder / "params.yaml").write_text("overrides: [hardware.precision=auto]\n")
+    assert command("compose.py").code == 0
+    assert yaml.safe_load((folder / "build/resolved.yaml").read_text())["hardware"]["precision"] == 32
+
+
+def test_bf16_is_refused_in_a_sentence_on_an_older_processor(
+    command: Command, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: False)
+    refused(command("train.py", *tiny, "hardware.precision=bf16"), "hardware.precision must be 32 or auto")
