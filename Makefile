@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-chains test-faults check coverage mutate fuzz audit clean
+.PHONY: help setup demo test test-older-cpu test-chains test-faults check coverage mutate fuzz audit clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,11 @@ TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test: $(INSTALLED) .dvc/config.local ## run the test suite
 	$(TESTED) -m "not slow" --ignore=tests/faults
+
+# Whatever speaks of bfloat16 or oneDNN, with the kernels of a processor that has neither AVX-512 nor bfloat16.
+test-older-cpu: $(INSTALLED) ## the tests that depend on the processor, as if it had AVX2 only
+	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(TESTED) -m "not slow" \
+	  $$(grep -rlEi "bfloat16|onednn|precision=" tests --include="test_*.py" --exclude-dir=faults)
 
 test-chains: $(INSTALLED) .dvc/config.local ## the slow tests: DVC, sweeps and servers as a user starts them
 	$(TESTED) -m slow --ignore=tests/faults

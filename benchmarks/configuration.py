@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from attnlab.training.hardware import cpu_has_bfloat16
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "runs" / "benchmarks"
@@ -94,7 +97,11 @@ GENERAL = (
     f"model.readout.size={SHARED.readout}",
 )
 FED = ("model/input_feeding=attentional_hidden",)
-PRECISIONS = {"fp32": ("hardware.precision=32",), "bf16": ("hardware.precision=bf16",)}
+PRECISIONS = {"fp32": ("hardware.precision=32",)}
+if cpu_has_bfloat16():
+    PRECISIONS["bf16"] = ("hardware.precision=bf16",)
+else:
+    print("bfloat16 is left out: this processor does not compute in it", file=sys.stderr)
 
 MLP_RIVALS = ("JoeyNMT bahdanau, fed", "OpenNMT-py mlp, fed", "OpenNMT-py mlp")
 CONTESTANTS = (

@@ -108,13 +108,13 @@ def flops_per_token(counted: Sequence[Product], shared: Shared = SHARED) -> floa
 
 
 def limits() -> dict[str, float]:
-    """The tokens a second of every model that is compared, in both precisions, by `limit_name`; measured anew."""
+    """The tokens a second of every model that is compared, in each precision, by `limit_name`; measured anew."""
     seconds_of.cache_clear()
     models = {(c.score, c.input_feeding, c.attends_first) for c in CONTESTANTS}
     return {
         limit_name(score, fed, precision): tokens_per_second(products(score, fed, first), precision)
         for score, fed, first in sorted(models)
-        for precision in ("32", "bf16")
+        for precision in sorted({c.precision for c in CONTESTANTS})
     }
 
 

@@ -57,7 +57,7 @@ def main() -> None:
     source.add_argument("--data", type=Path, help="the corpus, as data.path of train.py")
     source.add_argument("--trained", type=Path, help="train nothing: the paths.runs of a training that is done")
     parser.add_argument("--epochs", type=at_least_one, default=10)
-    parser.add_argument("--precision", nargs="+", choices=list(PRECISIONS), default=["bf16"])
+    parser.add_argument("--precision", nargs="+", choices=list(PRECISIONS), default=[*PRECISIONS][-1:])
     args = parser.parse_args()
     if args.trained:
         report(
