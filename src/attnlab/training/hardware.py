@@ -26,7 +26,8 @@ class Hardware:
     devices: processes of one node, one device each.
     strategy: `single` process; `ddp_fork` forks the others from this one, `ddp` starts them as commands.
     precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products in bfloat16).
-    matmul_precision: torch's setting for 32-bit matrix products on devices that have a faster, rougher kind.
+    matmul_precision: torch's setting for 32-bit matrix products on devices that have a faster, rougher kind. cuDNN's
+        recurrences and convolutions follow it: with `highest` they never use TF32.
     threads: of one process, for one operation.
     workers: processes that load data beside each training process; 0 loads in the process itself.
     bucket_pool: batches whose pairs are sorted by length together; None sorts a whole epoch. (`training.batching.pool`
@@ -60,6 +61,8 @@ class Hardware:
         """Set what torch keeps for the whole process."""
         torch.set_num_threads(self.threads)
         torch.set_float32_matmul_precision(self.matmul_precision)
+        # By torch's older pair of settings, which it refuses to mix with the newer `fp32_precision`.
+        torch.backends.cudnn.allow_tf32 = self.matmul_precision != "highest"
 
     def check_available(self, jobs: int = 1) -> None:
         """Refuse devices that this machine lacks, and more threads than it has cores; raises ValueError.
