@@ -27,3 +27,22 @@ def test_cudnn_uses_tf32_only_where_matrix_products_may(precision, tf32, hardwar
     newer = getattr(cudnn, "rnn", None)  # what cuDNN's recurrences go by since torch 2.9
     if hasattr(newer, "fp32_precision"):
         assert (newer.fp32_precision == cudnn.conv.fp32_precision == "tf32") == tf32
+
+
+@pytest.mark.parametrize("accelerator", ["gpu", "mps"])
+def test_several_jobs_at_a_time_on_a_gpu_are_refused(accelerator, hardware, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr("attnlab.training.hardware.cores", lambda: 8)
+    hardware(accelerator=accelerator).check_available(jobs=1)
+    with pytest.raises(ValueError, match=f"accelerator {accelerator} runs one job .* got 2; choose launcher.workers=1"):
+        hardware(accelerator=accelerator).check_available(jobs=2)
+    hardware().check_available(jobs=2)
+
+
+def test_ddp_is_refused_in_a_sweep(hardware):
+    with pytest.raises(ValueError, match=r"strategy ddp starts .* choose hardware.strategy=ddp_fork"):
+        hardware(strategy="ddp", devices=2).check_sweep()
+    hardware(strategy="ddp_fork", devices=2).check_sweep()
+    hardware().check_sweep()

@@ -64,8 +64,17 @@ class Hardware:
         # By torch's older pair of settings, which it refuses to mix with the newer `fp32_precision`.
         torch.backends.cudnn.allow_tf32 = self.matmul_precision != "highest"
 
+    def check_sweep(self) -> None:
+        """Refuse what cannot be a point of a sweep (`-m`); raises ValueError."""
+        if self.strategy == "ddp":
+            raise ValueError(
+                "strategy ddp starts its other processes with the command of the first one, and with -m each of them "
+                "would lead the whole sweep again; choose hardware.strategy=ddp_fork (CPU only) or hardware.devices=1 "
+                "with hardware.strategy=single, or start one command for each point, without -m"
+            )
+
     def check_available(self, jobs: int = 1) -> None:
-        """Refuse devices that this machine lacks, and more threads than it has cores; raises ValueError.
+        """Refuse missing devices, several jobs on one device, and more threads than there are cores; raises ValueError.
 
         Two threads that take turns are slower than one: each small operation waits for both. Loader workers, which
         mostly wait, and the processes of several GPUs are not counted.
@@ -82,6 +91,12 @@ class Hardware:
             raise ValueError(f"accelerator {self.accelerator} is not on this machine; it has: {names}")
         if self.accelerator == "gpu" and self.devices > torch.cuda.device_count():
             raise ValueError(f"devices must be at most {torch.cuda.device_count()} on this machine, got {self.devices}")
+        if self.accelerator != "cpu" and jobs > 1:
+            raise ValueError(
+                f"accelerator {self.accelerator} runs one job of a sweep at a time, for all of them would use the same "
+                f"device, got {jobs}; choose launcher.workers=1; with several GPUs, start one command for each of "
+                "them, with its number in CUDA_VISIBLE_DEVICES"
+            )
         most_workers = WORKERS_A_CORE * cores()
         if self.workers > most_workers:
             raise ValueError(
