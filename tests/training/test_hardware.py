@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import pytorch_lightning as pl
 import torch
+
+from attnlab.training.spool import MetricSpool, SpoolLogger
+from attnlab.training.trainer import build_trainer
 
 
 @pytest.fixture
@@ -46,3 +50,21 @@ def test_ddp_is_refused_in_a_sweep(hardware):
         hardware(strategy="ddp", devices=2).check_sweep()
     hardware(strategy="ddp_fork", devices=2).check_sweep()
     hardware().check_sweep()
+
+
+@pytest.mark.parametrize(
+    ("choices", "received"),
+    [
+        ({"accelerator": "gpu"}, ("gpu", 1, 1, "auto", "32-true")),
+        ({"accelerator": "gpu", "precision": "bf16"}, ("gpu", 1, 1, "auto", "bf16-mixed")),
+        ({"accelerator": "mps"}, ("mps", 1, 1, "auto", "32-true")),
+        ({"accelerator": "gpu", "devices": 4, "nodes": 2, "strategy": "ddp"}, ("gpu", 4, 2, "ddp", "32-true")),
+    ],
+    ids=["gpu", "bf16", "mps", "slurm"],
+)
+def test_lightning_receives_the_devices_of_a_gpu_choice(choices, received, hardware, settings, tmp_path, monkeypatch):
+    given = {}
+    monkeypatch.setattr(pl, "Trainer", lambda **arguments: given.update(arguments))
+    build_trainer(settings(), hardware(**choices), 5, tmp_path, SpoolLogger(MetricSpool(tmp_path / "metrics.jsonl")))
+    names = ("accelerator", "devices", "num_nodes", "strategy", "precision")
+    assert tuple(given[name] for name in names) == received
