@@ -46,7 +46,7 @@ class SweepPlan:
         return experiment_identity({"points": of_points, "overrides": chosen}, "", TRAIN_SOURCES)
 
     def led(self) -> AbstractContextManager[Any]:
-        """Lead the sweep; raises ExperimentError where this machine cannot run so many jobs at a time."""
+        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not so many at a time."""
         from attnlab.composition.error import ExperimentError
         from attnlab.sweep.launcher import Joblib, Slurm
         from attnlab.sweep.leader import led
@@ -54,6 +54,11 @@ class SweepPlan:
         from attnlab.sweep.record import SweepRecord
         from attnlab.tracking.address import told_overrides
 
+        for experiment in self.experiments:
+            try:
+                experiment.hardware.check_sweep()
+            except ValueError as error:
+                raise ExperimentError(f"hardware.{error}") from error
         first = self.experiments[0]
         if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:
             raise ExperimentError("launcher: there is no Slurm on this machine; start the sweep on the cluster")

@@ -46,3 +46,28 @@ def test_a_batch_is_as_long_as_it_has_sentences(batch):
 
 def test_pads_are_no_target_tokens():
     assert PAIRS.num_target_tokens == 5
+
+
+def test_count_of_tokens_is_known_after_a_move_without_a_look_at_the_device():
+    moved = PAIRS.to("meta")  # numbers there cannot be read
+    assert moved.num_target_tokens == moved.to("meta").num_target_tokens == 5
+
+
+@pytest.mark.parametrize("batch", [PAIRS, LABELLED], ids=["pairs", "labelled"])
+def test_pinning_a_batch_pins_every_tensor_of_it(batch, monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor + tensor.new_zeros(()))
+    pinned = batch.pin_memory()
+    assert type(pinned) is type(batch)
+    for field in fields(batch):
+        before, after = getattr(batch, field.name), getattr(pinned, field.name)
+        assert after is not before
+        assert torch.equal(after, before)
+
+
+@pytest.mark.parametrize(("device", "waits"), [("cuda", False), ("cuda:1", False), ("cpu", True), ("mps", True)])
+@pytest.mark.parametrize("batch", [PAIRS, LABELLED], ids=["pairs", "labelled"])
+def test_only_a_copy_to_cuda_is_not_waited_for(batch, device, waits, monkeypatch):
+    asked = []
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *where, **how: asked.append((where, how)) or tensor)
+    batch.to(device)
+    assert asked == [((device,), {"non_blocking": not waits})] * len(fields(batch))

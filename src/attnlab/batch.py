@@ -6,7 +6,8 @@ Axes: B batch, S source length, T target length. Batch first. Masks are bool, an
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from functools import cached_property
+from typing import Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -47,9 +48,16 @@ class Batch:
     rows: Tensor  # (B,) long
 
     def to(self, device: torch.device | str) -> Batch:
-        return replace(self, **{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+        tokens = self.num_target_tokens  # counted here: on a GPU every question for it would wait for the device
+        moved = _moved(self, device)
+        vars(moved)["num_target_tokens"] = tokens
+        return moved
 
-    @property
+    def pin_memory(self) -> Batch:
+        """The batch in memory that a GPU reads by itself; torch's loaders call this."""
+        return _pinned(self)
+
+    @cached_property
     def num_target_tokens(self) -> int:
         """Real target tokens, `<eos>` included."""
         return int(self.target_mask.sum())
@@ -68,7 +76,24 @@ class LabelledBatch:
     rows: Tensor  # (B,) long
 
     def to(self, device: torch.device | str) -> LabelledBatch:
-        return replace(self, **{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+        return _moved(self, device)
+
+    def pin_memory(self) -> LabelledBatch:
+        """The batch in memory that a GPU reads by itself; torch's loaders call this."""
+        return _pinned(self)
 
     def __len__(self) -> int:
         return self.source.shape[0]
+
+
+_BatchT = TypeVar("_BatchT", Batch, LabelledBatch)
+
+
+def _moved(batch: _BatchT, device: torch.device | str) -> _BatchT:
+    # A copy to a GPU is in order with what the GPU does next, so nothing waits for it. One from a GPU is not.
+    alone = torch.device(device).type == "cuda"
+    return replace(batch, **{f.name: getattr(batch, f.name).to(device, non_blocking=alone) for f in fields(batch)})
+
+
+def _pinned(batch: _BatchT) -> _BatchT:
+    return replace(batch, **{f.name: getattr(batch, f.name).pin_memory() for f in fields(batch)})

@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.accelerators import CPUAccelerator, CUDAAccelerator, MPSAccelerator
 from torch import nn
 
 from attnlab.batch import BOS, EOS, Padding
@@ -94,3 +97,17 @@ def test_evaluation_may_have_batches_of_its_own(data):
     module = SeqDataModule(data, Batching(size=16), Padding(), evaluation_batching=Batching(size=7))
     assert [len(batch) for batch in module.test_dataloader()] == [7, 7, 7, 7, 2]
     assert [len(batch) for batch in module.val_dataloader()] == [7, 7, 7, 7, 2]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "pinned"), [(CUDAAccelerator, True), (CPUAccelerator, False), (MPSAccelerator, False)]
+)
+def test_batches_are_pinned_for_cuda_alone(accelerator, pinned, data):
+    module = SeqDataModule(data, Batching(size=16), Padding())
+    module.trainer = SimpleNamespace(accelerator=accelerator(), global_rank=0, world_size=1, current_epoch=0)
+    for loader in (module.train_dataloader(), module.val_dataloader(), module.test_dataloader()):
+        assert loader.pin_memory is pinned
+
+
+def test_batches_without_a_trainer_are_not_pinned(data):
+    assert not SeqDataModule(data, Batching(size=16), Padding()).train_dataloader().pin_memory

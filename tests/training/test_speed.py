@@ -123,3 +123,43 @@ def test_two_records_within_a_tick_of_the_clock_have_no_rate(trainer, monkeypatc
     monkeypatch.setattr("attnlab.training.speed.cpu_seconds", lambda: 1.0)
     train(SpeedCounters(every=1), trainer, [make_batch([[4]], [[5]], Padding())] * 2)
     assert all("speed/target_tokens_per_cpu_second" not in record for _, record in trainer.logger.records)
+
+
+def test_wall_seconds_of_validations_are_counted_apart(trainer, monkeypatch):
+    clock = iter([10.0, 11.0, 13.0, 18.0, 21.0])
+    monkeypatch.setattr("attnlab.training.speed.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("attnlab.training.speed.cpu_seconds", lambda: 1.0)
+    batch, counters = make_batch([[4]], [[5]], Padding()), SpeedCounters(every=1)
+    train(counters, trainer, [batch] * 2, validate_after=(1,))  # at 10; 1st batch to 11, validated from 13 to 18
+    last = trainer.logger.records[-1][1]
+    assert (last["time/training_wall_seconds"], last["time/validation_wall_seconds"]) == (6.0, 5.0)
+
+
+def test_wall_seconds_go_on_from_a_checkpoint(trainer):
+    counters = SpeedCounters(every=1)
+    before = {"training_wall": 100.0, "validation_wall": 50.0}
+    counters.load_state_dict({**SpeedCounters(every=1).state_dict(), **before})
+    train(counters, trainer, [make_batch([[4]], [[5]], Padding())])
+    last = trainer.logger.records[-1][1]
+    assert 100 < last["time/training_wall_seconds"] < 110
+    assert last["time/validation_wall_seconds"] == 50
+    assert 100 < counters.state_dict()["training_wall"] < 110
+
+
+def test_memory_of_the_gpu_is_counted_since_the_training_started(trainer, monkeypatch):
+    batch, calls = make_batch([[4]], [[5]], Padding()), []
+    train(SpeedCounters(every=1), trainer, [batch])
+    assert "system/peak_cuda_megabytes" not in trainer.logger.records[-1][1]
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: calls.append("reset"))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 7_000_000)
+    counters = SpeedCounters(every=1)
+    train(counters, trainer, [batch])
+    assert calls == ["reset"]
+    assert trainer.logger.records[-1][1]["system/peak_cuda_megabytes"] == 7
+
+    resumed = SpeedCounters(every=1)
+    resumed.load_state_dict({**counters.state_dict(), "peak_cuda": 9_000_000})
+    train(resumed, trainer, [batch])
+    assert trainer.logger.records[-1][1]["system/peak_cuda_megabytes"] == 9

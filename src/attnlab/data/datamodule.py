@@ -9,6 +9,7 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 from numpy.typing import NDArray
+from pytorch_lightning.accelerators import CUDAAccelerator
 from torch.utils.data import DataLoader, Dataset
 
 from attnlab.batch import Batch, LabelledBatch, Padding
@@ -117,6 +118,8 @@ class SeqDataModule(pl.LightningDataModule):
             sampler=sampler,
             consumed=self._consumed,
             num_workers=self.num_workers,
+            # A GPU copies from pinned memory while the process goes on.
+            pin_memory=self.trainer is not None and isinstance(self.trainer.accelerator, CUDAAccelerator),
             collate_fn=_as_it_is,
             # Without one of its own, every pass over a loader would draw from the generator that dropout draws from.
             generator=torch.Generator().manual_seed(self.seed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from attnlab.batch import PAD, Padding
 from attnlab.model.recurrent_state import CELLS, RecurrentState, StateShape
 from attnlab.model.shift import flip_real, inverse, pads_last, reorder
+from attnlab.model.single_precision import in_single_precision
 from attnlab.model.skip_pads import Run, flipped, packed, states_of
 
 SKIPPING: dict[str, Run] = {"packed": packed, "flipped": flipped}
@@ -123,7 +125,7 @@ class Encoder(nn.Module):
         assert isinstance(layer, nn.RNNBase)
         x = x if order is None else reorder(x, order)
         run = self.skip if self.padding.recurrence == "skip" else _read_all
-        outputs, final = run(layer, x, lengths)
+        outputs, final = in_single_precision(partial(run, layer), x, lengths)
         # Flipping the real tokens twice leaves them as they were.
         return outputs if order is None else reorder(outputs, order), final
 

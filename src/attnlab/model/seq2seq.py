@@ -172,20 +172,18 @@ class Seq2Seq(nn.Module):
         embedding, feeds_readout = self.decoder.body.embedding, self.decoder.body.input_feeding is not None
         embedded = embedding(inputs)  # (B, T, E)
         positions = count_positions(mask)
+        guessed = None if feed_reference is None else _rows_by_step(_guessed(feed_reference, mask))
         outputs: list[StepOutput] = []
         readouts: list[Tensor] = []
         losses: list[Tensor] = []
         for t in range(inputs.shape[1]):
             last = embedded[:, t]
-            if feed_reference is not None and t > 0:
-                # A guess follows a real token only: pads and <bos> are always fed as they stand.
-                rows = (~feed_reference[:, t] & mask[:, t - 1] & mask[:, t]).nonzero().squeeze(1)
-                if len(rows):
-                    with torch.no_grad():  # a choice among tokens has no gradient
-                        readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
-                        logits = repeated_linear(readout, self.output.weight, self.output.bias)
-                        guess = _guess(logits, sample_guesses)
-                    last = last.index_copy(0, rows, embedding(guess))
+            if guessed is not None and len(rows := guessed[t]):
+                with torch.no_grad():  # a choice among tokens has no gradient
+                    readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
+                    logits = repeated_linear(readout, self.output.weight, self.output.bias)
+                    guess = _guess(logits, sample_guesses)
+                last = last.index_copy(0, rows, embedding(guess))
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(last, before, memory)
             outputs.append(output)
@@ -225,6 +223,20 @@ class Seq2Seq(nn.Module):
         if not losses or attention is None or attention.coverage is None:
             return None
         return attention.coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
+
+
+def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:
+    """(B, T) bool: where a guess is fed. It follows a real token only: pads and <bos> are always fed as they stand."""
+    guessed = ~feed_reference & mask
+    guessed[:, 1:] &= mask[:, :-1]
+    guessed[:, 0] = False
+    return guessed
+
+
+def _rows_by_step(places: Tensor) -> tuple[Tensor, ...]:
+    """(B, T) bool -> of each step its rows in their order; all at once, for each question waits for a GPU."""
+    rows = places.t().nonzero()[:, 1].contiguous()
+    return rows.split(places.sum(0).tolist())
 
 
 def _guess(logits: Tensor, sample: bool) -> Tensor:

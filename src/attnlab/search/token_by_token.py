@@ -73,9 +73,9 @@ def write_token_by_token(
     return [
         Hypothesis(
             tokens[number],
-            scores[number].item(),
-            bool(ended[number]),
+            score,
+            has_ended,
             torch.stack(weights[number]).float() if weights[number] else None,
         )
-        for number in range(len(tokens))
+        for number, (score, has_ended) in enumerate(zip(scores.tolist(), ended.tolist(), strict=True))
     ]

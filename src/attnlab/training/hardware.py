@@ -55,7 +55,8 @@ class Hardware:
     strategy: `single` process; `ddp_fork` forks the others from this one, `ddp` starts them as commands.
     precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products and the encoder's
         recurrences in bfloat16); auto is bf16 where that is known to be faster, else 32 (see `with_precision`).
-    matmul_precision: torch's setting for 32-bit matrix products on devices that have a faster, rougher kind.
+    matmul_precision: torch's setting for 32-bit matrix products on devices that have a faster, rougher kind. cuDNN's
+        recurrences and convolutions follow it: with `highest` they never use TF32.
     threads: of one process, for one operation.
     workers: processes that load data beside each training process; 0 loads in the process itself.
     bucket_pool: batches whose pairs are sorted by length together; None sorts a whole epoch. (`training.batching.pool`
@@ -99,9 +100,20 @@ class Hardware:
         """Set what torch keeps for the whole process."""
         torch.set_num_threads(self.threads)
         torch.set_float32_matmul_precision(self.matmul_precision)
+        # By torch's older pair of settings, which it refuses to mix with the newer `fp32_precision`.
+        torch.backends.cudnn.allow_tf32 = self.matmul_precision != "highest"
+
+    def check_sweep(self) -> None:
+        """Refuse what cannot be a point of a sweep (`-m`); raises ValueError."""
+        if self.strategy == "ddp":
+            raise ValueError(
+                "strategy ddp starts its other processes with the command of the first one, and with -m each of them "
+                "would lead the whole sweep again; choose hardware.strategy=ddp_fork (CPU only) or hardware.devices=1 "
+                "with hardware.strategy=single, or start one command for each point, without -m"
+            )
 
     def check_available(self, jobs: int = 1) -> None:
-        """Refuse devices that this machine lacks, and more threads than it has cores; raises ValueError.
+        """Refuse missing devices, several jobs on one device, and more threads than there are cores; raises ValueError.
 
         Two threads that take turns are slower than one: each small operation waits for both. Loader workers, which
         mostly wait, and the processes of several GPUs are not counted.
@@ -123,6 +135,12 @@ class Hardware:
             )
         if self.accelerator == "gpu" and self.devices > torch.cuda.device_count():
             raise ValueError(f"devices must be at most {torch.cuda.device_count()} on this machine, got {self.devices}")
+        if self.accelerator != "cpu" and jobs > 1:
+            raise ValueError(
+                f"accelerator {self.accelerator} runs one job of a sweep at a time, for all of them would use the same "
+                f"device, got {jobs}; choose launcher.workers=1; with several GPUs, start one command for each of "
+                "them, with its number in CUDA_VISIBLE_DEVICES"
+            )
         most_workers = WORKERS_A_CORE * cores()
         if self.workers > most_workers:
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytorch_lightning as pl
+import torch
 
 from attnlab.batch import Batch
 
@@ -21,25 +22,29 @@ class SpeedCounters(pl.Callback):
     speed/target_tokens_per_cpu_second: since the last record.
     time/training_cpu_seconds: of this process and its children; what a validation takes, its pictures, checkpoints
         and their delivery included, is counted apart as time/validation_cpu_seconds.
+    time/training_wall_seconds, time/validation_wall_seconds: the same by the clock, which a GPU's work shows in too.
     system/resident_megabytes, system/peak_resident_megabytes: memory of this process, now and at most ever.
     system/peak_training_megabytes: at most since this training started, which in a process of several trainings is
         another figure; left out where the system does not tell (it is Linux that does).
+    system/peak_cuda_megabytes: at most in tensors on the GPU since this training started; only where it runs on one.
 
-    Processor time and not the clock's: another program on the machine changes it least. Of several processes all of it
-    is the first one's, without its children, which may be the others. What was counted before a checkpoint is counted
-    on from it.
+    The rate is by processor time: another program on the machine changes it less than the clock's. Of several processes
+    all of it is the first one's, without its children, which may be the others. What was counted before a checkpoint is
+    counted on from it.
     """
 
     def __init__(self, every: int) -> None:
         self._every = every
         self._tokens = self._sentences = 0
         self._training = self._validation = 0.0  # seconds so far
-        self._since = 0.0  # which these were last added to
+        self._training_wall = self._validation_wall = 0.0  # the same by the clock
+        self._since = self._since_wall = 0.0  # which these were last added to
         self._validates = False
         self._children = True
         self._last = (0, 0.0)  # tokens and seconds at the last record
         self._peak: int | None = 0  # bytes, before this process went on from a checkpoint; None where nobody tells
         self._peak_before = 0  # of this process, before this training
+        self._peak_cuda = 0  # bytes, before this process went on from a checkpoint
 
     def state_dict(self) -> dict[str, Any]:
         self._add()
@@ -48,22 +53,28 @@ class SpeedCounters(pl.Callback):
             "sentences": self._sentences,
             "training": self._training,
             "validation": self._validation,
+            "training_wall": self._training_wall,
+            "validation_wall": self._validation_wall,
             "last": list(self._last),
             "peak": self._peak_of_training(),
+            "peak_cuda": self._peak_of_cuda(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._tokens, self._sentences = state["tokens"], state["sentences"]
         self._training, self._validation = state["training"], state["validation"]
+        self._training_wall, self._validation_wall = state["training_wall"], state["validation_wall"]
         self._last = (state["last"][0], state["last"][1])
-        self._peak = state["peak"]
+        self._peak, self._peak_cuda = state["peak"], state["peak_cuda"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._children = trainer.world_size == 1
         self._peak_before = peak_resident_bytes()
         if not forget_peak():
             self._peak = None
-        self._since = self._cpu_seconds()
+        if torch.cuda.is_initialized():
+            torch.cuda.reset_peak_memory_stats()
+        self._since, self._since_wall = self._cpu_seconds(), time.monotonic()
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if not self._validates:
@@ -86,12 +97,14 @@ class SpeedCounters(pl.Callback):
 
     def _add(self) -> None:
         """Add what has passed to what it was spent on."""
-        now = self._cpu_seconds()
+        now, now_wall = self._cpu_seconds(), time.monotonic()
         if self._validates:
             self._validation += now - self._since
+            self._validation_wall += now_wall - self._since_wall
         else:
             self._training += now - self._since
-        self._since = now
+            self._training_wall += now_wall - self._since_wall
+        self._since, self._since_wall = now, now_wall
 
     def _cpu_seconds(self) -> float:
         return cpu_seconds() if self._children else time.process_time()
@@ -102,6 +115,8 @@ class SpeedCounters(pl.Callback):
         counters = {
             "time/training_cpu_seconds": self._training,
             "time/validation_cpu_seconds": self._validation,
+            "time/training_wall_seconds": self._training_wall,
+            "time/validation_wall_seconds": self._validation_wall,
             "speed/sentences": self._sentences,
             "system/resident_megabytes": resident / 1e6,
             "system/peak_resident_megabytes": max(resident, self._peak_before, peak_resident_bytes()) / 1e6,
@@ -109,6 +124,8 @@ class SpeedCounters(pl.Callback):
         peak = self._peak_of_training()
         if peak is not None:
             counters["system/peak_training_megabytes"] = peak / 1e6
+        if (peak_cuda := self._peak_of_cuda()) > 0:
+            counters["system/peak_cuda_megabytes"] = peak_cuda / 1e6
         if self._tokens:
             tokens, before = self._last
             counters["speed/target_tokens"] = self._tokens
@@ -119,6 +136,9 @@ class SpeedCounters(pl.Callback):
 
     def _peak_of_training(self) -> int | None:
         return None if self._peak is None else max(self._peak, remembered_peak_bytes())
+
+    def _peak_of_cuda(self) -> int:
+        return max(self._peak_cuda, torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else 0)
 
 
 def cpu_seconds() -> float:

@@ -62,4 +62,6 @@ class LSTMCell(nn.LSTMCell):
 
 
 def _weights(cell: nn.RNNCellBase) -> list[Tensor]:
+    # cuDNN wants them side by side in memory. They are not, so on a GPU torch warns and copies them at every call; it
+    # has no public function that lays a cell's weights out so.
     return [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]

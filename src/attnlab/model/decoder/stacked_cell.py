@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attnlab.model.decoder.cells import GRUCell, LSTMCell, RNNCell
 from attnlab.model.recurrent_state import RecurrentState, StateShape
+from attnlab.model.single_precision import in_single_precision
 
 _CELLS: dict[str, Callable[..., nn.RNNCellBase]] = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
 
@@ -43,5 +44,6 @@ class StackedCell(nn.Module):
             assert isinstance(cell, RNNCell | GRUCell | LSTMCell)
             if layer > 0:
                 x = self.dropout(x)
-            x = cell.all_steps(x, state.hidden[layer], None if state.cell is None else state.cell[layer])
+            memory = None if state.cell is None else state.cell[layer]
+            x = in_single_precision(cell.all_steps, x, state.hidden[layer], memory)
         return x
