@@ -139,6 +139,7 @@ class Translation(Task):
             found.by_length,
             found.maps,
             found.alignment_offsets,
+            found.wrong_links,
         )
         return found.metrics
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.evaluation.alignment_offsets import AlignmentOffsets
+from attnlab.evaluation.alignment_offsets import AlignmentOffsets, WrongLinks
 
 
 def test_offsets_are_counted_from_the_nearest_right_token():
@@ -32,3 +32,14 @@ def test_sentences_add_up_and_none_has_no_rows():
     for _ in range(3):
         offsets.update(np.eye(2), [[1, 1]])
     assert offsets.compute() == [{"offset": 0, "tokens": 3}]
+
+
+def test_wrong_links_are_counted_by_target_token_the_most_wrong_first():
+    wrong = WrongLinks()
+    for _ in range(2):
+        # The second "b" looks at the first column, where it has no link; <eos> has no link at all.
+        wrong.update(np.eye(3)[[0, 1, 0, 2]], [[0, 0], [0, 1], [1, 1], [2, 1], [2, 2]], ["a", "b", "b", "<eos>"])
+    assert wrong.compute() == [
+        {"token": "b", "links": 4, "wrong": 2},
+        {"token": "a", "links": 2, "wrong": 0},
+    ]

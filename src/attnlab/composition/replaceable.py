@@ -43,7 +43,7 @@ EVALUATION = Output(
     ("attention.npz", r"\APK"),
     (
         "metrics.json", "signatures.json", "attention.npz",
-        "hypotheses.jsonl", "by_length.json", "alignment_offsets.json",
+        "hypotheses.jsonl", "by_length.json", "alignment_offsets.json", "wrong_links.json",
         "predictions.jsonl", "confusions.json", "confusion_matrix.png", "sentences.png", "sentences.html",
     ),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from attnlab.data.datamodule import BatchedRows
 from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.sampler import Batching, BatchSampler
 from attnlab.evaluation.alignment_error_rate import AlignmentErrorRate
-from attnlab.evaluation.alignment_offsets import AlignmentOffsets
+from attnlab.evaluation.alignment_offsets import AlignmentOffsets, WrongLinks
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.by_length import by_length
@@ -46,6 +46,7 @@ class Evaluation:
     sentences: list[DecodedSentence] = field(default_factory=list)
     by_length: list[dict[str, int | float]] = field(default_factory=list)
     alignment_offsets: list[dict[str, int]] = field(default_factory=list)
+    wrong_links: list[dict[str, int | str]] = field(default_factory=list)
     maps: list[AttentionMap] = field(default_factory=list)
 
 
@@ -69,7 +70,7 @@ def evaluate(
     split = data.split(split_name)
     tell = progress or (lambda *_: None)
     with torch.no_grad(), (autocast or _full_precision)(), weights_packed_once():
-        metrics, offsets = _read_with_reference(models, data, split, padding, tell)
+        metrics, offsets, wrong_links = _read_with_reference(models, data, split, padding, tell)
         model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, split, padding, tell)
         rows = example_rows(split, EXAMPLES)
@@ -98,15 +99,17 @@ def evaluate(
         sentences=sentences,
         by_length=by_length(lengths, hypotheses, references, data.info.bleu_tokenize),
         alignment_offsets=offsets,
+        wrong_links=wrong_links,
         maps=maps,
     )
 
 
 def _read_with_reference(
     models: Sequence[Seq2Seq], data: PreparedData, split: PreparedSplit, padding: Padding, tell: Progress
-) -> tuple[dict[str, float | int | None], list[dict[str, int]]]:
-    """Token negative log-likelihood, where the attention lies and how well it aligns; and its offsets."""
+) -> tuple[dict[str, float | int | None], list[dict[str, int]], list[dict[str, int | str]]]:
+    """Token negative log-likelihood, where the attention lies and how well it aligns; its offsets and wrong links."""
     statistics, aer, offsets = AttentionStatistics(), AlignmentErrorRate(), AlignmentOffsets()
+    wrong_links = WrongLinks()
     nll, tokens, done = 0.0, 0, 0
     for batch in _batches(models[0], split, padding):
         summed_nll, weights = read_reference(models, batch)
@@ -118,6 +121,8 @@ def _read_with_reference(
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
                 aer.update(real, split.sure_links(row), split.possible_links(row))
                 offsets.update(real, split.possible_links(row))
+                tokens = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
+                wrong_links.update(real, split.possible_links(row), tokens)
         done += len(batch)
         tell("read", done, len(split))
     measured: dict[str, float | int | None] = {
@@ -128,7 +133,7 @@ def _read_with_reference(
     }
     if data.info.has_alignments:
         measured["aer"] = aer.compute()
-    return measured, offsets.compute()
+    return measured, offsets.compute(), wrong_links.compute()
 
 
 def _decode(

@@ -5,6 +5,7 @@ signatures.json    {name: how the number came about}
 hypotheses.jsonl   a line a sentence, in the split's order; with `n_best` where more than one hypothesis was asked for
 by_length.json     quality by source length
 alignment_offsets.json  how far beside the right token the attention looked (nothing known: an empty list)
+wrong_links.json   the target tokens whose attention looks elsewhere than their links (nothing known: an empty list)
 attention.npz      a few sentences' attention maps (none: an empty list of maps)
 """
 
@@ -50,6 +51,7 @@ def write_evaluation(
     by_length: Sequence[Mapping[str, float | int]],
     maps: Sequence[AttentionMap] = (),
     alignment_offsets: Sequence[Mapping[str, int]] = (),
+    wrong_links: Sequence[Mapping[str, int | str]] = (),
 ) -> None:
     """Write the evaluation folder, all of it or nothing. Numbers that are not finite become null."""
     with atomic_folder(Path(folder)) as temporary:
@@ -57,6 +59,7 @@ def write_evaluation(
         write_json(temporary / "signatures.json", dict(signatures))
         write_json(temporary / "by_length.json", [dict(bucket) for bucket in by_length])
         write_json(temporary / "alignment_offsets.json", [dict(row) for row in alignment_offsets])
+        write_json(temporary / "wrong_links.json", [dict(row) for row in wrong_links])
         write_lines(temporary / "hypotheses.jsonl", [_row(sentence) for sentence in sentences])
         save_maps(maps, temporary / "attention.npz")
 

@@ -97,6 +97,12 @@ class Offset(TypedDict):
     tokens: Count
 
 
+class WrongLink(TypedDict):
+    token: str
+    links: Count
+    wrong: Count
+
+
 class Confusions(TypedDict):
     labels: Annotated[list[str], Field(min_length=1)]
     counts: Annotated[list[list[Count]], Field(min_length=1)]

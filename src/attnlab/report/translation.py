@@ -48,6 +48,7 @@ METRICS: dict[str, Metric] = {
     "target_tokens": ("target tokens", "", 0, "real ones, <eos> included"),
 }
 _PICTURES = 4  # heat maps beside the page
+_WRONG = 8  # target tokens with wrong links that the page lists
 _HEADLINES = ("bleu", "chrf", "exact_match", "perplexity", "aer")
 
 
@@ -57,6 +58,7 @@ def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Pa
     train = read_json(stages.data / "stats.json", "prepare", stage_files.PairStats)["splits"]["train"]
     buckets = read_json(stages.evaluation / "by_length.json", "evaluate", list[stage_files.OfLength])
     offsets = read_json(stages.evaluation / "alignment_offsets.json", "evaluate", list[stage_files.Offset])
+    wrong_links = read_json(stages.evaluation / "wrong_links.json", "evaluate", list[stage_files.WrongLink])
     maps_file = stages.evaluation / "attention.npz"
     maps = load_maps(maps_file) if maps_file.is_file() else []
     languages = [info.get("source_language"), info.get("target_language")]
@@ -78,6 +80,8 @@ def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Pa
             "length_curve": picture(length_curve(buckets)) if buckets else None,
             "samples": sample_translations(read_lines(stages.evaluation / "hypotheses.jsonl", stage_files.Translated)),
             "offsets": picture(offset_histogram({"": offsets})) if offsets else None,
+            "wrong_links": [row for row in wrong_links if row["wrong"]][:_WRONG],
+            "linked_tokens": len(wrong_links),
             "tables": heat_map_tables(maps),
         },
     )
