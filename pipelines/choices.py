@@ -1,12 +1,39 @@
-"""What differs between a section of the config and the file of its choice."""
+"""The choice of each group of the config, and the values that differ from the choice's file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
 from attnlab.composition.yaml_text import parse_yaml
 from composed import CONF
+
+
+def choices_of(config: DictConfig) -> dict[str, str]:
+    """{group: choice}, as Hydra notes them; inside a job, whose config has no `hydra` node, those of the job."""
+    node = config.get("hydra") or (HydraConfig.get() if HydraConfig.initialized() else None)
+    if node is None:
+        return {}
+    chosen: Any = OmegaConf.to_container(node.runtime.choices, resolve=False)
+    return {
+        str(group): str(choice)
+        for group, choice in chosen.items()
+        if choice is not None and not str(group).startswith("hydra/")
+    }
+
+
+def shown_choices(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
+    """{group: what a reader is shown}: `pre_post`, or `pre_post, changed` where a value differs from the file's."""
+    shown = {}
+    for group, choice in choices.items():
+        section: Any = config
+        for key in group.split("/"):
+            section = section.get(key) if isinstance(section, Mapping) else None
+        shown[group] = f"{choice}, changed" if changed_values(group, choice, section) else choice
+    return shown
 
 
 def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:

@@ -52,12 +52,14 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
         raise ExperimentError(
             "paths.ensemble names models that no stage makes; leave it out here, and give it to pipelines/evaluate.py"
         )
-    # Hydra writes its log of each stage here, out of DVC's sight.
-    log = {
+    hydra = {
+        # The stages compose no groups: what was chosen here is what their report shows.
+        "runtime": {"choices": experiment.choices},
+        # Hydra writes its log of each stage here, out of DVC's sight.
         "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
         "job_logging": {"root": {"handlers": ["file"]}},
     }
-    return {**experiment.config, "hydra": log}
+    return {**experiment.config, "hydra": hydra}
 
 
 def digests(resolved: dict[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
+from choices import shown_choices
 from experiment import Experiment, check, here, output_folder
 from launch import launch
 
@@ -19,7 +20,8 @@ def report(experiment: Experiment, data: Path, training: Path, evaluation: Path,
     from attnlab.report.page import Stages
 
     check_replaceable("paths.report", into, REPORT)
-    experiment.task.report(experiment.config, Stages(data, training, evaluation), into)
+    choices = shown_choices(experiment.choices, experiment.config)
+    experiment.task.report(experiment.config, choices, Stages(data, training, evaluation), into)
     return into / "index.html"
 
 
