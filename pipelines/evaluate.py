@@ -143,6 +143,7 @@ def evaluate_and_track(
     from attnlab.model.model_folder import read_facts
     from attnlab.sweep.job import current_job
     from attnlab.tracking.settings import RunRecord
+    from progress import log
 
     check_replaceable("paths.evaluation", into, EVALUATION)
     facts = read_facts(model_folder)
@@ -175,6 +176,8 @@ def evaluate_and_track(
         run.log_metrics(measured, facts.step)
         run.log_artifact(into)
     print_metrics(metrics)
+    shown = (f"{name} {value:.6g}" for name, value in sorted(metrics.items()) if value is not None)
+    log.info("test split: %s; all of it in %s", " · ".join(shown), into)
 
 
 def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:

@@ -27,6 +27,7 @@ def report(experiment: Experiment, data: Path, training: Path, evaluation: Path,
 
 def main(config: DictConfig) -> None:
     from attnlab.composition.error import ExperimentError
+    from progress import say
 
     experiment = check(config)
     paths = experiment.paths
@@ -36,7 +37,7 @@ def main(config: DictConfig) -> None:
         )
     into = output_folder() / "report" if paths.report is None else here(paths.report)
     page = report(experiment, here(paths.data), here(paths.training), here(paths.evaluation), into)
-    print(f"report: {page}")
+    say(f"report: {page}")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,17 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     metrics = json.loads((output / "metrics.json").read_text())
     assert {"bleu", "exact_match", "token_nll", "aer"} <= set(metrics)
     model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "data.json")
+    log = (output / "train.log").read_text(encoding="utf-8")
+    assert "fontTools" not in log
+    for line in (
+        f"experiment {model.parent.name}: bahdanau · copy · seed 1",
+        "training: at most 4 steps",
+        "step      4  validation: ",
+        "trained: the model is of step 4",
+        "test split: ",
+        f"report:  {output / 'report' / 'index.html'}",
+    ):
+        assert line in log, line
 
     again = command("train.py", *tiny)
     assert again.code == 0, again.err
