@@ -48,7 +48,7 @@ def small_chain(folder: Path) -> Path:
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
     params = folder / "params.yaml"
     text = params.read_text(encoding="utf-8")
-    for setting, small in {"data.num_pairs": 200, "training.max_steps": 2}.items():
+    for setting, small in {"num_pairs": 200, "max_steps": 2}.items():
         text = text.replace(f"{setting}: null", f"{setting}: {small}")
     params.write_text(text, encoding="utf-8")
     seconds(["dvc", "repro", "--quiet"], folder, 0)

@@ -50,7 +50,7 @@ def train_attnlab(contestant: Contestant, data: Path, prepared: Path, steps: int
         "rerun=true",
     )
     point = newest_point(runs)
-    counted = {record["step"] + 1: record["metrics"] for record in counters(point)}
+    counted = {record["step"]: record["metrics"] for record in counters(point)}
     first, last = counted[warm_up], counted[warm_up + steps]
     tokens = last["speed/target_tokens"] - first["speed/target_tokens"]
     seconds = last["time/training_cpu_seconds"] - first["time/training_cpu_seconds"]

@@ -112,7 +112,7 @@ class Classification(Task):
             ClassifiedSentences(found.maps, found.labels, found.confusions).write(folder, "Test split")
         return found.metrics
 
-    def report(self, config: Mapping[str, Any], stages: Stages, into: Path) -> None:
+    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
         from attnlab.report.classification import write_classification_report
 
-        write_classification_report(config, stages, into)
+        write_classification_report(config, choices, stages, into)

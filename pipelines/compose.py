@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ from experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from launch import mistakes_as_sentences
 
 INTO = "build"
+# In params.yaml these hold the name of a choice, so that `-S data=copy` sets it as on train.py's command line. To set
+# data.num_pairs DVC would put a mapping in its place, so that setting stands under SETTINGS.
+NAMED_CHOICES = ("data", "experiment", "hardware", "padding", "search", "task")
+SETTINGS = "settings"
 
 
 def outputs(into: str = INTO) -> dict[str, str]:
@@ -43,8 +48,11 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
     overrides = params.get("overrides") or []
     if not isinstance(overrides, list) or not all(isinstance(override, str) for override in overrides):
         raise ExperimentError(f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}")
-    choices = {key: value for key, value in params.items() if key != "overrides" and value is not None}
-    chosen = [f"{key}={_as_override(value)}" for key, value in choices.items()]
+    settings = params.get(SETTINGS) or {}
+    choices = {key: value for key, value in params.items() if key not in ("overrides", SETTINGS)}
+    if not isinstance(settings, Mapping):
+        raise ExperimentError(f"{SETTINGS} must be a mapping such as {{data: {{num_pairs: 300}}}}, got {settings!r}")
+    chosen = [f"{key}={_as_override(value)}" for key, value in {**_flat(choices), **_flat(settings)}.items()]
     places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
     with ConfigSource(CONF, "config") as source:
         experiment = source.check([*chosen, *overrides, *(more or []), *places, "chain=false"])
@@ -52,12 +60,14 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
         raise ExperimentError(
             "paths.ensemble names models that no stage makes; leave it out here, and give it to pipelines/evaluate.py"
         )
-    # Hydra writes its log of each stage here, out of DVC's sight.
-    log = {
+    hydra = {
+        # The stages compose no groups: what was chosen here is what their report shows.
+        "runtime": {"choices": experiment.choices},
+        # Hydra writes its log of each stage here, out of DVC's sight.
         "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
         "job_logging": {"root": {"handlers": ["file"]}},
     }
-    return {**experiment.config, "hydra": log}
+    return {**experiment.config, "hydra": hydra}
 
 
 def digests(resolved: dict[str, Any]) -> dict[str, str]:
@@ -93,7 +103,46 @@ def read_params(path: Path) -> dict[str, Any]:
         raise ExperimentError(f"{path.name} {error}") from None
     if not isinstance(params, dict):
         raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
-    return {str(key): value for key, value in params.items()}
+    named = {str(key): value for key, value in params.items()}
+    _check_layout(path, named)
+    return named
+
+
+def _check_layout(path: Path, params: dict[str, Any]) -> None:
+    """Raise ExperimentError where DVC's -S, or somebody's hand, has put a key that -S cannot set later."""
+    restore = f"or restore the file with `git checkout {path.name}`"
+    dotted = [key for key in params if "." in key]
+    if dotted:
+        remedy = " and ".join(f"`{_nested(key)}`" for key in dotted[:2])
+        raise ExperimentError(
+            f"{path.name} has keys with dots, which DVC takes for nested ones: {', '.join(dotted)}; nest them, as "
+            f"{remedy}, {restore}"
+        )
+    sections = [key for key in NAMED_CHOICES if isinstance(params.get(key), dict)]
+    if sections:
+        raise ExperimentError(
+            f"{path.name} has settings where the name of a choice belongs: {', '.join(sections)}; put them under "
+            f"`{SETTINGS}`, as -S {SETTINGS}.{sections[0]}.<setting>=<value> does, {restore}"
+        )
+
+
+def _nested(key: str) -> str:
+    """`training: {max_steps: ...}` for training.max_steps."""
+    parts = key.split(".")
+    if parts[0] in NAMED_CHOICES:
+        parts.insert(0, SETTINGS)
+    return f"{parts[0]}: " + "".join(f"{{{part}: " for part in parts[1:]) + "..." + "}" * (len(parts) - 1)
+
+
+def _flat(params: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """`{"training": {"max_steps": 3, "patience": None}}` is `{"training.max_steps": 3}`."""
+    flat: dict[str, Any] = {}
+    for key, value in params.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        elif value is not None:
+            flat[f"{prefix}{key}"] = value
+    return flat
 
 
 def _as_override(value: Any) -> str:

@@ -15,13 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
-from experiment import EVALUATE_SECTIONS, EVALUATE_SOURCES, Experiment, check, here, output_folder, overrides
+from choices import changed_values
+from experiment import (
+    EVALUATE_SECTIONS,
+    EVALUATE_SOURCES,
+    TRAIN_SECTIONS,
+    Experiment,
+    check,
+    here,
+    output_folder,
+    overrides,
+)
 from launch import launch
 from point import only_one_at_a_time
 from task import Metrics
 
 if TYPE_CHECKING:
     from attnlab.sweep.job import SweepJob
+
+LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
 
 def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
@@ -78,6 +90,40 @@ def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
     return point / "evaluations" / config_digest(measured_with)[:16]
 
 
+def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
+    """The config as a tracker is told it: the model's own sections, and the search and hardware of this command.
+
+    The command's other sections say nothing of the model: `evaluate.py` takes any model folder.
+    """
+    from attnlab.model.model_folder import read_config
+
+    of_model = [name for name in ("data", *TRAIN_SECTIONS) if name not in EVALUATE_SECTIONS]
+    own = read_config(model_folder)
+    return {
+        **{name: section for name, section in experiment.told.items() if name not in of_model},
+        **{name: own[name] for name in of_model if name in own},
+    }
+
+
+def name_of_run(experiment: Experiment, model_folder: Path) -> str:
+    """The name of a run of the evaluation's own: `dot · dates · seed 1 · beam size=10`.
+
+    It has the models, the search, and the settings that differ from the search's file.
+    """
+    from attnlab.composition.choice_name import choice_name
+    from attnlab.model.model_folder import read_config
+    from attnlab.tracking.flatten import readable_name, short_params
+
+    folders = [model_folder, *experiment.ensemble_folders]
+    models = " + ".join(readable_name(short_params(read_config(folder))) for folder in folders)
+    search = experiment.config["search"]
+    if search is None:
+        return models
+    name = choice_name(search) or "search"
+    settings = [f"{key}={value}" for key, value in changed_values("search", name, search).items()]
+    return f"{models} · {' '.join([name, *settings])}"[:LONGEST_NAME]
+
+
 def evaluate_and_track(
     experiment: Experiment,
     model_folder: Path,
@@ -97,6 +143,7 @@ def evaluate_and_track(
     from attnlab.model.model_folder import read_facts
     from attnlab.sweep.job import current_job
     from attnlab.tracking.settings import RunRecord
+    from progress import log
 
     check_replaceable("paths.evaluation", into, EVALUATION)
     facts = read_facts(model_folder)
@@ -104,13 +151,14 @@ def evaluate_and_track(
     state.mkdir(parents=True, exist_ok=True)
     job = current_job()
     record = RunRecord(
-        config=experiment.told,
+        config=config_of_run(experiment, model_folder),
         identity=facts.identity,
         data_digest=experiment.task.open_data(data_folder).digest,
         data_source=str(data_folder),
         data_columns=experiment.task.columns,
         tags=tags(experiment, job),
         name=None if job is None else job.record.name,
+        default_name=None if state.name == facts.identity else name_of_run(experiment, model_folder),
     )
     tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
     with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record) as run:
@@ -128,6 +176,8 @@ def evaluate_and_track(
         run.log_metrics(measured, facts.step)
         run.log_artifact(into)
     print_metrics(metrics)
+    shown = (f"{name} {value:.6g}" for name, value in sorted(metrics.items()) if value is not None)
+    log.info("test split: %s; all of it in %s", " · ".join(shown), into)
 
 
 def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:

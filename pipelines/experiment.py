@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
+from choices import choices_of
 from task import Task, mixed_up, task_named
 
 if TYPE_CHECKING:
@@ -61,11 +62,13 @@ class Experiment:
 
     config: plain and resolved, but for environment variables, which stay as written: it may be written and logged.
     values: resolved throughout. It may hold secrets, and is only ever hashed.
+    choices: {group: choice}; a config that was not composed here has none.
     data, model, search, training: of the kinds that the task's `sections` name.
     """
 
     config: dict[str, Any]
     values: dict[str, Any] = field(repr=False)
+    choices: dict[str, str]
     seed: int
     task: Task
     data: Any
@@ -162,7 +165,7 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
             reason = str(error).splitlines()[0]
             raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
     check_writable("paths.runs", bound["paths"].runs_folder)
-    return Experiment(**{**bound, "task": task}, config=written, values=values)
+    return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
 
 
 def sections_of(task: Task) -> dict[str, Any]:

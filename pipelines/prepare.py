@@ -64,11 +64,13 @@ def prepare_where_missing(experiment: Experiment) -> Path:
 
 
 def main(config: DictConfig) -> None:
+    from progress import say
+
     experiment = check(config)
     folder = prepared_folder(experiment)
     prepare(experiment, folder)
     sizes = experiment.task.open_data(folder).sizes
-    print(f"prepared {', '.join(f'{size} {split}' for split, size in sizes.items())} rows in {folder}")
+    say(f"prepared {', '.join(f'{size} {split}' for split, size in sizes.items())} rows in {folder}")
 
 
 if __name__ == "__main__":

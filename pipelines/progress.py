@@ -1,7 +1,8 @@
-"""A bar for work that is counted in rows or sentences, with the time it still takes."""
+"""What a stage says while it works: bars with the time that is left, and lines that go to the log of the run, too."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,14 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+log = logging.getLogger("attnlab")
+
+
+def say(text: str) -> None:
+    """Print a line, and write it to the log file that Hydra keeps in the folder of a run."""
+    print(text)
+    log.info(text)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ its test score could not be judged by it any more. Afterwards, from anywhere:
 
     import mlflow
     mlflow.set_tracking_uri("sqlite:///runs/mlflow.db")
-    print(mlflow.pyfunc.load_model("models:/attnlab@champion").predict(["5. Mai 2021"]))
+    print(mlflow.pyfunc.load_model("models:/attnlab@champion").predict(["Wednesday, January 13, 2010"]))
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
+from choices import shown_choices
 from experiment import Experiment, check, here, output_folder
 from launch import launch
 
@@ -19,12 +20,14 @@ def report(experiment: Experiment, data: Path, training: Path, evaluation: Path,
     from attnlab.report.page import Stages
 
     check_replaceable("paths.report", into, REPORT)
-    experiment.task.report(experiment.config, Stages(data, training, evaluation), into)
+    choices = shown_choices(experiment.choices, experiment.config)
+    experiment.task.report(experiment.config, choices, Stages(data, training, evaluation), into)
     return into / "index.html"
 
 
 def main(config: DictConfig) -> None:
     from attnlab.composition.error import ExperimentError
+    from progress import say
 
     experiment = check(config)
     paths = experiment.paths
@@ -34,7 +37,7 @@ def main(config: DictConfig) -> None:
         )
     into = output_folder() / "report" if paths.report is None else here(paths.report)
     page = report(experiment, here(paths.data), here(paths.training), here(paths.evaluation), into)
-    print(f"report: {page}")
+    say(f"report: {page}")
 
 
 if __name__ == "__main__":

@@ -119,8 +119,11 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def report(self, config: Mapping[str, Any], stages: Stages, into: Path) -> None:
-        """Write the page."""
+    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
+        """Write the page.
+
+        choices: of each group, as they are shown.
+        """
 
 
 def task_named(name: Any) -> Task:

@@ -57,6 +57,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
     from attnlab.training.outcome import outcome_of
     from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
     from attnlab.training.trainer import build_trainer
+    from progress import log
 
     # 1. The model, from the seed on.
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
@@ -89,6 +90,9 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
         [pictures],
         run.deliver,
         experiment.save_every_minutes,
+    )
+    log.info(
+        "training: at most %d steps; %s", trainer.max_steps, f"from {go_on_from}" if go_on_from else "from scratch"
     )
     smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
     try:
@@ -140,7 +144,9 @@ def data_to_train_on(experiment: Experiment) -> Any:
 
 def main(config: DictConfig) -> Any:
     from attnlab.sweep.job import current_job, objective_values
+    from attnlab.tracking.flatten import readable_name, short_params
     from attnlab.tracking.settings import RunRecord
+    from progress import log
 
     experiment = check(config)
     experiment.use_hardware()
@@ -158,6 +164,7 @@ def main(config: DictConfig) -> Any:
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
             train(experiment, data, point, UntrackedRun(), last)
         return None
+    log.info("experiment %s: %s", identity, readable_name(short_params(experiment.told)))
     job = current_job()
     if job is not None:
         job.tell(identity=identity, data=str(data.folder))
@@ -178,6 +185,7 @@ def main(config: DictConfig) -> Any:
         finished = (point / "done.json").is_file() and not anew
         if finished:
             read_done(point)  # a damaged one is told before the rest is done
+            log.info("it is finished already; rerun=true trains it again")
             print(f"experiment {identity} is finished already; rerun=true trains it again", file=sys.stderr)
             last = None
         else:
@@ -196,6 +204,7 @@ def main(config: DictConfig) -> Any:
                     train(experiment, data, point, run, last)
                 run.deliver()
         publish(point, experiment)
+    log.info("trained: the model is of step %s, in %s", read_done(point).get("step"), point / "model")
     if experiment.chain:
         evaluate_and_report(experiment, data, point)
     return objective_values(experiment.sweep.objectives, read_done(point))
@@ -204,6 +213,7 @@ def main(config: DictConfig) -> Any:
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
     from attnlab.composition.atomic import atomic_file
+    from progress import say
 
     output = output_folder()
     kept = kept_evaluation(experiment, data, point)
@@ -211,8 +221,9 @@ def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     with atomic_file(output / "metrics.json") as path:
         shutil.copyfile(output / "evaluation" / "metrics.json", path)
     page = report(experiment, data.folder, point / "training", output / "evaluation", output / "report")
-    print(f"metrics: {output / 'metrics.json'}\nreport:  {page}\nmodel:   {point / 'model'}")
-    print(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+    for line in (f"metrics: {output / 'metrics.json'}", f"report:  {page}", f"model:   {point / 'model'}"):
+        say(line)
+    say(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
 
 
 def is_first_process() -> bool:

@@ -143,7 +143,7 @@ class Translation(Task):
         )
         return found.metrics
 
-    def report(self, config: Mapping[str, Any], stages: Stages, into: Path) -> None:
+    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
         from attnlab.report.translation import write_translation_report
 
-        write_translation_report(config, stages, into)
+        write_translation_report(config, choices, stages, into)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from entry_points import TINY, Command
+from mlflow import MlflowClient
 from omegaconf import OmegaConf
 from test_refusals import refused
 
@@ -25,6 +26,17 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     metrics = json.loads((output / "metrics.json").read_text())
     assert {"bleu", "exact_match", "token_nll", "aer"} <= set(metrics)
     model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "data.json")
+    log = (output / "train.log").read_text(encoding="utf-8")
+    assert "fontTools" not in log
+    for line in (
+        f"experiment {model.parent.name}: bahdanau · copy · seed 1",
+        "training: at most 4 steps",
+        "step      4  validation: ",
+        "trained: the model is of step 4",
+        "test split: ",
+        f"report:  {output / 'report' / 'index.html'}",
+    ):
+        assert line in log, line
 
     again = command("train.py", *tiny)
     assert again.code == 0, again.err
@@ -96,7 +108,7 @@ def test_environment_variables_stay_unresolved_in_what_is_written(
     secret = "918273645"
     monkeypatch.setenv("ATTNLAB_DATA_SEED", secret)
     seed = "${oc.decode:${oc.env:ATTNLAB_DATA_SEED}}"
-    (folder / "params.yaml").write_text(f"data: copy\ndata.seed: '{seed}'\n")
+    (folder / "params.yaml").write_text(f"data: copy\nsettings: {{data: {{seed: '{seed}'}}}}\n")
     assert command("compose.py").code == 0
     assert OmegaConf.to_container(OmegaConf.load(folder / "build" / "resolved.yaml"))["data"]["seed"] == seed
 
@@ -154,6 +166,37 @@ def test_two_models_are_evaluated_as_one(command: Command, folder: Path, tiny: t
     refused(command("evaluate.py", *common, "paths.ensemble=[model2]"), "give models that pad on the same sides")
     (folder / "model2" / "source_tokenizer.json").write_text("{}")
     refused(command("evaluate.py", *common, "paths.ensemble=[model2]"), "has another source_tokenizer.json")
+
+
+def test_a_run_of_an_evaluation_has_the_parameters_of_its_model(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
+    tracked = (*tiny[:-1], "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
+    dot = [choice for choice in tracked if not choice.startswith("model.attention.")]
+    assert command("prepare.py", *dot, "paths.data=data").code == 0
+    for seed in (1, 2):
+        of_model = ("model/attention=dot", f"seed={seed}", f"paths.model=model{seed}", "paths.data=data", "chain=false")
+        assert command("train.py", *dot, *of_model).code == 0
+    common = ("paths.model=model2", "paths.data=data", *tracked[-2:])
+    evaluations = {
+        "dot · copy · seed 2 · beam max_length=8 size=3": ("search.size=3", "search.max_length=8"),
+        "dot · copy · seed 2 · beam max_length=8 size=4": ("search.size=4", "search.max_length=8"),
+        "dot · copy · seed 2 · greedy": ("search=greedy",),
+        "dot · copy · seed 2 + dot · copy · seed 1 · greedy": ("search=greedy", "paths.ensemble=[model1]"),
+    }
+    for number, search in enumerate(evaluations.values()):
+        ended = command("evaluate.py", *common, *search, f"paths.evaluation=evaluation{number}")
+        assert ended.code == 0, ended.err
+
+    client = MlflowClient(f"sqlite:///{folder}/runs/mlflow.db")
+    found = {run.info.run_name: run.data.params for run in client.search_runs(["1"])}
+    assert set(found) == {*evaluations, "dot · copy · seed 1", "dot · copy · seed 2"}
+    for name in evaluations:
+        params = found[name]
+        of_model = (params["attention"], params["data"], params["seed"], params["training.max_steps"])
+        assert of_model == ("dot", "copy", "2", "4"), name
+    assert found["dot · copy · seed 2 · beam max_length=8 size=3"]["search.size"] == "3"
+    assert found["dot · copy · seed 2 · greedy"]["search"] == "greedy"
 
 
 def test_the_stages_know_one_model(command: Command, folder: Path) -> None:

@@ -188,7 +188,8 @@ def test_the_task_goes_with_a_choice_of_each_of_its_groups() -> None:
 
 
 def test_params_yaml_takes_the_task(command: Command, folder: Path) -> None:
-    (folder / "params.yaml").write_text("task: classification\ndata: rt_polarity\ndata.path: nowhere\nsearch: null\n")
+    params = "task: classification\ndata: rt_polarity\nsearch: null\nsettings: {data: {path: nowhere}}\n"
+    (folder / "params.yaml").write_text(params)
     assert command("compose.py").code == 0
     refused(command("prepare.py", "-cp", str(folder / "build"), "-cn", "resolved"), "data.path: there is no")
 
@@ -199,7 +200,11 @@ def test_dvc_repro_of_a_classifier(tmp_path: Path) -> None:
     dvc(folder, "config", "--local", "core.no_scm", "true")
     path = str(corpus(tmp_path / "corpus"))
     choose(
-        folder, task="classification", data="labelled", overrides=[*TASK[1:], "tracking=none"], **{"data.path": path}
+        folder,
+        task="classification",
+        data="labelled",
+        settings={"data": {"path": path}},
+        overrides=[*TASK[1:], "tracking=none"],
     )
     assert ran(dvc(folder, "repro")) == ["compose", "prepare", "train", "evaluate", "report"]
     built = hashes(folder / "build")

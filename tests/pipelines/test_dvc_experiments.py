@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from dvc_project import STAGES, choose, commit, copy_of_project, dvc, hashes, ran
-from entry_points import TINY
+from entry_points import ROOT, TINY
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +57,38 @@ def test_queued_experiments_stand_beside_each_other(clone: Path) -> None:
     for name in ("curves", "attention_1", "lengths"):
         assert f"{name}.png" in page
         assert sum(picture.endswith(f"{name}.png") for picture in pictures) == 2, pictures
+
+
+def test_the_commands_of_the_readme_run_in_their_order_after_the_demo(tmp_path: Path) -> None:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## DVC\n")[2]
+    commands = section.partition("```sh\n")[2].partition("```")[0].splitlines()
+    assert commands[0].startswith("git add dvc.lock && git commit")
+    folder = copy_of_project(tmp_path / "clone")
+    any_attention = [choice for choice in TINY[1:] if not choice.startswith(("model.attention.", "training.max_steps"))]
+    choose(folder, training={"max_steps": 4}, overrides=[*any_attention, "tracking=none"])
+    commit(folder)
+    dvc(folder, "repro")
+
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))},
+        **{f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DVC_NO_ANALYTICS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    printed = {}
+    for line in commands:
+        if "--cd attentions" in line:
+            continue  # eight models; see the test of the matrix
+        line = line.replace("max_steps=500", "max_steps=5")
+        ended = subprocess.run(
+            ["bash", "-ec", line], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, line + ended.stdout + ended.stderr
+        printed[line.partition("  ")[0]] = ended.stdout
+    assert "build/evaluation/metrics.json" in printed["dvc metrics diff HEAD dot"]
+    assert (folder / "dvc_plots" / "index.html").is_file()
+    assert "max_steps: 5" in (folder / "params.yaml").read_text(encoding="utf-8")
 
 
 def _overrides(size: int) -> str:

@@ -36,6 +36,15 @@ def test_the_same_keys_whatever_is_chosen() -> None:
     assert keys(experiment="multi30k_bahdanau", data=None) == first
 
 
+def test_nested_settings_are_composed_and_null_leaves_them_to_the_config() -> None:
+    training = {"max_steps": 60, "validate_every": None, "teacher_forcing": {"ratio": 0.5}}
+    settings = {"data": {"num_pairs": 300, "path": None}, "search": {"size": 3}}
+    resolved = compose({"data": "copy", "training": training, "settings": settings})
+    assert (resolved["training"]["max_steps"], resolved["training"]["validate_every"]) == (60, 100)
+    assert resolved["training"]["teacher_forcing"]["ratio"] == 0.5
+    assert (resolved["data"]["num_pairs"], resolved["search"]["size"]) == (300, 3)
+
+
 NONSENSE = {
     "no mapping": (b"- a\n", "params.yaml must be a mapping"),
     "text": (b"hello\n", "params.yaml must be a mapping"),
@@ -52,7 +61,23 @@ NONSENSE = {
     "no end": (b"data: &data [*data]\n", "or holds itself; write it flatter"),
     "unknown key": (b"sed: 1\n", "sed is not a setting; did you mean seed? "),
     "wrong type": (b"seed: one\n", "seed must be a whole number of at least 0 and below 4294967296, got 'one'"),
-    "target": (b"data._target_: os.system\n", "data._target_ must be one of"),
+    "target": (b"settings: {data: {_target_: os.system}}\n", "data._target_ must be one of"),
+    "no settings": (b"settings: 3\n", "settings must be a mapping such as {data: {num_pairs: 300}}, got 3"),
+    "dotted": (
+        b"seed: 1\ntraining.max_steps: 60\ndata.path: x\n",
+        "has keys with dots, which DVC takes for nested ones: training.max_steps, data.path; nest them, as "
+        "`training: {max_steps: ...}` and `settings: {data: {path: ...}}`, or restore the file with "
+        "`git checkout params.yaml`",
+    ),
+    "dotted and nested": (
+        b"training.max_steps: null\ntraining: {max_steps: 60}\n",
+        "nest them, as `training: {max_steps: ...}`, or restore the file with `git checkout params.yaml`",
+    ),
+    "settings in the place of a choice": (
+        b"data: {num_pairs: 300}\n",
+        "params.yaml has settings where the name of a choice belongs: data; put them under `settings`, as -S "
+        "settings.data.<setting>=<value> does, or restore the file",
+    ),
     "overrides": (b"overrides: seed=2\n", "overrides must be a list of texts"),
     "override": (b"overrides: [seed]\n", "'seed' cannot be read"),
     "override target": (b"overrides: ['+model.encoder.x._target_=os.system']\n", "model.encoder.x is not a setting"),
@@ -80,7 +105,8 @@ def test_without_params(command: Command) -> None:
 
 
 def test_overrides_go_before_the_choices(command: Command, folder: Path) -> None:
-    (folder / "params.yaml").write_text("seed: 1\ndata.path: 한글 폴더/it's\ndata: multi30k\n", encoding="utf-8")
+    params = "seed: 1\nsettings: {data: {path: 한글 폴더/it's}}\ndata: multi30k\n"
+    (folder / "params.yaml").write_text(params, encoding="utf-8")
     ended = command("compose.py", "seed=2")
     assert ended.code == 0, ended.err
     resolved = OmegaConf.load(folder / "build" / "resolved.yaml")

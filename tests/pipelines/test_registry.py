@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 import shlex
 from pathlib import Path
 
 import mlflow.pyfunc
 import pytest
+from babel.dates import format_date
 from entry_points import TINY, Command
 from mlflow import MlflowClient
 
 from attnlab.sweep.record import SweepFolder
+from compose import compose
 
 TRACKED = (*TINY, "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
 
@@ -63,6 +67,17 @@ def test_points_that_differ_in_the_search_alone_share_the_model_that_is_register
     trained = json.loads((folder / "runs" / "points" / str(identity) / "mlflow.json").read_text())["run_id"]
     client = MlflowClient(tracking_uri=database(folder))
     assert client.get_model_version_by_alias("attnlab", "champion").run_id == trained
+
+
+def test_the_example_is_a_date_as_the_model_of_the_demo_knows_it(folder: Path, command: Command) -> None:
+    corpus = compose({})["data"]
+    (written,) = re.findall(r'predict\(\["(.*)"\]\)', command("register.py", "--help").out)
+    formats = [
+        format_date(datetime.date(2010, 1, 13), each, locale)
+        for locale in corpus["source_locales"]
+        for each in corpus["formats"]
+    ]
+    assert written in formats
 
 
 @pytest.mark.parametrize(

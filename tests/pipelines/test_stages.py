@@ -43,6 +43,6 @@ def test_deps_exist_and_name_the_script(stage: str) -> None:
 
 
 def test_compose_depends_on_what_it_imports() -> None:
-    imported = {"compose", "composed", "experiment", "hydra_node", "launch", "override_problems"}
+    imported = {"choices", "compose", "composed", "experiment", "hydra_node", "launch", "override_problems"}
     imported |= {"task", "translation", "classification"}
     assert {f"pipelines/{name}.py" for name in imported} <= set(STAGES["compose"]["deps"])

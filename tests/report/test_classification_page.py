@@ -60,7 +60,7 @@ def stages(tmp_path: Path) -> Stages:
 
 
 def write(stages: Stages, into: Path) -> str:
-    write_classification_report(CONFIG, stages, into)
+    write_classification_report(CONFIG, {}, stages, into)
     return (into / "index.html").read_text(encoding="utf-8")
 
 

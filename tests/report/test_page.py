@@ -32,12 +32,14 @@ CONFIG: dict[str, Any] = {
         "tokenizer": {"_target_": "attnlab.data.trainers.WordTokenizer", "size": None},
     },
     "model": {
+        "encoder": {"_target_": "attnlab.model.encoder.Encoder", "cell": "gru"},
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 64},
         "decoder": {"_target_": "attnlab.model.decoder.attend_then_step.AttendThenStep", "hidden_size": 128},
     },
     "padding": {"encoder": "pre", "decoder": "post", "attention_masked": True},
     "hardware": {"threads": 1, "precision": "32"},
 }
+CHOICES = {"padding": "pre_post, changed", "data": "multi30k", "hardware": "cpu"}
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ def folders(stages: Path) -> Stages:
 
 
 def write(stages: Path, into: str = "report") -> str:
-    write_translation_report(CONFIG, folders(stages), stages / into)
+    write_translation_report(CONFIG, CHOICES, folders(stages), stages / into)
     return (stages / into / "index.html").read_text(encoding="utf-8")
 
 
@@ -138,6 +140,15 @@ def test_the_page_tells_everything_and_escapes_it(stages: Path) -> None:
     assert parser.tags.count("img") == 4
 
 
+def test_the_page_shows_choices_and_no_class_that_is_called_as_its_section(stages: Path) -> None:
+    rows = dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td>', write(stages)))
+    assert rows["padding"] == "pre_post, changed"
+    assert rows["data"] == "multi30k"
+    assert rows["hardware"] == "cpu"
+    assert rows["encoder"] == ""
+    assert rows["attention"] == "bahdanau"
+
+
 def test_the_page_needs_no_network(stages: Path) -> None:
     page = write(stages)
     parser = _Texts()
@@ -179,7 +190,7 @@ def test_a_missing_stage_is_named(stages: Path) -> None:
 def test_no_attention_no_history_no_choices(stages: Path) -> None:
     (stages / "evaluation" / "attention.npz").unlink()
     (stages / "training" / "history.csv").write_text("step,epoch,name,value\n")
-    write_translation_report({}, folders(stages), stages / "report")
+    write_translation_report({}, {}, folders(stages), stages / "report")
     page = (stages / "report" / "index.html").read_text(encoding="utf-8")
     assert "There is no attention to show" in page
     assert "There is no history" in page

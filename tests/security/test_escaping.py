@@ -89,7 +89,7 @@ def report(folder: Path, texts: list[str], word: str) -> str:
         "seed": word, "data": {"_target_": f"attnlab.data.hub.{word}", "path": word},
         "model": {"attention": {f"z{i}": text for i, text in enumerate(texts)}},
     }  # fmt: skip
-    write_translation_report(config, Stages(data, training, evaluation), folder / "report")
+    write_translation_report(config, {}, Stages(data, training, evaluation), folder / "report")
     return (folder / "report" / "index.html").read_text(encoding="utf-8")
 
 

@@ -8,13 +8,14 @@ from attnlab.tracking.flatten import LONGEST_KEY, LONGEST_VALUE, dotted_params, 
 def test_nested_keys_become_dotted_and_values_become_text():
     config = {
         "seed": 1,
-        "model": {"dropout": 0.1, "attention": None, "parts": {}},
+        "model": {"dropout": 0.1, "attention": None, "size": None, "parts": {}},
         "data": {"locales": ["de", "ja"]},
     }
     assert dotted_params(config) == {
         "seed": "1",
         "model.dropout": "0.1",
-        "model.attention": "null",
+        "model.attention": "none",
+        "model.size": "null",
         "model.parts": "{}",
         "data.locales": '["de", "ja"]',
     }

@@ -77,10 +77,10 @@ def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, r
     assert load_maps(folder / "attention.npz")[0].target_tokens == ["날짜", "<eos>"]
     assert (folder / "sentence_1.png").read_bytes().startswith(b"\x89PNG")
     assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [
-        1,
-        3,
-        5,
-        7,
+        2,
+        4,
+        6,
+        8,
     ]
     assert not any((point / "outbox").rglob("*.png"))
 

@@ -180,9 +180,11 @@ def test_an_evaluation_is_at_the_run_that_it_goes_to(
     monkeypatch.setattr(evaluate, "evaluate", evaluating)
     monkeypatch.setattr(evaluate, "overrides", list)
     monkeypatch.setattr(evaluate, "state_of_its_run", lambda *_: state)
+    monkeypatch.setattr(evaluate, "config_of_run", lambda *_: record.config)
+    monkeypatch.setattr(evaluate, "name_of_run", lambda *_: "a name")
     monkeypatch.setattr("attnlab.model.model_folder.read_facts", lambda _: SimpleNamespace(identity="i", step=1))
     whole = experiment()
-    whole.told, whole.hardware = record.config, SimpleNamespace(repeatable="yes")
+    whole.hardware = SimpleNamespace(repeatable="yes")
     whole.task = SimpleNamespace(columns=("source",), open_data=lambda _: SimpleNamespace(digest="d"))
     with only_one_at_a_time(point):
         pass  # trained

@@ -126,7 +126,7 @@ def test_the_logger_takes_the_epoch_from_among_the_metrics(spool):
     logger.log_metrics({"epoch": 3}, step=8)
     logger.finalize("success")
     (record,) = spool.read()[0]
-    assert (record.step, record.epoch, record.metrics) == (7, 2, {"loss": 1.0})
+    assert (record.step, record.epoch, record.metrics) == (8, 2, {"loss": 1.0})  # Lightning counts from 0
     assert (logger.name, logger.version) == ("spool", "")
 
 

@@ -14,7 +14,7 @@ from attnlab.data.padding import make_batch
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.optimizer import SGD, Adam
 from attnlab.training.schedule import ConstantSchedule, CosineSchedule, PlateauSchedule
-from attnlab.training.spool import history
+from attnlab.training.spool import MetricSpool, history
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
 from attnlab.training.teacher_forcing.linear import LinearTeacherForcing
 
@@ -360,6 +360,18 @@ def test_sampled_guesses_are_others_than_the_best(train):
     assert again.values("train/token_nll") == nll["sample"]  # drawn from the seed
 
 
+def test_recorded_steps_count_the_optimiser_steps_from_one(train):
+    run = train(max_steps=10, validate_every=5, log_every=5)
+    steps = {}
+    for record in MetricSpool(run.folder / "metrics.jsonl").read()[0]:
+        for name in record.metrics:
+            steps.setdefault(name, []).append(record.step)
+    for name in ("train/token_nll", "speed/target_tokens", TOKEN_NLL):
+        assert steps[name] == [5, 10], name
+    per_epoch = len(run.trainer.train_dataloader)
+    assert steps["train/epoch_token_nll"] == [*range(per_epoch, 10, per_epoch), 10]
+
+
 def test_what_is_recorded_seldom_is_what_is_recorded_always(train):
     """With the last step, whatever its number; and nothing that is older than its step."""
     names = ("train/token_nll", "train/loss", "train/gradient_norm", "train/learning_rate", "train/epoch_token_nll")
@@ -369,7 +381,7 @@ def test_what_is_recorded_seldom_is_what_is_recorded_always(train):
         for n in (1, 4)
     )
     for name in names[:4]:
-        assert [step for each, step in some if each == name] == [3, 7, 9]
+        assert [step for each, step in some if each == name] == [4, 8, 10]
     ours = {key: value for key, value in some.items() if key[0] in names}
     assert ours == {key: every[key] for key in ours}
     assert {key for key in every if key[0] == names[4]} == {key for key in some if key[0] == names[4]}

@@ -121,8 +121,8 @@ def _read_with_reference(
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
                 aer.update(real, split.sure_links(row), split.possible_links(row))
                 offsets.update(real, split.possible_links(row))
-                tokens = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
-                wrong_links.update(real, split.possible_links(row), tokens)
+                written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
+                wrong_links.update(real, split.possible_links(row), written)
         done += len(batch)
         tell("read", done, len(split))
     measured: dict[str, float | int | None] = {

@@ -7,6 +7,7 @@ page's own characters are carried, some kilobytes.
 from __future__ import annotations
 
 import base64
+import logging
 from functools import cache
 from io import BytesIO
 
@@ -19,6 +20,9 @@ from attnlab.plots.fonts import font_files
 # Names for `font-family`, and the fonts they are cut from. What DejaVu Sans has any browser draws.
 _FACES = (("attnlab kana", "attnlab IPAexGothic"), ("attnlab hangul", "attnlab NanumGothic"))
 _EVERYWHERE = "attnlab DejaVu Sans"
+
+# It logs every table of a font that it drops, which would fill the log of a run.
+logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 
 def font_face_rules(text: str) -> Markup:

@@ -27,7 +27,9 @@ METRICS: dict[str, Metric] = {
 _HEADLINES = ("accuracy", "f1", "nll")
 
 
-def write_classification_report(config: Mapping[str, Any], stages: Stages, into: Path) -> None:
+def write_classification_report(
+    config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path
+) -> None:
     """Write `into`/index.html; see `write_page`."""
     labels = read_json(stages.data / "data.json", "prepare", stage_files.LabelInfo)["labels"]
     train = read_json(stages.data / "stats.json", "prepare", stage_files.SentenceStats)["splits"]["train"]
@@ -37,6 +39,7 @@ def write_classification_report(config: Mapping[str, Any], stages: Stages, into:
     write_page(
         "classification.html",
         config,
+        choices,
         stages,
         into,
         title=[" / ".join(labels), *chosen_names(config, ("model.attention",))],

@@ -59,6 +59,7 @@ class Stages:
 def write_page(
     template: str,
     config: Mapping[str, Any],
+    choices: Mapping[str, str],
     stages: Stages,
     into: Path,
     *,
@@ -77,6 +78,7 @@ def write_page(
     Args:
         template: of the task, which extends base.html.
         config: the composed experiment, plain values.
+        choices: {group: what was chosen}, as it is shown.
         title: words of it, put together with the choices of the model.
         known: the task's metrics, in the order of the page.
         headlines: those of them that stand on top.
@@ -94,7 +96,7 @@ def write_page(
     content = {
         "title": " · ".join(title) or "experiment",
         "headlines": [_metric(known, name, metrics[name]) for name in headlines if metrics.get(name) is not None],
-        "choices": _choices(config),
+        "choices": _choices(config, choices),
         "config": flatten(config),
         "info": read_json(stages.data / "data.json", "prepare", stage_files.AnyObject),
         "stats": read_json(stages.data / "stats.json", "prepare", stage_files.AnyObject),
@@ -126,8 +128,8 @@ def picture(figure: Figure) -> str:
     return "data:image/png;base64," + base64.b64encode(png_bytes(figure, dpi=140)).decode("ascii")
 
 
-def _choices(config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row a choice: its class and its values, without the parts that have a row of their own."""
+def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A row a choice: its name and its values, without the parts that have a row of their own."""
     rows: list[dict[str, Any]] = []
     for label, path in _CHOICES:
         node = _at(config, path)
@@ -138,8 +140,17 @@ def _choices(config: Mapping[str, Any]) -> list[dict[str, Any]]:
             continue
         own_rows = {other.rpartition(".")[2] for _, other in _CHOICES if other.rpartition(".")[0] == path}
         values = {key: value for key, value in (node or {}).items() if key != "_target_" and key not in own_rows}
-        rows.append({"label": label, "name": choice_name(node) or "", "values": flatten(values)})
+        rows.append({"label": label, "name": _name(path, node, choices), "values": flatten(values)})
     return rows
+
+
+def _name(path: str, node: Any, choices: Mapping[str, str]) -> str:
+    """What was chosen; where nobody noted it, the class in words, but for one that is called as its section is."""
+    noted = choices.get(path.replace(".", "/"))
+    if noted is not None:
+        return noted
+    of_class = choice_name(node) or ""
+    return "" if of_class == path.rpartition(".")[2] else of_class
 
 
 def _at(config: Mapping[str, Any], path: str) -> Any:

@@ -52,7 +52,7 @@ _WRONG = 8  # target tokens with wrong links that the page lists
 _HEADLINES = ("bleu", "chrf", "exact_match", "perplexity", "aer")
 
 
-def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Path) -> None:
+def write_translation_report(config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
     """Write `into`/index.html; see `write_page`."""
     info = read_json(stages.data / "data.json", "prepare", stage_files.PairInfo)
     train = read_json(stages.data / "stats.json", "prepare", stage_files.PairStats)["splits"]["train"]
@@ -65,6 +65,7 @@ def write_translation_report(config: Mapping[str, Any], stages: Stages, into: Pa
     write_page(
         "translation.html",
         config,
+        choices,
         stages,
         into,
         title=[

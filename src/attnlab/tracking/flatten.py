@@ -26,11 +26,19 @@ OF_THE_MODEL = (
     "input_feeding",
     "bridge",
 )
+# Settings whose null is the choice `none` of a group.
+NONE_FOR_NULL = ("search", *(f"model.{name}" for name in OF_THE_MODEL))
 
 
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, null is `null`, secrets hidden."""
-    return {_key(key): _text(key, value) for key, value in _leaves(config, "")}
+    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, secrets hidden.
+
+    null is `null`, and `none` where a group has that choice: `{"model.attention": "none"}`.
+    """
+    return {
+        _key(key): "none" if value is None and key in NONE_FOR_NULL else _text(key, value)
+        for key, value in _leaves(config, "")
+    }
 
 
 def short_params(config: Mapping[str, Any]) -> dict[str, str]:

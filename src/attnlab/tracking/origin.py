@@ -43,13 +43,14 @@ def origin_tags() -> dict[str, str]:
 def git_tags(code: Path) -> dict[str, str]:
     """The revision of the checkout that `code` belongs to, and whether the checkout differs from it.
 
+    DVC's lock files do not count: DVC writes them while the stages run.
     A folder that merely lies inside a repository (an unpacked archive, an installed package) belongs to none.
     """
     belongs = _git(code, "ls-files", "--error-unmatch", ".") is not None
     revision = _git(code, "rev-parse", "HEAD") if belongs else None
     if revision is None:
         return {"git_revision": "none: not a git checkout", "git_dirty": "unknown"}
-    changes = _git(code, "status", "--porcelain", "--untracked-files=normal", ":/")
+    changes = _git(code, "status", "--porcelain", "--untracked-files=normal", ":/", ":(top,exclude,glob)**/dvc.lock")
     return {
         "git_revision": revision,
         "git_dirty": "unknown" if changes is None else "true" if changes else "false",

@@ -28,7 +28,8 @@ class RunRecord:
     data_facts: a few figures about them (sizes, lengths), shown beside the dataset.
     data_columns: what a row of them holds.
     tags: more tags, which always tell the present state; a sweep puts `mlflow.parentRunId` here.
-    name: of the run, where tracking.run_name gives none; None makes one of the choices.
+    name: of the run, where tracking.run_name gives none; None means default_name.
+    default_name: of a run that neither names; None makes one of the choices.
     adopt: a run that failed before its experiment had a folder; it becomes this experiment's, if that has none.
     """
 
@@ -40,6 +41,7 @@ class RunRecord:
     data_columns: tuple[str, ...] = ("source", "target")
     tags: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
+    default_name: str | None = None
     adopt: str | None = None
 
 

@@ -73,7 +73,7 @@ class TrackedRun(Run):
             if known is None:
                 known = orphan
                 if known is None:
-                    first = name or masked(readable_name(short_params(record.config)))
+                    first = name or masked(record.default_name or readable_name(short_params(record.config)))
                     known = store.client.create_run(store.experiment_id, started_at(point), run_tags(record), first)
                 store_run(point, known)
             elif orphan is not None and orphan.info.run_id != known.info.run_id:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytorch_lightning as pl
@@ -20,11 +21,13 @@ from rich.progress import (
 _TRAINING = ("train/token_nll", "train/nll")  # of a translation model, of a classifier
 _UNTOLD = "perplexity"  # it says what the token nll said
 
+_log = logging.getLogger(__name__)
+
 
 class TrainingProgress(ProgressBar):
     """A bar over all steps, a second one while validation decodes, and a line for each validation.
 
-    Where the output is no terminal only the lines are written.
+    Where the output is no terminal only the lines are written. They go to the log of the run, too.
     """
 
     def __init__(self) -> None:
@@ -87,11 +90,9 @@ class TrainingProgress(ProgressBar):
             for name in sorted(names, key=lambda name: "nll" not in name)
             if (short := name.rpartition("/")[2]) != _UNTOLD
         ]
-        self._console.print(
-            f"step {trainer.global_step:>6}  validation: " + " · ".join(words),
-            highlight=False,
-            soft_wrap=True,
-        )
+        line = f"step {trainer.global_step:>6}  validation: " + " · ".join(words)
+        self._console.print(line, highlight=False, soft_wrap=True)
+        _log.info(line)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._stop()

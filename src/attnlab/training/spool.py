@@ -1,6 +1,7 @@
 """The metric spool: every metric of a run in one append-only file, whatever becomes of a tracker.
 
-A line is a JSON object `{"time": unix ms, "step": ..., "epoch": ..., "metrics": {name: value}}`.
+A line is a JSON object `{"time": unix ms, "step": ..., "epoch": ..., "metrics": {name: value}}`; `step` is the number
+of optimiser steps taken.
 Values that JSON lacks are written as the texts "nan", "inf" and "-inf". A process that dies leaves at most
 one torn line, at the end; readers ignore it and the next writer cuts it off.
 """
@@ -153,7 +154,11 @@ class MetricSpool:
 
 
 class SpoolLogger(Logger):
-    """Lightning's metrics, written to the spool by the first process alone; hyperparameters are ignored."""
+    """Lightning's metrics, written to the spool by the first process alone; hyperparameters are ignored.
+
+    Lightning numbers steps from 0. The spool counts the optimiser steps taken, from 1, as the progress lines, the
+    checkpoints and the heat maps do.
+    """
 
     def __init__(self, spool: MetricSpool) -> None:
         super().__init__()
@@ -176,7 +181,7 @@ class SpoolLogger(Logger):
         values = dict(metrics)
         epoch = values.pop("epoch", None)  # Lightning puts it among the metrics
         if values:
-            self.spool.append(values, step or 0, None if epoch is None else int(epoch))
+            self.spool.append(values, (step or 0) + 1, None if epoch is None else int(epoch))
 
     @rank_zero_only
     def finalize(self, status: str) -> None:

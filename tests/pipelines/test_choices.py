@@ -1,0 +1,61 @@
+"""What was chosen, as a report shows it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from entry_points import TINY, Command
+
+from choices import changed_values, shown_choices
+from composed import CONF, ConfigSource
+
+CHOSEN = ("padding=post_post", "model/encoder=lstm", "search.size=3")
+
+
+def shown(*overrides: str) -> dict[str, str]:
+    with ConfigSource(CONF, "config") as source:
+        experiment = source.check(list(overrides))
+    return shown_choices(experiment.choices, experiment.config)
+
+
+def test_choice_with_a_changed_value_is_shown_as_changed() -> None:
+    plain = shown(*CHOSEN[:2])
+    assert (plain["padding"], plain["model/encoder"], plain["hardware"]) == ("post_post", "lstm", "cpu")
+    assert (plain["search"], plain["training/schedule"], plain["model/attention"]) == ("beam", "constant", "bahdanau")
+    changed = shown("padding.encoder=post", "search.size=3", "model/attention=none")
+    assert (changed["padding"], changed["search"], changed["hardware"]) == ("pre_post, changed", "beam, changed", "cpu")
+    assert changed["model/attention"] == "none"
+
+
+def test_unknown_choice_has_no_changed_values() -> None:
+    assert changed_values("search", "mine", {"size": 3}) == {}
+
+
+def rows(page: Path) -> dict[str, str]:
+    text = page.read_text(encoding="utf-8")
+    return dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td>', text))
+
+
+@pytest.mark.slow
+def test_report_shows_choices_instead_of_class_names(command: Command, folder: Path) -> None:
+    overrides = [*(choice for choice in TINY if not choice.startswith("search.size")), "tracking=none", *CHOSEN]
+    stages = {stage: f"paths.{stage}={folder}/build/{stage}" for stage in ("data", "training", "evaluation", "report")}
+    ended = command("train.py", *overrides, stages["data"], stages["training"])
+    assert ended.code == 0, ended.err
+    (page,) = (folder / "runs" / "plain").rglob("report/index.html")
+    expected = {
+        "data": "copy, changed", "padding": "post_post", "encoder": "lstm, changed", "hardware": "cpu",
+        "attention": "bahdanau, changed", "search": "beam, changed", "batches": "", "schedule": "constant",
+    }  # fmt: skip
+    assert {name: rows(page).get(name) for name in expected} == expected
+
+    # Under DVC the stages read a config that is composed already.
+    (folder / "params.yaml").write_text(yaml.safe_dump({"overrides": overrides}))
+    assert command("compose.py").code == 0
+    evaluation = page.parents[1] / "evaluation"
+    ended = command("report.py", "-cp", str(folder / "build"), "-cn", "resolved", f"paths.evaluation={evaluation}")
+    assert ended.code == 0, ended.err
+    assert rows(folder / "build" / "report" / "index.html") == rows(page)
