@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--data", default="reverse", choices=WITH_KNOWN_ALIGNMENTS, help="(%(default)s)")
     parser.several("--scores", every, "choices of model/attention")
     parser.several("--decoders", list(DECODERS), "choices of model/decoder")
-    parser.number("--steps", 600, "training steps")
+    parser.number("--steps", 500, "training steps")
     arguments = parser.read()
     common = (f"data={arguments.data}", f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
     varied = {

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.composition.yaml_text import parse_yaml
-from composed import CONF
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
 def choices_of(config: DictConfig) -> dict[str, str]:

@@ -23,6 +23,7 @@ from attnlab.composition.shown import show
 from attnlab.composition.writable import check_writable
 from attnlab.composition.yaml_text import parse_yaml
 from attnlab.sweep.directions import directions
+from choices import CONF
 from hydra_node import hydra_problems, overrides_problems
 from inside_hydra import composed_by, settle_in
 from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from experiment import Experiment
     from sweep_plan import SweepPlan
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
 
 # Which way a sweep's objectives are better depends on what training monitors.
 OmegaConf.register_new_resolver("directions", directions, replace=True)

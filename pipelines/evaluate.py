@@ -91,7 +91,7 @@ def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
 
 
 def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
-    """The config as a tracker is told it: the model's own sections, and the search and hardware of this command.
+    """The config for the tracker: the model's own sections, and the search and hardware of this command.
 
     The command's other sections say nothing of the model: `evaluate.py` takes any model folder.
     """

@@ -40,7 +40,7 @@ class AlignmentOffsets:
 class WrongLinks:
     """Of each target token with a possible link: how many there are, and how many of them look elsewhere.
 
-    Where a target token follows from the tokens before it, a model need not look at all, and no gradient tells it
+    Where a target token follows from the tokens before it, a model need not look at all, and no gradient says
     where: an alignment error rate may consist of such tokens alone.
     """
 
