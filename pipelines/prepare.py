@@ -44,12 +44,15 @@ def prepared_folder(experiment: Experiment) -> Path:
 
 
 def prepare_where_missing(experiment: Experiment) -> Path:
-    """The prepared data of an experiment; two processes that miss the same data at once prepare it once."""
+    """The prepared data of an experiment; two processes that miss the same data at once prepare it once.
+
+    Raises ExperimentError where `paths.data` names a folder without them and `chain` is false, as under DVC.
+    """
     from filelock import FileLock
 
     folder = prepared_folder(experiment)
     if not (folder / "data.json").is_file():
-        if not experiment.chain:
+        if not experiment.chain and experiment.paths.data is not None:
             from attnlab.composition.error import ExperimentError
 
             raise ExperimentError(

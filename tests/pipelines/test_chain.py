@@ -65,6 +65,15 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
         assert not (folder / "evaluation").exists()
 
 
+def test_chain_false_trains_without_evaluating(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    """Data of its own it prepares all the same; a folder that paths.data names must hold them."""
+    ended = command("train.py", *tiny, "chain=false")
+    assert ended.code == 0, ended.err
+    assert folder_of(folder / "runs" / "points", "done.json")
+    assert not list((folder / "runs").rglob("metrics.json"))
+    refused(command("train.py", *tiny, "chain=false", "paths.data=elsewhere"), "holds no prepared data")
+
+
 def test_a_rerun_that_is_refused_leaves_what_was_finished(
     command: Command, folder: Path, tiny: tuple[str, ...]
 ) -> None:

@@ -20,13 +20,11 @@ def test_auto_is_recorded_as_the_precision_that_it_chose(
     """In the model folder and in the identity: bf16 or 32, given instead, is the same experiment."""
     monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: there)
     arguments = (*TINY, "model/encoder=lstm", "tracking=none", "chain=false")
-    assert command("prepare.py", *TINY, "tracking=none").code == 0
-    (data,) = (folder / "runs/data").iterdir()
-    ended = command("train.py", *arguments, f"paths.data={data}", "hardware.precision=auto")
+    ended = command("train.py", *arguments, "hardware.precision=auto")
     assert ended.code == 0, ended.err
     (config,) = (folder / "runs/points").glob("*/model/config.json")
     assert json.loads(config.read_text())["hardware"]["precision"] == precision
-    again = command("train.py", *arguments, f"paths.data={data}", f"hardware.precision={precision}")
+    again = command("train.py", *arguments, f"hardware.precision={precision}")
     assert "is finished already" in again.err
 
 
