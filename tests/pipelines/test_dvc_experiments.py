@@ -59,8 +59,8 @@ def test_queued_experiments_stand_beside_each_other(clone: Path) -> None:
         assert sum(picture.endswith(f"{name}.png") for picture in pictures) == 2, pictures
 
 
-def test_the_commands_of_the_readme_run_in_their_order_after_the_demo(tmp_path: Path) -> None:
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## DVC\n")[2]
+def test_commands_of_the_dvc_page_run_in_order_after_the_demo(tmp_path: Path) -> None:
+    section = (ROOT / "docs" / "dvc.md").read_text(encoding="utf-8").partition("\n## The commands\n")[2]
     commands = section.partition("```sh\n")[2].partition("```")[0].splitlines()
     assert commands[0].startswith("git add dvc.lock && git commit")
     folder = copy_of_project(tmp_path / "clone")
