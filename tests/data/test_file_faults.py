@@ -91,5 +91,5 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert find_fault(tmp_path) == f"{tmp_path / 'a.csv'} cannot be read: Input/output error"
 
 
-def test_what_is_no_file_and_no_folder_has_no_fault_to_find(tmp_path: Path) -> None:
+def test_find_fault_of_a_missing_path_returns_none(tmp_path: Path) -> None:
     assert find_fault(tmp_path / "nowhere") is None

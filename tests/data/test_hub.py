@@ -234,7 +234,7 @@ def test_a_script_beside_the_data_is_not_run(hub_folder, hub_corpus, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_is_missing_is_named_with_what_there_is(hub_folder, hub_corpus, tmp_path):
+def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_folder, hub_corpus, tmp_path):
     assert "there is no" in refusal(hub_corpus(hub_folder / "lost"))
     assert "test.jsonl.gz, train.jsonl.gz, validation.jsonl.gz" in refusal(hub_corpus(hub_folder / "lost"))
     assert "does not exist either" in refusal(hub_corpus(tmp_path / "no" / "such"))

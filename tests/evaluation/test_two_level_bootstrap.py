@@ -93,7 +93,7 @@ def test_sentences_are_drawn_with_replacement_and_alike_for_all() -> None:
     assert sums[:, 0].std() / 30 == pytest.approx(first[:, 0].std() / 30**0.5, rel=0.15)
 
 
-def test_what_an_estimate_says() -> None:
+def test_estimate_reports_seeds_mean_std_and_interval() -> None:
     draw = np.random.default_rng(0)
     found = estimate(system_sample([0.98, 1.0], None, None, 1000, draw), 0.95, 0.0, 1.0)
     assert (found.seeds, found.mean, found.over) == (2, pytest.approx(0.99), "seeds")

@@ -58,7 +58,7 @@ def folder(tmp_path, weights, prepared):
     return tmp_path / "build" / "model"
 
 
-def test_what_it_holds(folder, weights):
+def test_model_folder_holds_weights_config_facts_and_tokenizers(folder, weights):
     assert {path.name for path in folder.iterdir()} == {
         "weights.safetensors",
         "config.json",

@@ -168,7 +168,7 @@ def test_hypotheses_are_sorted_different_and_clean(seed, alpha, searchable):
 
 
 @pytest.mark.parametrize("search", [GreedySearch(4), BeamSearch(3, 1.0, 4, n_best=3)], ids=["greedy", "beam"])
-def test_what_the_limit_cuts_off_keeps_all_its_tokens(search, searchable):
+def test_hypothesis_cut_off_by_the_length_limit_keeps_all_its_tokens(search, searchable):
     model, source, mask = searchable()
     with torch.no_grad():
         model.output.bias[EOS] = -100

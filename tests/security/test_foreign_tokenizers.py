@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("trainer", TRAINERS, ids=lambda trainer: type(trainer).__name__)
-def test_what_we_write_is_allowed(trainer: Any, tmp_path: Path) -> None:
+def test_tokenizer_written_by_attnlab_loads_again(trainer: Any, tmp_path: Path) -> None:
     tokenizer = trainer.train(TEXT)
     tokenizer.save(tmp_path / "tokenizer.json")
     assert Tokenizer.load(tmp_path / "tokenizer.json").encode_ids(TEXT) == tokenizer.encode_ids(TEXT)
@@ -80,7 +80,9 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
-def test_what_we_do_not_write_is_refused(file: Path, change: Callable[[dict[str, Any]], object], said: str) -> None:
+def test_tokenizer_that_attnlab_does_not_write_is_refused(
+    file: Path, change: Callable[[dict[str, Any]], object], said: str
+) -> None:
     state = json.loads(file.read_text())
     change(state)
     file.write_text(json.dumps(state))

@@ -218,7 +218,7 @@ def test_settings_that_cannot_be_are_refused(changed: dict[str, Any], said: str)
 
 
 @pytest.mark.parametrize(("monitor", "mode"), [("accuracy", "max"), ("f1", "max"), ("nll", "min")])
-def test_what_is_monitored(monitor: str, mode: str) -> None:
+def test_classifier_settings_map_monitor_to_validation_metric_and_mode(monitor: str, mode: str) -> None:
     assert (settings(monitor=monitor).monitored_metric, settings(monitor=monitor).monitor_mode) == (
         f"validation/{monitor}", mode,
     )  # fmt: skip

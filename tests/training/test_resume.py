@@ -61,7 +61,7 @@ def test_stopped_and_gone_on_is_never_stopped(train, validate_every, stop):
     ],
     ids=lambda choices: repr(choices),
 )
-def test_whatever_trains_goes_on(train, choices):
+def test_resumed_training_equals_an_uninterrupted_one(train, choices):
     # An epoch has three steps: the last checkpoint, of step 4, lies within one.
     choices = {**CHOICES, "validate_every": 4, **choices}
     whole = train(**choices)
