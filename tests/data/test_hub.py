@@ -251,7 +251,7 @@ def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_f
     assert "has no data files" in refusal(hub_corpus(hub_folder))
 
 
-def test_an_unreachable_hub_is_told_at_once(hub_corpus, monkeypatch, tmp_path):
+def test_unreachable_hub_is_reported_at_once(hub_corpus, monkeypatch, tmp_path):
     import httpx2 as httpx
     import huggingface_hub
 
@@ -266,7 +266,7 @@ def test_an_unreachable_hub_is_told_at_once(hub_corpus, monkeypatch, tmp_path):
     assert not huggingface_hub.constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE")
 
 
-def test_an_unknown_dataset_is_told(hub_corpus, monkeypatch, tmp_path):
+def test_unknown_or_gated_hub_dataset_is_refused(hub_corpus, monkeypatch, tmp_path):
     import huggingface_hub
     from huggingface_hub import errors
 

@@ -113,7 +113,7 @@ def test_the_p_of_seeds_alone_is_that_of_welchs_test() -> None:
 
 
 @pytest.mark.parametrize("seeds", [(1, 3), (3, 1), (2, 5), (3, 3)])
-def test_equal_systems_are_rarely_told_apart(seeds: tuple[int, int]) -> None:
+def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(seeds: tuple[int, int]) -> None:
     """A lone seed among several, too."""
     draw = np.random.default_rng(sum(seeds))
     apart = 0

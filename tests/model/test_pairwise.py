@@ -1,5 +1,5 @@
 """Every pair of choices of model, padding, training and search: those that go together stand in a few experiments,
-which must learn and then find something; the others are refused as foretold."""
+which must learn and then find something; the others are refused with the predicted reason."""
 
 from __future__ import annotations
 

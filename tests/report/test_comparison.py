@@ -1,4 +1,4 @@
-"""The comparison of a made-up sweep: who takes part, what is found, and the page that tells it."""
+"""The comparison of a made-up sweep: who takes part, what is found, and the page that shows it."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_comparison_leaves_out_unstarted_running_and_repeated_jobs(tmp_path: Pat
     assert second is not None
     folder.write_job(dataclasses.replace(second, number=2, name="again"))
     folder.write_job(dataclasses.replace(second, number=3, name="late", status="running"))
-    told = {point.name: point.reason for point in runs_of_sweep(folder, tmp_path).left_out}
-    assert told == {
+    reasons = {point.name: point.reason for point in runs_of_sweep(folder, tmp_path).left_out}
+    assert reasons == {
         "late": "still running, or stopped",
         "1 more of 5 points": "not started",
         "again": "the same choices and seed as dot · seed 2",
@@ -108,7 +108,7 @@ def test_a_run_without_an_evaluation_is_left_out_and_named(tmp_path: Path) -> No
         runs_of_sweep(folder, tmp_path)
 
 
-def test_systems_that_differ_are_told_apart(findings: Findings) -> None:
+def test_findings_give_different_systems_different_letters(findings: Findings) -> None:
     assert [system.name for system in findings.systems] == ["bahdanau", "dot", "no attention"]
     assert set(findings.letters["bleu"]["no attention"]).isdisjoint(findings.letters["bleu"]["bahdanau"])
     estimate = findings.estimates["bleu"]["bahdanau"]
@@ -187,7 +187,7 @@ def words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.split("</style>")[1])).split())
 
 
-def test_the_page_tells_everything_and_escapes_it(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+def test_comparison_page_shows_all_content_escaped(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
     page = write(compared, findings, tmp_path / "new" / "comparison")
     assert "<script" not in page
     text = words(page)

@@ -117,7 +117,7 @@ def test_a_beam_as_wide_as_all_sequences_finds_them_all(decoder, alpha, searchab
 
 
 def beam_of_one_sentence(model, source, mask, size: int, alpha: float, limit: int) -> list[tuple[float, list[int]]]:
-    """Beam search as told in words: grow all, look at the best 2K, put the ended of the best K aside, keep K."""
+    """Beam search, described in words: grow all, look at the best 2K, put the ended of the best K aside, keep K."""
     beams, found = [(0.0, [])], []
     for _ in range(limit):
         grown = []

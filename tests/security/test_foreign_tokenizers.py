@@ -36,13 +36,13 @@ def test_tokenizer_written_by_attnlab_loads_again(trainer: Any, tmp_path: Path) 
 SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a pattern that takes forever": (
-        lambda state: state.update(pre_tokenizer={**SPLIT, "pattern": {"Regex": "(a+)+$"}}), "pattern that is none of",
+        lambda state: state.update(pre_tokenizer={**SPLIT, "pattern": {"Regex": "(a+)+$"}}), "an unsupported pattern",
     ),
     "a pattern below others": (
         lambda state: state["normalizer"]["normalizers"].append(
             {"type": "Replace", "pattern": {"Regex": "(a|a)*$"}, "content": ""}
         ),
-        "its normalizer has a pattern",
+        "its normalizer has an unsupported pattern",
     ),
     "a part that ends the process": (
         lambda state: state.update(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}), "'Precompiled'",
@@ -75,7 +75,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "numbers without an end": (lambda state: state["model"]["vocab"].update(x=2**40), "must number the tokens"),
     "a number twice": (lambda state: state["model"]["vocab"].update(x=5), "must number the tokens"),
-    "a number that is none": (lambda state: state["model"]["vocab"].update(x="5"), "must number the tokens"),
+    "an invalid number": (lambda state: state["model"]["vocab"].update(x="5"), "must number the tokens"),
 }  # fmt: skip
 
 

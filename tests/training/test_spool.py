@@ -76,7 +76,7 @@ DAMAGED = [{**WHOLE, "metrics": {"loss": 10**400}}, *({**WHOLE, name: "1"} for n
         *[json.dumps(record).encode() for record in DAMAGED],
     ],
 )
-def test_a_damaged_record_is_told_with_its_place(spool, damage):
+def test_spool_with_a_damaged_record_reports_its_place(spool, damage):
     spool.append({"loss": 3.0}, step=1)
     first = spool.size()
     with spool.path.open("ab") as file:

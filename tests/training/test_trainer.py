@@ -323,7 +323,7 @@ def test_the_ratio_follows_its_schedule_step_by_step(train):
 
 
 @pytest.mark.parametrize("guess", ["argmax", "sample"])
-def test_the_model_is_told_what_to_feed_in_training_alone(guess, train):
+def test_model_receives_teacher_forcing_choices_only_in_training(guess, train):
     fed: list[tuple[bool, torch.Tensor | None, bool]] = []
 
     def spy(trainer, module):
