@@ -5,7 +5,7 @@
 
 Batches differ in their lengths from step to step, which tempts allocators and caches to grow: the table says whether
 they do. attnlab trains through `pipelines/train.py`, Lightning and MLflow on; a training that is done already, such as
-one of quality.py, tells the same by what it recorded.
+one of quality.py, shows the same in its records.
 """
 
 from __future__ import annotations

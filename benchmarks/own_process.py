@@ -22,4 +22,4 @@ def in_own_process(function: Callable[Given, Found], *args: Given.args, **kwargs
 def private_megabytes() -> float:
     """Memory that this process holds now, without the pages of mapped files, which the system takes back at need."""
     memory = psutil.Process().memory_info()
-    return float(memory.rss - getattr(memory, "shared", 0)) / 1e6  # only Linux tells the two apart
+    return float(memory.rss - getattr(memory, "shared", 0)) / 1e6  # only Linux distinguishes the two

@@ -17,7 +17,7 @@ def newest_point(runs: Path) -> Path:
 
 
 def counters(point: Path) -> list[dict[str, Any]]:
-    """The records of speed and memory, each with its `epoch`, which is told with the metrics of the same step."""
+    """The records of speed and memory, each with its `epoch`, which is logged with the metrics of the same step."""
     records = [json.loads(line) for line in (point / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     epochs = {record["step"]: record["epoch"] for record in records if record["epoch"] is not None}
     counted = [record for record in records if "time/training_cpu_seconds" in record["metrics"]]

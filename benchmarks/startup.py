@@ -24,8 +24,8 @@ TRAIN = (sys.executable, "pipelines/train.py")
 # What is asked for, the command, and its exit code.
 COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "help": ((*TRAIN, "--help"), 0),
-    "a choice that is none": ((*TRAIN, "model/attention=doot"), 1),
-    "a setting that is none": ((*TRAIN, "training.max_stepz=3"), 1),
+    "an unknown choice": ((*TRAIN, "model/attention=doot"), 1),
+    "an unknown setting": ((*TRAIN, "training.max_stepz=3"), 1),
     "a value of another kind": ((*TRAIN, "training.max_steps=many"), 1),
 }
 REPRO = "dvc repro with nothing to do"

@@ -4,7 +4,7 @@
 
 In each round every contestant trains once in a process of its own: attnlab through `pipelines/train.py`, Lightning and
 MLflow on, the peers through their own entries (see peers/), once on batches as they make them (`own`) and once on
-attnlab's (`given`), which tells what the model costs from what the batching saves. Counted are the steps after
+attnlab's (`given`), which separates what the model costs from what the batching saves. Counted are the steps after
 the warm-up, batches and optimiser included, validations left out, and of the tokens only real ones, `<eos>` included.
 `matrix products alone` is what the machine could do in the same round if a model were nothing else (see
 matrix_products.py).

@@ -99,7 +99,7 @@ def test_a_file_that_fails_leaves_what_was(tmp_path, error, existed):
 
 
 @pytest.mark.parametrize("atomic", [atomic_file, atomic_folder])
-def test_what_a_killed_process_left_goes_with_the_next_try(tmp_path, atomic):
+def test_atomic_write_removes_temporary_paths_of_a_killed_process(tmp_path, atomic):
     path = tmp_path / "metrics.json"
     (tmp_path / "metrics.json.old").write_text("not ours")
     child = os.fork()
@@ -142,7 +142,7 @@ def disk(monkeypatch):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="which file is synced is read from /proc")
-def test_what_takes_a_place_is_on_the_disk_before(tmp_path, disk):
+def test_atomic_write_syncs_content_before_the_rename(tmp_path, disk):
     with atomic_file(tmp_path / "metrics.json") as temporary:
         temporary.write_text("1")
     assert disk == [temporary.name, "-> metrics.json", f"{tmp_path.name}/"]
@@ -156,7 +156,7 @@ def test_what_takes_a_place_is_on_the_disk_before(tmp_path, disk):
         assert disk[-1] == f"{tmp_path.name}/"
 
 
-def test_what_a_killed_process_had_taken_away_is_put_back(tmp_path):
+def test_atomic_folder_restores_the_old_folder_that_a_killed_process_moved_away(tmp_path):
     path = tmp_path / "model"
     child = os.fork()
     if child == 0:
@@ -181,7 +181,7 @@ def test_what_a_killed_process_had_taken_away_is_put_back(tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_what_a_killed_process_had_half_written_is_never_put_in_place(tmp_path):
+def test_atomic_folder_never_restores_a_half_written_folder_of_a_killed_process(tmp_path):
     path = tmp_path / "pictures"
     child = os.fork()
     if child == 0:

@@ -202,7 +202,7 @@ def test_a_rule_between_fields_is_told_with_its_path(training):
     assert problem.startswith("hardware.strategy single has one process, but there are 2 device(s)")
 
 
-def test_what_shows_at_run_time_is_told_with_its_path(model):
+def test_bound_part_that_fails_at_run_time_reports_its_config_path(model):
     model["attention"] = {"_target_": "attnlab.model.attention.dot.DotScore"}
     model["decoder"]["hidden_size"] = 5
     part = bind(model, Seq2Seq, "model")

@@ -60,7 +60,7 @@ def test_show_writes_what_the_user_wrote():
         ("a\u2028b", "a\\u2028b"),
     ],
 )
-def test_what_is_printed_cannot_move_the_terminal(text, shown):
+def test_printable_escapes_control_characters(text, shown):
     assert printable(text) == shown
 
 

@@ -70,7 +70,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize(("output", "files"), OTHERS.values(), ids=OTHERS)
-def test_what_only_looks_like_an_output_stays(tmp_path, output, files):
+def test_check_replaceable_refuses_a_folder_with_files_that_are_no_output(tmp_path, output, files):
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         if content is not None:

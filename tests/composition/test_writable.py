@@ -9,7 +9,7 @@ from attnlab.composition.error import ExperimentError
 from attnlab.composition.writable import check_writable
 
 
-def test_what_can_be_made_leaves_nothing(tmp_path):
+def test_check_writable_of_a_creatable_folder_leaves_no_files(tmp_path):
     check_writable("paths.runs", tmp_path / "a" / "b")
     check_writable("paths.runs", tmp_path)
     assert os.listdir(tmp_path) == []

@@ -37,7 +37,7 @@ def test_batches_are_the_rows_they_name_for_any_number_of_workers(data, workers)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_loader_begins_where_it_is_told_and_the_next_epoch_at_its_beginning(data, workers):
+def test_restored_loader_skips_batches_in_its_first_epoch_only(data, workers):
     def epochs(skipped):
         loader = SeqDataModule(data, Batching(size=16), Padding(), seed=1, num_workers=workers).train_dataloader()
         loader.sampler.set_epoch(3)

@@ -25,7 +25,7 @@ def test_every_pair_of_the_default_is_babels_and_its_fields_mean_the_same(dates)
     languages = set()
     for split in corpus.load().values():
         for pair in split:
-            # The target's digits tell the day, and the source is that day in one of the locales.
+            # The target's digits give the day, and the source is that day in one of the locales.
             target = [pair["target"][a:b] for a, b in pair["target_spans"]]
             source = [pair["source"][a:b] for a, b in pair["source_spans"]]
             digits = [int(part) for part in target if part.isdigit()]

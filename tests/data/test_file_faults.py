@@ -41,13 +41,15 @@ def write(file: Path, content: str | bytes) -> None:
     file.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-@pytest.mark.parametrize(("name", "content", "told"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_told_with_its_place(tmp_path: Path, name: str, content: str | bytes, told: str) -> None:
+@pytest.mark.parametrize(("name", "content", "fault"), FAULTS.values(), ids=FAULTS)
+def test_find_fault_reports_the_fault_with_its_place(
+    tmp_path: Path, name: str, content: str | bytes, fault: str
+) -> None:
     write(tmp_path / name, content)
     for place in (tmp_path / name, tmp_path):
         found = find_fault(place)
         assert found is not None
-        assert found.startswith(f"{tmp_path / name} {told}")
+        assert found.startswith(f"{tmp_path / name} {fault}")
         assert "\n" not in found
 
 
@@ -71,7 +73,7 @@ def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path, name: str, cont
     assert find_fault(tmp_path) is None
 
 
-def test_the_first_faulty_file_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_find_fault_of_a_folder_reports_the_first_faulty_file(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     write(tmp_path / "a.jsonl", GOOD)
     write(tmp_path / "inner" / "b.jsonl", "{")
@@ -91,5 +93,5 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert find_fault(tmp_path) == f"{tmp_path / 'a.csv'} cannot be read: Input/output error"
 
 
-def test_what_is_no_file_and_no_folder_has_no_fault_to_find(tmp_path: Path) -> None:
+def test_find_fault_of_a_missing_path_returns_none(tmp_path: Path) -> None:
     assert find_fault(tmp_path / "nowhere") is None

@@ -234,7 +234,7 @@ def test_a_script_beside_the_data_is_not_run(hub_folder, hub_corpus, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_is_missing_is_named_with_what_there_is(hub_folder, hub_corpus, tmp_path):
+def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_folder, hub_corpus, tmp_path):
     assert "there is no" in refusal(hub_corpus(hub_folder / "lost"))
     assert "test.jsonl.gz, train.jsonl.gz, validation.jsonl.gz" in refusal(hub_corpus(hub_folder / "lost"))
     assert "does not exist either" in refusal(hub_corpus(tmp_path / "no" / "such"))
@@ -251,7 +251,7 @@ def test_what_is_missing_is_named_with_what_there_is(hub_folder, hub_corpus, tmp
     assert "has no data files" in refusal(hub_corpus(hub_folder))
 
 
-def test_an_unreachable_hub_is_told_at_once(hub_corpus, monkeypatch, tmp_path):
+def test_unreachable_hub_is_reported_at_once(hub_corpus, monkeypatch, tmp_path):
     import httpx2 as httpx
     import huggingface_hub
 
@@ -266,7 +266,7 @@ def test_an_unreachable_hub_is_told_at_once(hub_corpus, monkeypatch, tmp_path):
     assert not huggingface_hub.constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE")
 
 
-def test_an_unknown_dataset_is_told(hub_corpus, monkeypatch, tmp_path):
+def test_unknown_or_gated_hub_dataset_is_refused(hub_corpus, monkeypatch, tmp_path):
     import huggingface_hub
     from huggingface_hub import errors
 

@@ -195,7 +195,7 @@ UNFIT = {
 
 
 @pytest.mark.parametrize(("splits", "changed", "said"), UNFIT.values(), ids=UNFIT)
-def test_what_no_classifier_can_learn_is_refused(
+def test_labelled_data_unfit_for_a_classifier_are_refused(
     write: Callable[..., Path], tmp_path: Path, splits: dict[str, Rows], changed: dict[str, Any], said: str
 ) -> None:
     assert said in refusal(tmp_path, corpus_of(write(**splits), **changed))

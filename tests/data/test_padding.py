@@ -60,7 +60,7 @@ def test_a_batch_without_rows_has_no_rows():
 @pytest.mark.parametrize("encoder", ["pre", "post"])
 @pytest.mark.parametrize("decoder", ["pre", "post"])
 @given(source=ROWS, target=ROWS)
-def test_what_the_mask_keeps_is_what_went_in(encoder, decoder, source, target):
+def test_batch_masks_select_exactly_the_original_tokens(encoder, decoder, source, target):
     size = min(len(source), len(target))
     batch = make_batch(source[:size], target[:size], Padding(encoder=encoder, decoder=decoder))
     assert batch.source.dtype == batch.rows.dtype == torch.long

@@ -168,12 +168,12 @@ def test_another_corpus_has_another_digest(dates, tmp_path):
 
 def test_many_rows_go_through_in_pieces(tmp_path, hub_corpus):
     rows = [{"de": f"Wort {i % 7} {i}", "en": f"word {i}"} for i in range(2_500)]
-    told = []
-    prepare(hub_corpus(write_rows(tmp_path / "c", rows)), tmp_path / "data", lambda *step: told.append(step))
+    reported = []
+    prepare(hub_corpus(write_rows(tmp_path / "c", rows)), tmp_path / "data", lambda *step: reported.append(step))
     split = PreparedData(tmp_path / "data").split("train")
     assert [split.source_text(i) for i in (0, 999, 1000, 2499)] == [rows[i]["de"] for i in (0, 999, 1000, 2499)]
-    assert told[-1] == ("test", 1, 1)
-    assert ("train", 2000, 2500) in told
+    assert reported[-1] == ("test", 1, 1)
+    assert ("train", 2000, 2500) in reported
     assert len(split) == 2_500
 
 

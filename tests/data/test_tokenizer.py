@@ -174,7 +174,7 @@ def test_surfaces_are_pieces_of_the_text_one_for_each_token(trainer, text):
 
 
 @pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
-def test_what_unknown_tokens_read(trainer):
+def test_decode_replaces_unknown_tokens_with_given_words_or_unk(trainer):
     tokenizer = trainer.train(TEXT)
     known = tokenizer.encode_ids(["cat"])[0]
     between = "" if isinstance(trainer, CharacterTrainer) else " "

@@ -25,7 +25,7 @@ class Tensors:
 class Copier(nn.Module):
     """At step t it looks at `<eos>` (0.5), at source token t (0.3) and at the first position, a pad or not (0.2).
 
-    Where source token t is `<eos>`, it ends; with `attends` False it tells nobody where it looked.
+    Where source token t is `<eos>`, it ends; with `attends` False it returns no attention weights.
     """
 
     def __init__(self, vocabulary_size: int, attends: bool = True) -> None:

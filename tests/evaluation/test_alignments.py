@@ -50,7 +50,7 @@ def test_no_links_no_rate_and_links_outside_are_refused() -> None:
 
 
 @pytest.mark.parametrize("weights", [[0.5, 0.5], [[[1.0]]], [[np.nan, 1.0]], [[np.inf, 0.0]]])
-def test_what_is_no_matrix_of_numbers_is_refused(weights: list[object]) -> None:
+def test_alignment_error_rate_refuses_weights_that_are_no_finite_matrix(weights: list[object]) -> None:
     with pytest.raises(ValueError, match=r"finite matrix \(T, S\)"):
         AlignmentErrorRate().update(weights, [], [])
 

@@ -23,7 +23,7 @@ def test_pads_go_wherever_they_stand(source_first: bool, target_first: bool) -> 
 
     source, source_mask = pad(["나는", "간다", "<eos>"], source_first)
     target, target_mask = pad(["I", "go", "<eos>"], target_first)
-    # Each cell tells its tokens.
+    # Each cell identifies its tokens.
     weights = np.array([[(hash((t, s)) % 97) / 97 for s in source] for t in target])
     kept = AttentionMap.from_sentence(source, target, weights, source_mask, target_mask)
     assert kept.source_tokens == ["나는", "간다", "<eos>"]

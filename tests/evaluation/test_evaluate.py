@@ -114,7 +114,7 @@ def test_an_ensembles_likelihood_is_the_mean_of_its_members(model, copies):
     assert found.metrics["attention_entropy"] == pytest.approx(attending.metrics["attention_entropy"], abs=1e-6)
 
 
-def test_what_was_drawn_does_not_depend_on_the_order(model, copies):
+def test_sampled_hypotheses_do_not_depend_on_the_sentence_order(model, copies):
     """Evaluating again, in whatever batches, gives the same hypotheses."""
     search = SampleSearch(1.0, None, None, 7, 6)
     found = evaluate([model()], search, copies, Padding())

@@ -51,6 +51,6 @@ def test_other_sides_of_the_pads_are_refused(folders, padding):
         load_members(first, [second])
 
 
-def test_a_folder_that_is_no_model_is_told(folders, tmp_path):
+def test_ensemble_member_that_is_no_model_folder_is_refused(folders, tmp_path):
     with pytest.raises(ExperimentError, match=r"nowhere must be a whole model folder"):
         load_members(folders("first"), [tmp_path / "nowhere"])

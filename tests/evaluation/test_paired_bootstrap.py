@@ -8,7 +8,7 @@ from attnlab.evaluation.paired_bootstrap import paired_bootstrap_p
 from attnlab.evaluation.text_metrics import sacrebleu_metrics
 
 
-def test_it_is_sacrebleus_and_tells_same_from_different() -> None:
+def test_paired_bootstrap_p_equals_sacrebleu_and_separates_same_from_different() -> None:
     references = [f"the cat number {number} sat on the 고양이 mat" for number in range(30)]
     worse = [text.replace("cat", "dog").replace("on the", "under") for text in references]
     nearly = [worse[0], *references[1:]]

@@ -93,7 +93,7 @@ def test_sentences_are_drawn_with_replacement_and_alike_for_all() -> None:
     assert sums[:, 0].std() / 30 == pytest.approx(first[:, 0].std() / 30**0.5, rel=0.15)
 
 
-def test_what_an_estimate_says() -> None:
+def test_estimate_reports_seeds_mean_std_and_interval() -> None:
     draw = np.random.default_rng(0)
     found = estimate(system_sample([0.98, 1.0], None, None, 1000, draw), 0.95, 0.0, 1.0)
     assert (found.seeds, found.mean, found.over) == (2, pytest.approx(0.99), "seeds")
@@ -113,7 +113,7 @@ def test_the_p_of_seeds_alone_is_that_of_welchs_test() -> None:
 
 
 @pytest.mark.parametrize("seeds", [(1, 3), (3, 1), (2, 5), (3, 3)])
-def test_equal_systems_are_rarely_told_apart(seeds: tuple[int, int]) -> None:
+def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(seeds: tuple[int, int]) -> None:
     """A lone seed among several, too."""
     draw = np.random.default_rng(sum(seeds))
     apart = 0

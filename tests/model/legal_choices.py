@@ -51,7 +51,7 @@ OF_THE_MODEL: dict[str, list[Any]] = {
     "coverage": [None, 1.0],
     "heads": [None, 2],
     "decoder": [*ATTENDING, *WITHOUT_ATTENTION],
-    "decoder_hidden_size": [None, 5],  # None is the encoder's width; 5 is none of the encoder's widths
+    "decoder_hidden_size": [None, 5],  # None is the encoder's width; 5 differs from every width of the encoder
     "readout": ["tanh", "attentional", "maxout", "plain", "state"],
     "readout_size": [7, 3],
     "input_feeding": FEEDINGS,

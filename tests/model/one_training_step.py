@@ -30,7 +30,8 @@ FORCINGS: dict[str, Callable[..., TeacherForcing]] = {
     "exponential": partial(ExponentialTeacherForcing, k=0.93),
     "inverse_sigmoid": partial(InverseSigmoidTeacherForcing, k=5.0),
 }
-# Steps so small that the gradient tells where the loss goes, and no likeliest token, fed as a guess, becomes another.
+# Steps so small that the gradient predicts the change of the loss, and that no likeliest token, fed as a guess,
+# becomes another.
 OPTIMIZERS: dict[str, Optimizer] = {"sgd": SGD(1e-4), "adam": Adam(1e-5), "adadelta": Adadelta(0.01)}
 
 

@@ -46,7 +46,7 @@ def test_how_many_learn_and_how_many_are_refused():
 
 @pytest.mark.parametrize("decoder", ATTENDING, ids="-".join)
 @pytest.mark.parametrize("score", SCORES)
-def test_each_learns_or_is_refused_as_foretold(score, decoder, tiny_model, pairs):
+def test_score_and_decoder_learn_or_are_refused_for_the_predicted_reason(score, decoder, tiny_model, pairs):
     batch = make_batch(*pairs(source_lengths=(4, 1, 3), target_lengths=(1, 2, 1)), Padding())
     for row in rows(score, decoder):
         reason = refusal(row)
@@ -83,7 +83,7 @@ def test_bfloat16(row, tiny_model, pairs):
     torch.testing.assert_close(loss, exact, rtol=0.02, atol=0)
 
 
-def test_a_source_beyond_the_location_scores_rows_is_told(tiny_model, pairs):
+def test_location_score_of_a_source_longer_than_max_length_is_refused(tiny_model, pairs):
     """Counted in real tokens with `<eos>`; pads, masked, may stand beyond."""
     model = tiny_model(attention=Part(LocationScore, "model.attention", max_length=6))
     fits = make_batch(*pairs(source_lengths=(5, 2), target_lengths=(1, 1)), Padding())
@@ -91,8 +91,8 @@ def test_a_source_beyond_the_location_scores_rows_is_told(tiny_model, pairs):
     padded = model(replace(fits, **with_pads)).readout
     torch.testing.assert_close(padded, model(fits).readout, rtol=0, atol=1e-12)
     too_long = make_batch(*pairs(source_lengths=(6, 2), target_lengths=(1, 1)), Padding())
-    told = r"model\.attention\.max_length is 6, but a source of 7 tokens \(`<eos>` included\) was met; raise it"
-    with pytest.raises(ExperimentError, match=told):
+    message = r"model\.attention\.max_length is 6, but a source of 7 tokens \(`<eos>` included\) was met; raise it"
+    with pytest.raises(ExperimentError, match=message):
         model(too_long)
 
 

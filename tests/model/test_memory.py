@@ -33,7 +33,7 @@ def test_rows_are_taken_from_all_of_it(memory: Memory) -> None:
         assert torch.equal(getattr(selected, field.name), torch.stack([rows[1], rows[1], rows[0]])), field.name
 
 
-def test_what_is_not_there_is_not_there_in_its_rows(memory: Memory) -> None:
+def test_memory_select_without_keys_values_and_mask_keeps_them_none(memory: Memory) -> None:
     bare = replace(memory, keys=None, values=None, mask=None).select(torch.tensor([1]))
     assert (bare.keys, bare.values, bare.mask) == (None, None, None)
 

@@ -58,7 +58,7 @@ def folder(tmp_path, weights, prepared):
     return tmp_path / "build" / "model"
 
 
-def test_what_it_holds(folder, weights):
+def test_model_folder_holds_weights_config_facts_and_tokenizers(folder, weights):
     assert {path.name for path in folder.iterdir()} == {
         "weights.safetensors",
         "config.json",
@@ -105,7 +105,7 @@ def test_a_folder_of_foreign_code_runs_none(folder):
         load_model(folder)
 
 
-def test_broken_folders_are_told_in_a_sentence(folder, tmp_path):
+def test_broken_model_folders_are_refused_with_a_message(folder, tmp_path):
     with pytest.raises(ExperimentError, match="must be a model folder"):
         load_model(tmp_path / "nothing")
 
@@ -129,7 +129,7 @@ def test_broken_folders_are_told_in_a_sentence(folder, tmp_path):
         load_model(folder)
 
 
-def test_a_config_that_is_no_mapping_is_told_too(folder):
+def test_model_folder_whose_config_is_no_mapping_is_refused(folder):
     (folder / "config.json").write_text("[1, 2]")
     with pytest.raises(ExperimentError):
         load_model(folder)

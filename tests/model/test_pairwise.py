@@ -1,5 +1,5 @@
 """Every pair of choices of model, padding, training and search: those that go together stand in a few experiments,
-which must learn and then find something; the others are refused as foretold."""
+which must learn and then find something; the others are refused with the predicted reason."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_value_of_training_and_search_is_made():
 
 @pytest.mark.parametrize("coin", OF_TRAINING_AND_SEARCH["coin"])
 @pytest.mark.parametrize("forcing", FORCINGS)
-def test_whatever_the_coin_some_guesses_are_fed(forcing, coin, pairs):
+def test_forcing_below_one_with_each_coin_feeds_some_guesses(forcing, coin, pairs):
     """Past the first token, which has no guess before it; the array would try the reference alone otherwise."""
     batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), Padding())
     fed = fed_reference(USUAL | {"teacher_forcing": forcing, "coin": coin}, batch)
@@ -68,7 +68,7 @@ def test_each_experiment_of_the_array_learns_and_searches(number, tiny_model, pa
 
 
 @pytest.mark.parametrize("choices", IMPOSSIBLE, ids=str)
-def test_what_cannot_go_together_is_refused_as_foretold(choices, tiny_model, pairs):
+def test_incompatible_choices_are_refused_with_the_predicted_reason(choices, tiny_model, pairs):
     """Where the two are refused by each other, nothing else in the row is wrong; else it takes a third choice."""
     spoilt_by_them_alone = filled(choices, set())
     assert (spoilt_by_them_alone is None) == (refusal(choices) is None)

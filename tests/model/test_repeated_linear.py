@@ -144,7 +144,7 @@ def test_a_first_use_without_gradients_costs_the_later_ones_nothing(x):
         torch.testing.assert_close(mine, plain, rtol=1e-12, atol=1e-12)
 
 
-def test_what_was_collected_goes_with_the_graph(x):
+def test_repeated_linear_after_the_graph_is_deleted_frees_its_collected_tensors(x):
     """At once, and not when Python next looks for circles: a cast weight lies in it."""
     layer = RepeatedLinear(4, 4, dtype=torch.float64)
     gc.collect()

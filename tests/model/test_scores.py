@@ -145,8 +145,10 @@ def test_one_head_with_identity_projections_is_the_plain_attention(name):
 
 @pytest.mark.parametrize("name", EQUAL_WIDTHS)
 def test_scores_without_a_matrix_refuse_unequal_widths(name):
-    told = r"score needs a query and keys of one width, but the query has 3 and the encoder's output 4; make them equal"
-    with pytest.raises(Exception, match=told):
+    message = (
+        r"score needs a query and keys of one width, but the query has 3 and the encoder's output 4; make them equal"
+    )
+    with pytest.raises(Exception, match=message):
         PARTS[name](query_size=3, key_size=4)
 
 

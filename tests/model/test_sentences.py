@@ -50,15 +50,15 @@ def equals_the_equations(row, tiny_model, pairs):
     w = paper.weights_of(model)
     nll = coverage_loss = 0.0
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        told = equations.tell(w, source, target)
+        expected = equations.compute(w, source, target)
         real, words = batch.target_mask[number].numpy(), batch.source_mask[number].numpy()
-        np.testing.assert_allclose(found[number][real], told.log_probs, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found[number][real], expected.log_probs, rtol=0, atol=1e-10)
         if unrolled.attention_weights is not None:
             ours = unrolled.attention_weights[number].detach().numpy()[real]
-            np.testing.assert_allclose(ours[:, words], told.weights, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(ours[:, words], expected.weights, rtol=0, atol=1e-10)
             assert (ours[:, ~words] == 0).all()
-        nll -= sum(told.log_probs[t][token] for t, token in enumerate([*target, EOS]))
-        coverage_loss += told.coverage_loss
+        nll -= sum(expected.log_probs[t][token] for t, token in enumerate([*target, EOS]))
+        coverage_loss += expected.coverage_loss
     np.testing.assert_allclose(summed_nll(model.output, unrolled, batch).item(), nll, rtol=1e-6)  # float32 inside
     if unrolled.coverage_loss is not None:
         assert coverage_loss > 0

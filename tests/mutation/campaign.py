@@ -1,8 +1,8 @@
 """Change the code in one place, and see whether a test notices: `make mutate`, or `python tests/mutation/campaign.py`.
 
-pytest collects the tests once and runs them once, which tells how long each takes and which lines it reaches. From then
-on every mutant is a fork of that process: it meets the tests that reach its line, the quickest first and one of each
-test function before a second of any, until one fails. `targets.toml` says which modules meet which tests.
+pytest collects the tests once and runs them once, which measures how long each takes and which lines it reaches. From
+then on every mutant is a fork of that process: it meets the tests that reach its line, the quickest first and one of
+each test function before a second of any, until one fails. `targets.toml` says which modules meet which tests.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Family:
 
 @dataclass
 class Lap:
-    """What the undisturbed run of the tests told."""
+    """What the run of the tests on the unchanged code measured."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     tests_of_line: dict[Path, dict[int, list[str]]] = field(default_factory=dict)
@@ -157,29 +157,29 @@ def _fork_and_run(mutant: Mutant, items: list[pytest.Item], seconds: float) -> d
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
             resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
             try:
-                told = _meet(mutant, items, began)
+                message = _meet(mutant, items, began)
             except BaseException as error:
-                told = f"{NOT_TRIED}\0{type(error).__name__}: {error}"
-            os.write(writing, told.encode()[:4000])
+                message = f"{NOT_TRIED}\0{type(error).__name__}: {error}"
+            os.write(writing, message.encode()[:4000])
             status = 0
         finally:
             os._exit(status)
     os.close(writing)
     ready, _, _ = select.select([reading], [], [], 100 * seconds + 300)
-    told = os.read(reading, 4000).decode(errors="replace") if ready else ""
+    message = os.read(reading, 4000).decode(errors="replace") if ready else ""
     os.close(reading)
     if not ready:
         os.kill(child, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     count = int.from_bytes(began[:], "little")
     result, by = (
-        told.split("\0", 1) if told else _of_a_death(status, not ready, items[count - 1].nodeid if count else "")
+        message.split("\0", 1) if message else _of_a_death(status, not ready, items[count - 1].nodeid if count else "")
     )
     return {"result": result, "by": by, "seconds": round(time.monotonic() - started, 2)}
 
 
 def _of_a_death(status: int, out_of_time: bool, test: str) -> tuple[str, str]:
-    """What a child that told nothing comes to, by its exit code, below 0 for a signal, and the test that it was at."""
+    """The outcome of a silent child, by its exit code, below 0 for a signal, and the test that it was at."""
     if test and (status == -signal.SIGXCPU or (out_of_time and status == -signal.SIGKILL)):
         return "killed", "its time"
     if test and -status in CRASHES:
@@ -278,7 +278,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, help="of processor time for each family, then stop")
     parser.add_argument("--test", action="append", help="only by this one, and only what survived so far")
     parser.add_argument("--again", action="store_true", help="try also what is known to be killed")
-    parser.add_argument("--report", action="store_true", help="only tell what is known")
+    parser.add_argument("--report", action="store_true", help="only report what is known")
     options = parser.parse_args()
     os.chdir(ROOT)
     RESULTS.mkdir(parents=True, exist_ok=True)

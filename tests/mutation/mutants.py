@@ -78,8 +78,8 @@ class Mutant:
         """The same as long as the function and its mutation are."""
         function = self.mutation.contained_by_top_level_function
         mutated = cst.Module([function.deep_replace(self.mutation.original_node, self.mutation.mutated_node)])  # type: ignore[union-attr, list-item]
-        told = "\0".join([self.module, self.function, cst.Module([function]).code, mutated.code])  # type: ignore[list-item]
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        content = "\0".join([self.module, self.function, cst.Module([function]).code, mutated.code])  # type: ignore[list-item]
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def put_in_place(self, module: types.ModuleType) -> None:
         """The live function gets the mutant's code: whoever holds it, and whatever is wrapped around it.

@@ -24,7 +24,9 @@ from mutants import PACKAGE, NoImportError, mutants_of
         (signal.SIGSEGV, NOT_TRIED, "the process ended with -11 before any test"),
     ],
 )
-def test_what_cannot_be_put_in_place_is_not_tried(error: object, result: str, by: str) -> None:
+def test_mutant_that_cannot_be_put_in_place_is_reported_as_killed_or_not_tried(
+    error: object, result: str, by: str
+) -> None:
     def put_in_place(module: ModuleType) -> None:
         if isinstance(error, BaseException):
             raise error

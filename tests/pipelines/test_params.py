@@ -92,7 +92,7 @@ def test_nonsense_is_refused_in_a_sentence(command: Command, folder: Path, conte
     assert left(folder) == ["params.yaml"]
 
 
-def test_what_the_command_line_chose_is_not_said_of_the_file(command: Command, folder: Path) -> None:
+def test_error_names_params_yaml_only_for_settings_chosen_there(command: Command, folder: Path) -> None:
     (folder / "params.yaml").write_text("save_every_minutes: -1\n")
     ended = command("compose.py", "training.max_steps=-1")
     refused(ended, "training.max_steps", "save_every_minutes")

@@ -208,7 +208,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize(("arguments", "said"), CHOICES.values(), ids=CHOICES)
-def test_what_alignments_has_not_is_refused(
+def test_alignments_with_an_unknown_or_repeated_choice_is_refused(
     command: Command, folder: Path, arguments: tuple[str, str], said: str
 ) -> None:
     refused(command("alignments.py", *arguments), said)

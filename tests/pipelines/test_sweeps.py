@@ -144,7 +144,7 @@ def test_a_plain_run_that_is_finished_says_so_and_shows_its_result(folder: Path,
 
 
 @pytest.mark.slow
-def test_what_the_environment_holds_is_written_nowhere(
+def test_sweep_that_reads_the_environment_writes_the_value_nowhere(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ATTNLAB_DATA_SEED", "918273645")

@@ -36,7 +36,7 @@ def test_these_are_drawn(text: str) -> None:
     assert drawable(text) == text
 
 
-def test_what_no_font_has_is_written_in_words() -> None:
+def test_drawable_writes_characters_missing_from_all_fonts_as_code_points() -> None:
     assert missing_characters("a🧑b🧑ไ") == ["🧑", "ไ"]
     assert drawable("a🧑b") == "aU+1F9D1b"
     assert drawable("\u200d\u202e\x00\ue000") == "U+200DU+202EU+0000U+E000"

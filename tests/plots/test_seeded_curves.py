@@ -1,4 +1,4 @@
-"""Curves over seeds: the mean, the band, and axes that tell their numbers without formulas."""
+"""Curves over seeds: the mean, the band, and axes that show their numbers without formulas."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def write(stages: Stages, into: Path) -> str:
     return (into / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_page_tells_everything_and_escapes_it(stages: Stages, tmp_path: Path) -> None:
+def test_classification_page_shows_all_content_escaped(stages: Stages, tmp_path: Path) -> None:
     page = write(stages, tmp_path / "report")
     assert "<script" not in page
     text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.split("</style>")[1])).split())

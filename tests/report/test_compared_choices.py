@@ -1,4 +1,4 @@
-"""Which settings tell the compared systems apart."""
+"""Which settings differ between the compared systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison of a made-up sweep: who takes part, what is found, and the page that tells it."""
+"""The comparison of a made-up sweep: who takes part, what is found, and the page that shows it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_sweep_is_found_by_its_beginning_and_by_being_the_last(tmp_path: Path)
         find_sweep(tmp_path, "c")
 
 
-def test_what_a_run_says(compared: ComparedRuns) -> None:
+def test_compared_run_holds_choices_costs_history_and_evaluation(compared: ComparedRuns) -> None:
     first = compared.runs[0]
     assert (first.name, first.system, first.seed) == ("bahdanau · seed 1", "bahdanau", "1")
     assert first.choices == {"attention": "bahdanau"}
@@ -78,19 +78,19 @@ def test_what_a_run_says(compared: ComparedRuns) -> None:
     assert not compared.runs[4].evaluation.maps
 
 
-def test_what_failed_is_left_out_and_named(compared: ComparedRuns, runs_folder: Path) -> None:
+def test_comparison_leaves_out_a_failed_run_with_its_error(compared: ComparedRuns, runs_folder: Path) -> None:
     assert compared.left_out == [LeftOut("general · seed 1", "failed: the <disk> is full")]
 
 
-def test_what_never_ran_or_repeats_is_left_out(tmp_path: Path) -> None:
+def test_comparison_leaves_out_unstarted_running_and_repeated_jobs(tmp_path: Path) -> None:
     folder = write_sweep(tmp_path, {"dot": 0.5}, (1, 2), failed=False)
     folder.write(dataclasses.replace(folder.read(), points=5))
     second = folder.job(1)
     assert second is not None
     folder.write_job(dataclasses.replace(second, number=2, name="again"))
     folder.write_job(dataclasses.replace(second, number=3, name="late", status="running"))
-    told = {point.name: point.reason for point in runs_of_sweep(folder, tmp_path).left_out}
-    assert told == {
+    reasons = {point.name: point.reason for point in runs_of_sweep(folder, tmp_path).left_out}
+    assert reasons == {
         "late": "still running, or stopped",
         "1 more of 5 points": "not started",
         "again": "the same choices and seed as dot · seed 2",
@@ -108,7 +108,7 @@ def test_a_run_without_an_evaluation_is_left_out_and_named(tmp_path: Path) -> No
         runs_of_sweep(folder, tmp_path)
 
 
-def test_systems_that_differ_are_told_apart(findings: Findings) -> None:
+def test_findings_give_different_systems_different_letters(findings: Findings) -> None:
     assert [system.name for system in findings.systems] == ["bahdanau", "dot", "no attention"]
     assert set(findings.letters["bleu"]["no attention"]).isdisjoint(findings.letters["bleu"]["bahdanau"])
     estimate = findings.estimates["bleu"]["bahdanau"]
@@ -151,7 +151,7 @@ def test_metrics_that_do_not_fit_their_sentences_are_refused(tmp_path: Path) -> 
         found(runs_of_sweep(folder, tmp_path))
 
 
-def test_what_is_ranked_by() -> None:
+def test_comparison_measure_defaults_to_bleu_or_accuracy_and_refuses_unknown_ones() -> None:
     of_runs = [("one", ["sentences", "chrf", "bleu", "exact_match", "aer"]), ("two", ["chrf", "bleu", "exact_match"])]
     assert chosen_measure(None, of_runs) == "bleu"
     assert chosen_measure(None, [("one", ["f1", "accuracy"])]) == "accuracy"
@@ -187,7 +187,7 @@ def words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.split("</style>")[1])).split())
 
 
-def test_the_page_tells_everything_and_escapes_it(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+def test_comparison_page_shows_all_content_escaped(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
     page = write(compared, findings, tmp_path / "new" / "comparison")
     assert "<script" not in page
     text = words(page)

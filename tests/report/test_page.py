@@ -116,7 +116,7 @@ class _Texts(HTMLParser):
             self.texts.append(data)
 
 
-def test_the_page_tells_everything_and_escapes_it(stages: Path) -> None:
+def test_translation_page_shows_all_content_escaped(stages: Path) -> None:
     parser = _Texts()
     parser.feed(write(stages))
     text = " ".join(parser.texts)

@@ -23,7 +23,7 @@ def sample(max_length: int = 8, temperature: float = 1.0, top_k=None, top_p=None
 
 
 def drawable(probs: np.ndarray, temperature: float, top_k: int | None, top_p: float | None) -> np.ndarray:
-    """Each token's probability to be drawn, told in words: temper, keep the k likeliest, keep the nucleus."""
+    """Each token's probability to be drawn, described in words: temper, keep the k likeliest, keep the nucleus."""
     tempered = probs.astype(np.float64) ** (1 / temperature)
     tempered /= tempered.sum()
     order = sorted(range(len(probs)), key=lambda token: -tempered[token])

@@ -117,7 +117,7 @@ def test_a_beam_as_wide_as_all_sequences_finds_them_all(decoder, alpha, searchab
 
 
 def beam_of_one_sentence(model, source, mask, size: int, alpha: float, limit: int) -> list[tuple[float, list[int]]]:
-    """Beam search as told in words: grow all, look at the best 2K, put the ended of the best K aside, keep K."""
+    """Beam search, described in words: grow all, look at the best 2K, put the ended of the best K aside, keep K."""
     beams, found = [(0.0, [])], []
     for _ in range(limit):
         grown = []
@@ -168,7 +168,7 @@ def test_hypotheses_are_sorted_different_and_clean(seed, alpha, searchable):
 
 
 @pytest.mark.parametrize("search", [GreedySearch(4), BeamSearch(3, 1.0, 4, n_best=3)], ids=["greedy", "beam"])
-def test_what_the_limit_cuts_off_keeps_all_its_tokens(search, searchable):
+def test_hypothesis_cut_off_by_the_length_limit_keeps_all_its_tokens(search, searchable):
     model, source, mask = searchable()
     with torch.no_grad():
         model.output.bias[EOS] = -100

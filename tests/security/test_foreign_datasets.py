@@ -186,7 +186,7 @@ def test_a_dataset_of_the_hub_leads_to_no_file_of_this_machine(
     assert load_pairs("nobody/theirs", None, None, None, "de", "en")["train"][0] == {"de": "mine", "en": "alone"}
 
 
-def test_nor_is_it_read_by_a_reader_of_another_kind(theirs: Path, on_the_hub: Callable[..., None]) -> None:
+def test_hub_dataset_of_an_unknown_file_kind_is_refused(theirs: Path, on_the_hub: Callable[..., None]) -> None:
     (theirs / "a.txt").write_text("a")
     on_the_hub("text", [str(theirs / "a.txt")])
     with pytest.raises(ExperimentError, match=r"nobody/theirs holds files of the kind text; known kinds are: json,"):
@@ -204,7 +204,7 @@ def test_nor_is_it_read_by_a_reader_of_another_kind(theirs: Path, on_the_hub: Ca
         "hf://datasets/nobody/theirs@main/a.zip::/etc/passwd": False,
     }.items(),
 )
-def test_what_counts_as_a_file_of_the_hub(theirs: Path, file: str, is_there: bool) -> None:
+def test_check_hub_builder_allows_only_files_on_the_hub(theirs: Path, file: str, is_there: bool) -> None:
     (theirs / "a.csv").write_text("a\n")
     builder = datasets.load_dataset_builder("csv", data_files=str(theirs / "a.csv"), cache_dir=str(theirs / "cache"))
     builder.config.data_files = {"train": [file]}

@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("trainer", TRAINERS, ids=lambda trainer: type(trainer).__name__)
-def test_what_we_write_is_allowed(trainer: Any, tmp_path: Path) -> None:
+def test_tokenizer_written_by_attnlab_loads_again(trainer: Any, tmp_path: Path) -> None:
     tokenizer = trainer.train(TEXT)
     tokenizer.save(tmp_path / "tokenizer.json")
     assert Tokenizer.load(tmp_path / "tokenizer.json").encode_ids(TEXT) == tokenizer.encode_ids(TEXT)
@@ -36,13 +36,13 @@ def test_what_we_write_is_allowed(trainer: Any, tmp_path: Path) -> None:
 SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a pattern that takes forever": (
-        lambda state: state.update(pre_tokenizer={**SPLIT, "pattern": {"Regex": "(a+)+$"}}), "pattern that is none of",
+        lambda state: state.update(pre_tokenizer={**SPLIT, "pattern": {"Regex": "(a+)+$"}}), "an unsupported pattern",
     ),
     "a pattern below others": (
         lambda state: state["normalizer"]["normalizers"].append(
             {"type": "Replace", "pattern": {"Regex": "(a|a)*$"}, "content": ""}
         ),
-        "its normalizer has a pattern",
+        "its normalizer has an unsupported pattern",
     ),
     "a part that ends the process": (
         lambda state: state.update(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}), "'Precompiled'",
@@ -75,12 +75,14 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "numbers without an end": (lambda state: state["model"]["vocab"].update(x=2**40), "must number the tokens"),
     "a number twice": (lambda state: state["model"]["vocab"].update(x=5), "must number the tokens"),
-    "a number that is none": (lambda state: state["model"]["vocab"].update(x="5"), "must number the tokens"),
+    "an invalid number": (lambda state: state["model"]["vocab"].update(x="5"), "must number the tokens"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
-def test_what_we_do_not_write_is_refused(file: Path, change: Callable[[dict[str, Any]], object], said: str) -> None:
+def test_tokenizer_that_attnlab_does_not_write_is_refused(
+    file: Path, change: Callable[[dict[str, Any]], object], said: str
+) -> None:
     state = json.loads(file.read_text())
     change(state)
     file.write_text(json.dumps(state))

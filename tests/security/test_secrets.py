@@ -140,7 +140,7 @@ def test_any_password_of_an_address_is_hidden(password: str, before: str, after:
         st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters="\"',@/${}"), min_size=1
     )
 )
-def test_what_moves_into_the_environment_comes_back(password: str) -> None:
+def test_password_moved_into_the_environment_is_referenced_from_there(password: str) -> None:
     environment: dict[str, str] = {}
     (told,) = into_environment([f"tracking.uri=http://me:{password}@host"], environment)
     assert told == "tracking.uri=http://${oc.env:ATTNLAB_SECRET_1}@host"
@@ -168,7 +168,7 @@ OF_ADDRESSES = {
 
 
 @pytest.mark.parametrize(("value", "secret", "left"), OF_ADDRESSES.values(), ids=OF_ADDRESSES)
-def test_what_is_hidden_is_also_moved_and_refused(value: str, secret: str, left: str) -> None:
+def test_secret_in_an_address_is_moved_masked_and_found(value: str, secret: str, left: str) -> None:
     environment: dict[str, str] = {}
     (told,) = into_environment([f"tracking.uri={value}"], environment)
     assert told == "tracking.uri=" + left.format("${oc.env:ATTNLAB_SECRET_1}")
@@ -187,7 +187,7 @@ BY_NAME = [
 
 
 @pytest.mark.parametrize("text", BY_NAME)
-def test_what_a_secret_name_is_given_is_hidden_wherever_it_is_told(
+def test_error_output_hides_values_of_secret_names(
     command: Command, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "environ", os.environ.copy())
@@ -197,7 +197,7 @@ def test_what_a_secret_name_is_given_is_hidden_wherever_it_is_told(
     assert "kanarie" not in ended.err
 
 
-def test_nor_is_one_of_a_config_file_told(command: Command, folder: Path) -> None:
+def test_error_output_hides_a_secret_of_a_config_file(command: Command, folder: Path) -> None:
     (folder / "theirs" / "experiment").mkdir(parents=True)
     text = "# @package _global_\nhydra: {job: {env_set: {MLFLOW_TRACKING_PASSWORD: kanarie}}}\n"
     (folder / "theirs" / "experiment" / "mine.yaml").write_text(text)
@@ -266,7 +266,7 @@ DEFAULTS = {
 
 
 @pytest.mark.parametrize(("value", "is_secret"), DEFAULTS.items())
-def test_what_a_reference_falls_back_on_is_written_out(value: str, is_secret: bool) -> None:
+def test_literal_secrets_finds_a_secret_in_the_default_of_a_reference(value: str, is_secret: bool) -> None:
     assert list(literal_secrets({"uri": value})) == (["uri"] if is_secret else [])
 
 
@@ -284,11 +284,11 @@ def test_what_a_reference_falls_back_on_is_written_out(value: str, is_secret: bo
         "${another.password}": False,
     }.items(),
 )
-def test_so_is_that_of_a_key_that_holds_a_secret(value: str, is_secret: bool) -> None:
+def test_literal_secrets_finds_a_literal_in_a_reference_below_a_secret_key(value: str, is_secret: bool) -> None:
     assert list(literal_secrets({"x": {"password": value}})) == (["x.password"] if is_secret else [])
 
 
-def test_what_is_no_secret_stays() -> None:
+def test_text_without_a_secret_stays_unchanged() -> None:
     for text in (
         "data.path=/home/me@work/data", "tracking.uri=postgresql+psycopg2://user@host/mlflow", "data.dataset=a/b",
         "tracking.uri=sqlite:////home/me@work/x.db", "data.path='C:\\x'", "x=http://me:${oc.env:PASSWORD}@host",

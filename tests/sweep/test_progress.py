@@ -84,7 +84,7 @@ def test_a_line_whenever_a_job_ends_and_none_for_anything_else(folder, capsys):
     assert lines()[1:] == ["sweep: 1 of 3 done, 0 running, 1 failed, 10 s left"]
 
 
-def test_what_ended_at_the_very_end_is_told_too(folder, capsys, monkeypatch):
+def test_sweep_progress_on_exit_reports_a_job_that_finished_last(folder, capsys, monkeypatch):
     monkeypatch.setattr("attnlab.sweep.progress._INTERVAL", 1000.0)
     with SweepProgress(folder, points=1, workers=1, start=7.0, live=False):
         folder.found = [job(0, "finished", 10.0, 20.0)]

@@ -26,7 +26,7 @@ def folder(tmp_path, monkeypatch):
     return folder
 
 
-def test_what_is_written_is_read(folder):
+def test_sweep_folder_reads_back_the_written_sweep_and_jobs(folder):
     job = JobRecord(3, "닷 · seed 1", {"seed": "1"}, ["seed=1"], "running", SWEEP.started, 12.0, "/out")
     folder.write_job(job)
     folder.write_job(replace(job, number=10, start_of_sweep=1.0))

@@ -75,7 +75,7 @@ open_store(None, "attnlab", Path(sys.argv[1]))
 """
 
 
-def test_what_a_process_that_was_killed_over_making_it_left_goes_with_the_next(tmp_path):
+def test_open_store_removes_leftovers_of_a_process_killed_while_creating_it(tmp_path):
     killed = subprocess.run([sys.executable, "-c", KILLED_OVER_IT, str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert list(tmp_path.glob(".mlflow.db.*"))

@@ -94,7 +94,7 @@ def test_a_delivery_goes_no_further_than_it_is_told(client, run_id, delivery, sp
     assert steps(client, run_id, "loss") == [1, 2]
 
 
-def test_what_is_written_again_behind_a_damaged_checkpoint_is_told_once(client, run_id, delivery, spool):
+def test_metrics_rewritten_after_a_damaged_checkpoint_are_delivered_once(client, run_id, delivery, spool):
     for step in (1, 2, 3):
         spool.append({"loss": 1.0 * step}, step)
     delivery.metrics(spool)
@@ -161,7 +161,7 @@ def test_a_tracker_that_deletes_nothing_is_asked_once(client, run_id, delivery, 
 
 
 @pytest.mark.parametrize("spools", ["[]", '{"metrics.jsonl": 3}', '{"metrics.jsonl": {"offset": "x"}}', "null"])
-def test_what_was_delivered_is_read_with_care(spools, client, run_id, point):
+def test_damaged_delivered_json_is_refused(spools, client, run_id, point):
     point.mkdir(parents=True, exist_ok=True)
     (point / "delivered.json").write_text(f'{{"run_id": "{run_id}", "spools": {spools}}}')
     with pytest.raises(ExperimentError, match=r"delivered\.json is damaged \(spools.*; remove it, and all"):

@@ -21,7 +21,7 @@ def test_nested_keys_become_dotted_and_values_become_text():
     }
 
 
-def test_what_mlflow_refuses_is_made_acceptable():
+def test_dotted_params_sanitises_keys_and_shortens_values_for_mlflow():
     long = "x" * 10_000
     params = dotted_params({"data": {"files": {"a/../b?": 1}}, "k" * 300: 2, "text": long, "other": long + "y"})
     assert params["data.files.a_.._b_"] == "1"

@@ -57,7 +57,9 @@ def test_a_sweep_is_refused_in_any_case(tracking, runs, point, record, nobody):
 
 
 @pytest.mark.parametrize("ends", ["FINISHED", "FAILED"])
-def test_what_waited_is_told_later(ends, tracking, runs, point, record, nobody, client, tmp_path):
+def test_offline_run_after_delivery_has_all_metrics_status_and_artifacts(
+    ends, tracking, runs, point, record, nobody, client, tmp_path
+):
     run = tracking(uri=nobody, when_unreachable="warn").start(runs, point, record)
     train(run, point, tmp_path)
     run.finish(ends, None if ends == "FINISHED" else "ExperimentError: it diverged")
@@ -77,7 +79,9 @@ def test_what_waited_is_told_later(ends, tracking, runs, point, record, nobody, 
     assert [info.path for info in client.list_artifacts(found.info.run_id, "evaluation")] == ["evaluation/metrics.json"]
 
 
-def test_what_was_lost_at_the_end_is_told_later(tracking, runs, point, record, client, tmp_path, monkeypatch, capsys):
+def test_run_disconnected_at_the_end_is_delivered_later(
+    tracking, runs, point, record, client, tmp_path, monkeypatch, capsys
+):
     run = tracking().start(runs, point, record)
     with monkeypatch.context() as broken:
 

@@ -89,7 +89,7 @@ def test_a_folder_is_added_and_the_run_stays_as_it_ended(tracked, tracking, runs
     assert (after.status, after.end_time) == (before.status, before.end_time)
 
 
-def test_what_takes_part(tracked, tracking, runs, tmp_path):
+def test_comparison_of_tracked_runs_takes_only_those_with_an_evaluation(tracked, tracking, runs, tmp_path):
     reader = RunReader(tracking(), runs)
     stored = reader.by_filter("tags.sweep = 'abc'", tmp_path)
     compared = runs_of_tracker(stored, ("filter", "x"), named=False)

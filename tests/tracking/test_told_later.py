@@ -35,7 +35,7 @@ def main(runs, capsys, *arguments):
     return code, told.out + told.err
 
 
-def test_what_waits_outlives_the_same_experiment_trained_again(
+def test_pending_run_survives_retraining_of_the_same_experiment(
     trained, experiment, runs, point, record, all_runs, capsys
 ):
     trained(point, 0.5)
@@ -52,7 +52,7 @@ def test_what_waits_outlives_the_same_experiment_trained_again(
     assert "nothing waits" in main(runs, capsys)[1]
 
 
-def test_what_was_told_is_not_set_aside(tracking, experiment, runs, point, record):
+def test_delivered_run_is_removed_when_its_experiment_begins_anew(tracking, experiment, runs, point, record):
     tracking().start(runs, point, record).finish()
     (point / "done.json").write_text("{}")
     begin_anew(experiment(), point, record)
@@ -71,7 +71,7 @@ def test_a_killed_run_is_closed_later_where_the_tracker_is_away(
     assert all_runs() == [("KILLED", 0.5)]
 
 
-def test_what_waits_beside_sweeps_is_told(trained, runs, all_runs, capsys):
+def test_pending_sweep_and_its_jobs_are_delivered(trained, runs, all_runs, capsys):
     trained(runs / "sweeps" / "0123456789abcdef", 0.5)
     trained(runs / "sweeps" / "0123456789abcdef" / "jobs" / "3", 0.25, "FAILED")
     code, told = main(runs, capsys)
@@ -79,7 +79,7 @@ def test_what_waits_beside_sweeps_is_told(trained, runs, all_runs, capsys):
     assert all_runs() == [("FAILED", 0.25), ("FINISHED", 0.5)]
 
 
-def test_what_waits_outlives_its_sweep_swept_again(trained, tracking, runs, all_runs, capsys):
+def test_pending_sweep_survives_a_second_run_of_the_sweep(trained, tracking, runs, all_runs, capsys):
     folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
     folder.write(SWEEP)
     trained(folder.path, 0.5)

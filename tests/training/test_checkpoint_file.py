@@ -19,7 +19,7 @@ def last(tmp_path):
     return path
 
 
-def test_a_whole_one_tells_its_step(last):
+def test_checkpoint_step_of_an_undamaged_file_returns_the_step(last):
     assert checkpoint_step(last) == 7
 
 

@@ -39,14 +39,14 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
 def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LabelledData:
-    """Sentences of noise with one telling word each, at any place."""
+    """Sentences of noise with one word each that gives the class away, at any place."""
     random = np.random.default_rng(1)
     folder = tmp_path_factory.mktemp("labelled")
     for split, size in (("train", 120), ("validation", 30), ("test", 30)):
         lines = []
         for i in range(size):
             words = [f"w{n}" for n in random.integers(8, size=random.integers(1, 8))]
-            words.insert(int(random.integers(len(words) + 1)), f"tells{i % request.param}")
+            words.insert(int(random.integers(len(words) + 1)), f"clue{i % request.param}")
             lines.append(json.dumps({"text": " ".join(words), "label": f"class {i % request.param}"}) + "\n")
         (folder / f"{split}.jsonl").write_text("".join(lines))
     corpus = LabelledCorpus(
@@ -130,7 +130,7 @@ def train(data: LabelledData, tmp_path: Path) -> Callable[..., Trained]:
     return run
 
 
-def test_it_learns_the_telling_words(train: Callable[..., Trained]) -> None:
+def test_classifier_learns_the_words_that_give_the_class_away(train: Callable[..., Trained]) -> None:
     run = train(max_steps=60, validate_every=20)
     assert run.values("validation/accuracy")[-1] >= 0.95
     assert run.values("validation/f1")[-1] >= 0.95
@@ -218,7 +218,7 @@ def test_settings_that_cannot_be_are_refused(changed: dict[str, Any], said: str)
 
 
 @pytest.mark.parametrize(("monitor", "mode"), [("accuracy", "max"), ("f1", "max"), ("nll", "min")])
-def test_what_is_monitored(monitor: str, mode: str) -> None:
+def test_classifier_settings_map_monitor_to_validation_metric_and_mode(monitor: str, mode: str) -> None:
     assert (settings(monitor=monitor).monitored_metric, settings(monitor=monitor).monitor_mode) == (
         f"validation/{monitor}", mode,
     )  # fmt: skip

@@ -37,10 +37,10 @@ def test_a_gradient_that_is_not_finite_stops_training_before_it_is_learned_from(
             callbacks=[Multiply(6, float("inf"))],
             folder="broken",
         )
-    told = str(stopped.value)
-    assert told.startswith("training diverged in step 7 (epoch 2): the loss is nan; try a smaller ")
-    assert "training.optimizer.learning_rate (it is 0.02 in this step) or training.gradient_clip=1.0" in told
-    assert ("hardware.precision=32" in told) == (precision == "bf16")
+    message = str(stopped.value)
+    assert message.startswith("training diverged in step 7 (epoch 2): the loss is nan; try a smaller ")
+    assert "training.optimizer.learning_rate (it is 0.02 in this step) or training.gradient_clip=1.0" in message
+    assert ("hardware.precision=32" in message) == (precision == "bf16")
 
 
 def test_the_last_checkpoint_is_the_one_of_before(train, tmp_path):
@@ -83,7 +83,7 @@ def test_no_checkpoint_holds_weights_that_are_not_finite(train, save_every_minut
     assert bool(saved) == (save_every_minutes is not None)
 
 
-def test_memory_that_ran_out_is_told_with_what_to_make_smaller():
+def test_out_of_memory_error_reports_what_to_make_smaller():
     asked = r"^out of memory \(a tensor of \d+ bytes was asked for\); try less$"
     with pytest.raises(ExperimentError, match=asked), memory_told("try less"):
         torch.empty(10**17)

@@ -211,7 +211,7 @@ def test_training_must_end(settings):
     assert total_steps(settings(max_steps=12, max_epochs=2), 5) == 10
 
 
-def test_what_the_best_is_measured_by(settings):
+def test_translation_settings_map_monitor_to_validation_metric_and_mode(settings):
     assert settings().monitored_metric == "validation/teacher_forced/token_nll"
     assert settings().monitor_mode == "min"
     for name in ("bleu", "chrf", "exact_match"):

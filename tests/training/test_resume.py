@@ -61,7 +61,7 @@ def test_stopped_and_gone_on_is_never_stopped(train, validate_every, stop):
     ],
     ids=lambda choices: repr(choices),
 )
-def test_whatever_trains_goes_on(train, choices):
+def test_resumed_training_equals_an_uninterrupted_one(train, choices):
     # An epoch has three steps: the last checkpoint, of step 4, lies within one.
     choices = {**CHOICES, "validate_every": 4, **choices}
     whole = train(**choices)
@@ -179,14 +179,14 @@ def test_a_checkpoint_by_time_is_gone_on_from(train, validate_every, stop):
     assert again.taken[0] == (stop if stop % (validate_every or 3) == 0 else stop - 1)
 
 
-def test_how_far_the_metrics_are_safe_is_told_when_training_goes_on(tmp_path):
+def test_resume_reports_up_to_where_the_metrics_are_safe(tmp_path):
     """Also by one that fails before its first step: whoever wrote the checkpoint may have been killed."""
-    spool, told = MetricSpool(tmp_path / "metrics.jsonl"), []
+    spool, reported = MetricSpool(tmp_path / "metrics.jsonl"), []
     spool.append({"loss": 1.0}, 1)
     reached = spool.size()
     spool.append({"loss": 0.5}, 2)  # behind the checkpoint
-    going_on = ExactResume(spool, told.append)
+    going_on = ExactResume(spool, reported.append)
     trainer = SimpleNamespace(world_size=1, global_rank=0, is_global_zero=True)
     going_on.on_load_checkpoint(trainer, None, {"attnlab": {"processes": [{}], "spool": reached}})
     going_on.on_exception()
-    assert told == [reached]
+    assert reported == [reached]

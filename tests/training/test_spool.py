@@ -15,7 +15,7 @@ def spool(tmp_path):
     return MetricSpool(tmp_path / "deep" / "metrics.jsonl")
 
 
-def test_what_is_appended_is_read_at_once_and_from_any_offset(spool):
+def test_spool_reads_appended_records_at_once_and_from_any_offset(spool):
     spool.append({"loss": 2.5, "bleu": 10}, step=10, epoch=0)
     first, offset = spool.read()
     spool.append({"loss": 1.5}, step=20)
@@ -76,7 +76,7 @@ DAMAGED = [{**WHOLE, "metrics": {"loss": 10**400}}, *({**WHOLE, name: "1"} for n
         *[json.dumps(record).encode() for record in DAMAGED],
     ],
 )
-def test_a_damaged_record_is_told_with_its_place(spool, damage):
+def test_spool_with_a_damaged_record_reports_its_place(spool, damage):
     spool.append({"loss": 3.0}, step=1)
     first = spool.size()
     with spool.path.open("ab") as file:

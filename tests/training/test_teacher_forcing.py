@@ -114,7 +114,7 @@ def test_a_linear_ratio_ends_at_its_end_or_is_refused(start, end, slope):
         ("constant", {"guess": "beam"}, "guess must be one of argmax, sample, got 'beam'"),
     ],
 )
-def test_what_a_schedule_refuses(name, value, allowed):
+def test_schedule_with_an_invalid_setting_is_refused_with_its_path(name, value, allowed):
     with pytest.raises(ExperimentError) as caught:
         chosen(name, **value)
     (problem,) = caught.value.problems

@@ -323,7 +323,7 @@ def test_the_ratio_follows_its_schedule_step_by_step(train):
 
 
 @pytest.mark.parametrize("guess", ["argmax", "sample"])
-def test_the_model_is_told_what_to_feed_in_training_alone(guess, train):
+def test_model_receives_teacher_forcing_choices_only_in_training(guess, train):
     fed: list[tuple[bool, torch.Tensor | None, bool]] = []
 
     def spy(trainer, module):
@@ -372,7 +372,7 @@ def test_recorded_steps_count_the_optimiser_steps_from_one(train):
     assert steps["train/epoch_token_nll"] == [*range(per_epoch, 10, per_epoch), 10]
 
 
-def test_what_is_recorded_seldom_is_what_is_recorded_always(train):
+def test_metrics_with_a_larger_log_every_are_a_subset_of_those_of_every_step(train):
     """With the last step, whatever its number; and nothing that is older than its step."""
     names = ("train/token_nll", "train/loss", "train/gradient_norm", "train/learning_rate", "train/epoch_token_nll")
     chosen = {"max_steps": 10, "label_smoothing": 0.1, "schedule": CosineSchedule(0)}

@@ -157,7 +157,7 @@ def test_a_signal_to_the_parent_reaches_its_processes(train, capfd):
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_a_process_that_is_killed_is_told_of(train):
+def test_training_with_a_killed_process_reports_its_signal(train):
     class Killed(pl.Callback):
         def on_train_batch_end(self, trainer, *args):
             if trainer.global_rank == 0 and trainer.global_step == 5:

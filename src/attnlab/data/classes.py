@@ -30,7 +30,7 @@ class Classes:
         self._labels: list[Label] = sorted(set(labels))  # a column has one type
         if len(self._labels) < 2:
             raise ExperimentError(
-                f"data.label: a classifier tells at least two classes apart, but every label of the training split "
+                f"data.label: a classifier needs at least two classes, but every label of the training split "
                 f"is {self._labels[0]!r}; choose another column by data.label"
             )
         if names is not None and self._labels != list(range(len(names))):

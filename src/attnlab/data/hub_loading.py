@@ -183,7 +183,7 @@ def _why_unreachable(dataset: str, revision: str | None) -> str | None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What goes wrong is told in our own sentence, and small local files need no bars."""
+    """Silence the library: errors are raised in our own words, and small local files need no progress bars."""
     logger = logging.getLogger("datasets")
     level, bars = logger.level, datasets.are_progress_bars_disabled()
     logger.setLevel(logging.CRITICAL + 1)
@@ -232,8 +232,8 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, datasets.exceptions.DatasetGenerationError | pa.ArrowException) and error.__cause__:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith("An error occurred while generating the dataset")]
-    return ((told or lines or [type(error).__name__])[0]).rstrip(".")
+    reasons = [line for line in lines if not line.startswith("An error occurred while generating the dataset")]
+    return ((reasons or lines or [type(error).__name__])[0]).rstrip(".")
 
 
 def _list(names: list[str], most: int = 12) -> str:

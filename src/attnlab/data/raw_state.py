@@ -1,4 +1,4 @@
-"""Whether local raw data are still what they were, told without reading them."""
+"""A fingerprint of local raw data, which shows whether they changed, without reading them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def batches_of_rows(dataset: datasets.Dataset) -> Iterator[tuple[int, dict[str, 
 class RowGroups:
     """Writes an Arrow file in groups of many batches, uncompressed, so that it can be mapped.
 
-    The footer that tells the groups comes last: a file that was not written to its end cannot be opened.
+    The footer that lists the groups comes last: a file that was not written to its end cannot be opened.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:

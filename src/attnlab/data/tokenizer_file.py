@@ -49,7 +49,7 @@ def check_tokenizer_file(text: str) -> None:
 
 def _check_part(name: str, part: dict[str, Any], allowed: tuple[str, ...]) -> None:
     if "Regex" in part and part["Regex"] not in _PATTERNS:
-        raise ValueError(f"its {name} has a pattern that is none of ours: {str(part['Regex'])[:60]!r}")
+        raise ValueError(f"its {name} has an unsupported pattern: {str(part['Regex'])[:60]!r}")
     if part.keys() in ({"Regex"}, {"String"}):
         return
     # The library would guess at one without a type.

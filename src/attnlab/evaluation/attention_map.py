@@ -113,7 +113,7 @@ def load_maps(path: Path) -> list[AttentionMap]:
             ]
             if any(each.weights.shape != (len(each.target_tokens), len(each.source_tokens)) for each in found):
                 raise ValueError("weights and tokens differ in number")
-    except Exception as error:  # whatever numpy, zipfile and zlib say of a file that is none
+    except Exception as error:  # whatever numpy, zipfile and zlib raise for an invalid file
         raise ExperimentError(
             f"{path} holds no attention that can be read ({error}); run the evaluate stage again"
         ) from error

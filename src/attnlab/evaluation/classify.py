@@ -72,7 +72,7 @@ def classify_split(
     Args:
         padding: the model's padding scheme.
         autocast: a context for the model's sums, such as half precision.
-        progress: told how far the work is.
+        progress: called with the stage, the number done and the total.
     """
     split, labels = data.split(split_name), data.labels
     device = next(model.parameters()).device

@@ -65,7 +65,7 @@ def evaluate(
         search: how to decode.
         padding: the models' padding scheme.
         autocast: a context for the model's sums, such as half precision.
-        progress: told how far the work is.
+        progress: called with the stage, the number done and the total.
     """
     split = data.split(split_name)
     tell = progress or (lambda *_: None)

@@ -1,8 +1,8 @@
 """The gradient of the loss with respect to each encoder state, by distance: does it vanish?
 
 Bengio et al. 1994 ("Learning long-term dependencies with gradient descent is difficult") and Pascanu et al. 2013
-("On the difficulty of training recurrent neural networks", section 2.1) show why what a loss tells a state k steps
-earlier shrinks, or explodes, like a product of k Jacobians. A decoder that is handed the last state alone gets at the
+("On the difficulty of training recurrent neural networks", section 2.1) show why what a state k steps earlier receives
+from a loss shrinks, or explodes, like a product of k Jacobians. A decoder that receives only the last state reaches the
 others through that product; attention (Bahdanau et al. 2015) reads each of them, whatever the distance.
 
 Axes: B batch, S source length, T target length, V vocabulary, H hidden size, N numbers in a state (H; 2 H for an LSTM).

@@ -91,7 +91,7 @@ def save_model(
 
 
 def read_facts(folder: Path) -> ModelFacts:
-    """The facts of a model folder; raises ExperimentError where it is none."""
+    """The facts of a model folder; raises ExperimentError where it is invalid."""
     try:
         check_regular(folder / "model.json")
         return TypeAdapter(ModelFacts).validate_json((folder / "model.json").read_text(encoding="utf-8"), strict=True)

@@ -36,7 +36,7 @@ def gradient_flow_figure(panels: Mapping[str, Sequence[SeededCurve]]) -> Figure:
         # matplotlib would set powers of ten as formulas, which our texts never are.
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
         axes.yaxis.set_minor_formatter(NullFormatter())
-    # The panels share their curves, so one legend tells of all.
+    # The panels share their curves, so one legend serves all.
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9, frameon=False)
     use_our_fonts(figure)

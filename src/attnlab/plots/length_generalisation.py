@@ -29,7 +29,7 @@ def length_generalisation_figure(
         axes.set_title(measure, fontsize=10, color=INK, loc="left")
         axes.set_xlabel("source tokens, <eos> not counted", fontsize=9, color=INK)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    # The panels share their curves, so one legend tells of all.
+    # The panels share their curves, so one legend serves all.
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9, frameon=False)
     use_our_fonts(figure)

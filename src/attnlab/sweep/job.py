@@ -17,7 +17,7 @@ from attnlab.sweep.naming import choices_of, name_of
 from attnlab.sweep.outliving import end_with
 from attnlab.sweep.record import JobRecord, SweepFolder, SweepRecord
 
-# How the first process tells its workers, wherever they run.
+# Environment variables that the first process sets for its workers, wherever they run.
 FOLDER_VARIABLE, LEADER_VARIABLE = "ATTNLAB_SWEEP", "ATTNLAB_SWEEP_LEADER"
 
 _current: SweepJob | None = None

@@ -1,4 +1,4 @@
-"""The first process of a sweep: it opens the sweep's run, tells the jobs of it, watches them, and closes it."""
+"""The first process of a sweep: it opens the sweep's run, passes it to the jobs, watches them, and closes it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def led(
             # On a terminal that the jobs write to as well, a line that stays would be torn.
             progress = SweepProgress(folder, record.points, workers, record.started, live=record.quiet)
             try:
-                with _telling(folder), progress:
+                with _job_environment(folder), progress:
                     yield folder
             except BaseException as error:
                 if on_this_machine:
@@ -124,11 +124,11 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception 
     finished = sum(job.status == "finished" for job in jobs)
     run.describe(f"{finished} of {record.points} points finished, {len(failed)} failed")
     if failed:
-        told = f"{len(failed)} of {record.points} jobs failed: {', '.join(job.name for job in failed)}"
-        run.finish("FAILED", told)
+        reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(job.name for job in failed)}"
+        run.finish("FAILED", reason)
         # What Hydra stopped at outside of any job has not been said.
         own = error.problems if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError) else []
-        raise SweepFailedError([*own, f"{told}; what they say stands above"]) from error
+        raise SweepFailedError([*own, f"{reason}; what they say stands above"]) from error
     if error is not None:
         run.finish("FAILED", sentence(error))
 
@@ -139,20 +139,20 @@ def _summarise(jobs: list[JobRecord], record: SweepRecord) -> None:
     # Where the records and the runs are is not to be found in the records.
     places = [text for text in record.overrides if text.startswith(("paths.runs=", "tracking=", "tracking."))]
     compare = ["python", "pipelines/compare.py", f"sweep={record.identity}", *places]
-    told = f"; compare them: {shlex.join(compare)}" if finished else ""
+    hint = f"; compare them: {shlex.join(compare)}" if finished else ""
     print(
         f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points finished, {new} of them "
-        f"trained now{told}",
+        f"trained now{hint}",
         file=sys.stderr,
     )
 
 
 @contextmanager
-def _telling(folder: SweepFolder) -> Iterator[None]:
+def _job_environment(folder: SweepFolder) -> Iterator[None]:
     """The environment of the jobs says which sweep they are of, and whom they must not outlive."""
-    told = {FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()}
-    before = {name: os.environ.get(name) for name in told}
-    os.environ.update(told)
+    variables = {FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()}
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
@@ -162,7 +162,7 @@ def _telling(folder: SweepFolder) -> Iterator[None]:
 
 @contextmanager
 def _one_leader(folder: SweepFolder) -> Iterator[None]:
-    """Refuse a second leader of the same sweep: two would tell two stories of it."""
+    """Refuse a second leader of the same sweep: two would write contradictory records."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(folder.path / LOCK)

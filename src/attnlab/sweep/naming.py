@@ -1,4 +1,4 @@
-"""Names that people tell points apart by."""
+"""Names by which people distinguish points."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def _number(value: str) -> float | None:
 
 
 def _rounded(value: str) -> str:
-    """A number in no more digits than tell it apart; a sampler draws seventeen."""
+    """A number with as many digits as distinguish it; a sampler draws seventeen."""
     number = _number(value)
     return value if number is None or len(value) <= 6 else f"{number:.4g}"

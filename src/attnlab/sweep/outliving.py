@@ -1,4 +1,4 @@
-"""No worker outlives what started it: one that is killed by SIGKILL can tell nobody."""
+"""No worker outlives what started it: one that is killed by SIGKILL cannot report it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class CheckpointFiles(TorchCheckpointIO):
                     os.replace(path, path.with_name(BEFORE_LAST))
             self._last_is_damaged &= path.name != LAST
         except (OSError, RuntimeError) as error:
-            # torch tells of a full disk in an error of its own, in words for its authors.
+            # torch reports a full disk in an error of its own, in words for its authors.
             reason = error.strerror if isinstance(error, OSError) else _reason(path.parent)
             raise ExperimentError(
                 f"the checkpoint {path} could not be written: {reason}; the checkpoints before it are kept: make room "
@@ -66,7 +66,7 @@ def checkpoint_step(path: Path) -> int:
         raise
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from error
-    except Exception as error:  # whatever zipfile, torch or pickle say of a file that is none
+    except Exception as error:  # whatever zipfile, torch or pickle raise for an invalid file
         raise ValueError(str(error).strip().split("\n")[0] or type(error).__name__) from error
 
 

@@ -1,4 +1,4 @@
-"""Trainings whose processes are forked from this one: what asks it to stop asks them, and what stops them is told."""
+"""Trainings whose processes are forked from this one: passes stop signals on to them, and reports what stopped them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that ran out, told with what to make smaller."""
+"""Errors for memory that ran out, which say what to make smaller."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def memory_told(remedy: str) -> Iterator[None]:
         if not ran_out_of_memory(error):
             raise
         wanted = _WANTED.search(str(error))
-        told = f" (a tensor of {wanted[1]} was asked for)" if wanted else ""
-        raise ExperimentError(f"out of memory{told}; {remedy}") from error
+        size = f" (a tensor of {wanted[1]} was asked for)" if wanted else ""
+        raise ExperimentError(f"out of memory{size}; {remedy}") from error

@@ -1,4 +1,4 @@
-"""What a finished training found, as its last checkpoint tells it.
+"""The results of a finished training, read from its last checkpoint.
 
 The callbacks themselves know nothing of it where training ran in forked processes.
 """

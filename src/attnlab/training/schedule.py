@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 Factor = Annotated[float, Field(gt=0, lt=1)]
 
 # Lightning steps a scheduler by epochs or by steps, not by validations: the module steps a plateau itself, and
-# Lightning, which keeps its state in the checkpoints, is told never to.
+# Lightning, which keeps its state in the checkpoints, never does: its frequency is NEVER.
 NEVER = 10**12
 
 

@@ -25,7 +25,7 @@ class SpeedCounters(pl.Callback):
     time/training_wall_seconds, time/validation_wall_seconds: the same by the clock, which a GPU's work shows in too.
     system/resident_megabytes, system/peak_resident_megabytes: memory of this process, now and at most ever.
     system/peak_training_megabytes: at most since this training started, which in a process of several trainings is
-        another figure; left out where the system does not tell (it is Linux that does).
+        another figure; left out where the system does not report it (Linux does).
     system/peak_cuda_megabytes: at most in tensors on the GPU since this training started; only where it runs on one.
 
     The rate is by processor time: another program on the machine changes it less than the clock's. Of several processes
@@ -42,7 +42,7 @@ class SpeedCounters(pl.Callback):
         self._validates = False
         self._children = True
         self._last = (0, 0.0)  # tokens and seconds at the last record
-        self._peak: int | None = 0  # bytes, before this process went on from a checkpoint; None where nobody tells
+        self._peak: int | None = 0  # bytes, before this process went on from a checkpoint; None: not reported
         self._peak_before = 0  # of this process, before this training
         self._peak_cuda = 0  # bytes, before this process went on from a checkpoint
 

@@ -59,7 +59,7 @@ def optimizer_and_schedule(module: pl.LightningModule, settings: Stepping) -> An
 
 
 def step_plateau(module: pl.LightningModule, settings: Stopping, measured: Mapping[str, Any]) -> None:
-    """After a validation: tell a schedule that waits for plateaus what was measured."""
+    """After a validation: pass the measured metric to a schedule that waits for plateaus."""
     scheduler = module.lr_schedulers()
     if isinstance(scheduler, ReduceLROnPlateau):
         scheduler.step(measured[settings.monitored_metric])

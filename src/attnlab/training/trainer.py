@@ -72,7 +72,7 @@ def build_trainer(
         ExactResume(spool.spool, saved),
         ValidateAtTheEnd(),
         checkpoint,
-        # Behind the best one, of which it tells. `save_last` would copy that one only.
+        # Behind the best one, whose path and score it holds. `save_last` would copy that one only.
         LastCheckpoint(checkpoints, save_every_minutes),
     ]
     if settings.patience is not None:
@@ -117,7 +117,7 @@ class Patience(EarlyStopping):
 
 
 def _quiet() -> None:
-    """Hide what Lightning tells of itself; what goes wrong still shows."""
+    """Hide what Lightning logs about itself; errors and other warnings still show."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", ".*does not have many workers.*")
     warnings.filterwarnings("ignore", ".*Checkpoint directory .* exists and is not empty.*")

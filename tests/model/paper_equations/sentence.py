@@ -17,7 +17,7 @@ BOS, EOS = 2, 3
 
 
 @dataclass
-class Told:
+class Computed:
     log_probs: list[np.ndarray]  # (V,) a step
     weights: list[np.ndarray]  # (S,) a step, the mean over the heads; empty without attention
     coverage_loss: float
@@ -61,12 +61,12 @@ class Model:
         size = w["decoder.body.cell.cells.0.weight_hh"].shape[1]
         return encoded, BRIDGES[self.bridge](part(w, "bridge."), encoded, layers, size, kind == "lstm")
 
-    def tell(self, w: Weights, source: list[int], target: list[int]) -> Told:
+    def compute(self, w: Weights, source: list[int], target: list[int]) -> Computed:
         """Feed the target after `<bos>`, token by token."""
         encoded, state = self.read(w, source)
         body = part(w, "decoder.body.")
         embedding = body["embedding.weight"]
-        told = Told([], [], 0.0)
+        computed = Computed([], [], 0.0)
         c = np.zeros(encoded.outputs.shape[1])  # c_0 = 0
         fed = np.zeros(self._fed_size(w))
         coverage = [np.zeros(len(encoded.outputs)) for _ in range(self.heads or 1)]
@@ -87,16 +87,16 @@ class Model:
             into_readout = c if self.context in self._into_readout else None
             readout = READOUTS[self.readout](part(body, "readout."), s, into_readout, y)
             logits = w["output.weight"] @ readout + w["output.bias"]
-            told.log_probs.append(log_softmax(logits))
+            computed.log_probs.append(log_softmax(logits))
             # Luong et al. 2015, 3.3; or what the step expected of the next token.
             if self.input_feeding != "none":
                 fed = readout if self.input_feeding == "attentional_hidden" else softmax(logits) @ embedding
             if weights:
-                told.weights.append(np.mean(weights, axis=0))
+                computed.weights.append(np.mean(weights, axis=0))
             if self.coverage is not None:
-                told.coverage_loss += self.coverage * self._looked_again(weights, coverage)
+                computed.coverage_loss += self.coverage * self._looked_again(weights, coverage)
                 coverage = [old + new for old, new in zip(coverage, weights, strict=True)]
-        return told
+        return computed
 
     _into_cell = ("cell", "cell_and_readout", "previous_in_cell", "readout_and_previous_in_cell", "every_step")
     _into_readout = ("readout", "cell_and_readout", "readout_and_previous_in_cell", "every_step")

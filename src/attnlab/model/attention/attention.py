@@ -46,7 +46,7 @@ class Attention(nn.Module):
         assert memory.keys is not None
         assert memory.values is not None
         keys = memory.keys
-        # 1. Tell the keys how much was seen of each.
+        # 1. Add to each key how much of it was seen.
         if self.coverage is not None and coverage is not None:
             keys = self.coverage(keys, coverage[:, 0])
         # 2. Score every key, and hide pads and what lies outside of the window.

@@ -1,4 +1,4 @@
-"""Coverage: the attention is told where it looked before."""
+"""Coverage: the attention receives where it looked before."""
 
 from __future__ import annotations
 

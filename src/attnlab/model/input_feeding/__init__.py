@@ -1,1 +1,1 @@
-"""What a step is told of the step before, beside its token: one file a way."""
+"""What a step receives from the step before, beside its token: one file for each kind."""

@@ -15,7 +15,7 @@ _ASIDE = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
 
 
 def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
-    """The params that tell the systems apart: short ones such as `attention`, and of the others no more than it takes.
+    """The params that differ between systems: short ones such as `attention`, and of the others no more than it takes.
 
     A choice has many params, its class and its sizes. So the dotted ones count only where runs differ in them that
     agree in all short ones, as when a sweep varies the learning rate.

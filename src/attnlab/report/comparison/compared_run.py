@@ -15,7 +15,7 @@ class ComparedRun:
     """A trained model and its evaluation.
 
     system: what it is one seed of.
-    choices: what varies between the systems, by short names, as text; the seed is none of them.
+    choices: what varies between the systems, by short names, as text; without the seed.
     seed: as text; empty where it is not known.
     history: {name: [(step, value), ...]} of training and validation.
     cpu_seconds: of the training; peak_megabytes: the most memory it held. None where nobody counted.

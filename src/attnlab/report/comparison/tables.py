@@ -70,8 +70,8 @@ def markdown(findings: Findings) -> str:
         cells = [row["system"], row["value"], row["interval"], row["letters"], row["seeds"], *row["others"].values()]
         lines.append([str(cell).replace("|", "\\|") for cell in cells])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    told = " ".join([letters_sentence(findings), *notes(findings)])
-    return f"{table}\n\nMean ± standard deviation over seeds. {told}\n"
+    explanation = " ".join([letters_sentence(findings), *notes(findings)])
+    return f"{table}\n\nMean ± standard deviation over seeds. {explanation}\n"
 
 
 def heading(measure: Measure) -> str:
@@ -93,30 +93,30 @@ def letters_sentence(findings: Findings) -> str:
 
 def notes(findings: Findings) -> list[str]:
     """What a reader has to know of the intervals and tests of this comparison."""
-    told = []
+    said = []
     of_measure = findings.estimates[findings.wanted.measure]
     for over in dict.fromkeys(found.over for found in of_measure.values()):
         names = [name for name, found in of_measure.items() if found.over == over]
         of_whom = "" if len(names) == len(of_measure) else f" of {', '.join(names)}"
         if over:
-            told.append(f"The interval{of_whom} is that of the mean, drawn over {over}.")
+            said.append(f"The interval{of_whom} is that of the mean, drawn over {over}.")
         else:
-            told.append(f"There is no interval{of_whom}: one seed, and a measure that does not come from sentences.")
+            said.append(f"There is no interval{of_whom}: one seed, and a measure that does not come from sentences.")
     single = [name for name, found in of_measure.items() if found.seeds == 1]
     if single:
         if len(single) == len(of_measure):
-            told.append("Every system has one seed: how much another would change is not known, and no test knows it.")
+            said.append("Every system has one seed: how much another would change is not known, and no test knows it.")
         else:
-            told.append(f"{', '.join(single)} has one seed; tests take it to scatter as the system beside it does.")
+            said.append(f"{', '.join(single)} has one seed; tests take it to scatter as the system beside it does.")
     if any(found.seeds == 2 for found in of_measure.values()):
-        told.append("Two seeds say little of how far seeds scatter, so an interval over two is wide.")
+        said.append("Two seeds say little of how far seeds scatter, so an interval over two is wide.")
     test_sets = len({run.evaluation.test_set for system in findings.systems for run in system.runs})
     if test_sets > 1:
-        told.append(
+        said.append(
             f"There are {test_sets} test sets: between systems that were tested on different ones, sentences are not "
             "paired, and a difference may be one of the sentences."
         )
-    return told
+    return said
 
 
 def write_runs(runs: Sequence[ComparedRun], path: Path) -> None:
