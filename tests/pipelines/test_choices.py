@@ -24,7 +24,7 @@ def shown(*overrides: str) -> dict[str, str]:
 def test_choice_with_a_changed_value_is_shown_as_changed() -> None:
     plain = shown(*CHOSEN[:2])
     assert (plain["padding"], plain["model/encoder"], plain["hardware"]) == ("post_post", "lstm", "cpu")
-    assert (plain["search"], plain["training/schedule"], plain["model/attention"]) == ("beam", "constant", "bahdanau")
+    assert (plain["search"], plain["training/schedule"], plain["model/attention"]) == ("beam", "cosine", "bahdanau")
     changed = shown("padding.encoder=post", "search.size=3", "model/attention=none")
     assert (changed["padding"], changed["search"], changed["hardware"]) == ("pre_post, changed", "beam, changed", "cpu")
     assert changed["model/attention"] == "none"
