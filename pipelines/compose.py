@@ -122,7 +122,7 @@ def _check_layout(path: Path, params: dict[str, Any]) -> None:
     if sections:
         raise ExperimentError(
             f"{path.name} has settings where the name of a choice belongs: {', '.join(sections)}; put them under "
-            f"`{SETTINGS}`, as -S {SETTINGS}.{sections[0]}.<setting>=<value> does, {restore}"
+            f"`{SETTINGS}`, as -S ++{SETTINGS}.{sections[0]}.<setting>=<value> does, {restore}"
         )
 
 

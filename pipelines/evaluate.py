@@ -80,14 +80,23 @@ def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
     from attnlab.model.model_folder import read_config, read_facts
 
     point = experiment.paths.runs_folder / "points" / read_facts(model_folder).identity
-    measured_with = {"search": experiment.config["search"]}
+    measured_with = {"search": experiment.config["search"], **_other_precision(experiment, model_folder)}
     others = experiment.ensemble_folders
     if others:
         measured_with["ensemble"] = [read_facts(folder).identity for folder in others]
     if measured_with == {"search": read_config(model_folder).get("search")}:
         return point
-    # Another search is another run: a run's params say what its metrics were measured with.
+    # Another search or precision is another run: a run's params say what its metrics were measured with.
     return point / "evaluations" / config_digest(measured_with)[:16]
+
+
+def _other_precision(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
+    """{"precision": ...} where it is not the one that the model was trained in."""
+    from attnlab.model.model_folder import read_config
+
+    trained = read_config(model_folder).get("hardware", {}).get("precision")
+    own = experiment.hardware.precision
+    return {} if own == trained else {"precision": own}
 
 
 def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
@@ -108,20 +117,23 @@ def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
 def name_of_run(experiment: Experiment, model_folder: Path) -> str:
     """The name of a run of the evaluation's own: `dot · dates · seed 1 · beam size=10`.
 
-    It has the models, the search, and the settings that differ from the search's file.
+    It has the models, the search, the settings that differ from the search's file, and another precision.
     """
     from attnlab.composition.choice_name import choice_name
     from attnlab.model.model_folder import read_config
+    from attnlab.report.read import as_text
     from attnlab.tracking.flatten import readable_name, short_params
 
     folders = [model_folder, *experiment.ensemble_folders]
     models = " + ".join(readable_name(short_params(read_config(folder))) for folder in folders)
+    parts = [models]
     search = experiment.config["search"]
-    if search is None:
-        return models
-    name = choice_name(search) or "search"
-    settings = [f"{key}={value}" for key, value in changed_values("search", name, search).items()]
-    return f"{models} · {' '.join([name, *settings])}"[:LONGEST_NAME]
+    if search is not None:
+        name = choice_name(search) or "search"
+        settings = [f"{key}={as_text(value)}" for key, value in changed_values("search", name, search).items()]
+        parts.append(" ".join([name, *settings]))
+    parts += [f"precision {precision}" for precision in _other_precision(experiment, model_folder).values()]
+    return " · ".join(parts)[:LONGEST_NAME]
 
 
 def evaluate_and_track(

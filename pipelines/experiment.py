@@ -113,7 +113,9 @@ class Experiment:
         try:
             self.hardware.check_available(jobs_at_a_time())
         except ValueError as error:
-            raise ExperimentError(f"hardware.{error}") from error
+            # DVC keeps what compose made of `auto`, maybe on another machine.
+            again = "; `dvc repro --force --single-item compose` composes for this machine"
+            raise ExperimentError(f"hardware.{error}{again if 'DVC_STAGE' in os.environ else ''}") from error
         self.hardware.apply()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -42,3 +44,25 @@ def test_bf16_is_refused_in_a_sentence_on_an_older_processor(
 ) -> None:
     monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: False)
     refused(command("train.py", *tiny, "hardware.precision=bf16"), "hardware.precision must be 32 or auto")
+
+
+@pytest.mark.parametrize("precision", [32, "bf16"])
+def test_evaluation_in_another_precision_is_a_run_of_its_own(
+    precision: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its figures are not those of the training's run, whose params name the precision that it was trained in."""
+    import evaluate
+
+    search = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 8}
+    trained = {"search": search, "hardware": {"precision": 32}, "data": {"seed": 1}}
+    monkeypatch.setattr("attnlab.model.model_folder.read_config", lambda _: trained)
+    monkeypatch.setattr("attnlab.model.model_folder.read_facts", lambda _: SimpleNamespace(identity="0123"))
+    experiment: Any = SimpleNamespace(
+        config={"search": search},
+        ensemble_folders=[],
+        hardware=SimpleNamespace(precision=precision),
+        paths=SimpleNamespace(runs_folder=tmp_path),
+    )
+    of_training = tmp_path / "points" / "0123"
+    assert (evaluate.state_of_its_run(experiment, tmp_path) == of_training) == (precision == 32)
+    assert evaluate.name_of_run(experiment, tmp_path).endswith(" · precision bf16") == (precision == "bf16")

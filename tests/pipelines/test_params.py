@@ -76,7 +76,7 @@ NONSENSE = {
     "settings in the place of a choice": (
         b"data: {num_pairs: 300}\n",
         "params.yaml has settings where the name of a choice belongs: data; put them under `settings`, as -S "
-        "settings.data.<setting>=<value> does, or restore the file",
+        "++settings.data.<setting>=<value> does, or restore the file",
     ),
     "overrides": (b"overrides: seed=2\n", "overrides must be a list of texts"),
     "override": (b"overrides: [seed]\n", "'seed' cannot be read"),
