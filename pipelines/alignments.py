@@ -22,6 +22,7 @@ NAME = "alignments"
 WITH_KNOWN_ALIGNMENTS = ("dates", "copy", "reverse")
 DECODERS = {"attend_then_step": "previous state asks", "step_then_attend": "current state asks"}
 MEASURES = ("exact_match", "aer")
+LEARNED = 0.99  # the exact match from which on a seed has learned the task
 
 
 def measure(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
@@ -46,15 +47,16 @@ def summed_offsets(rows: Sequence[dict[str, Any]]) -> list[dict[str, int]]:
 
 
 def markdown(groups: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
-    """A table of the means over the seeds, with the least and the greatest where they differ."""
-    lines = ["| score | decoder | exact match | AER | most frequent offset |", "| --- | --- | --- | --- | --- |"]
+    """A table of how many seeds learned the task, and of the means over them (in brackets the least and greatest)."""
+    lines = ["| score | decoder | learned | exact match | AER | most frequent offset |", "| --- " * 6 + "|"]
     for (score, decoder), rows in groups.items():
         offsets = summed_offsets(rows)
         total = sum(row["tokens"] for row in offsets)
         usual = max(offsets, key=lambda row: row["tokens"])
         values = " | ".join(_mean_and_range([row[name] for row in rows]) for name in MEASURES)
         share = f"{usual['offset']:+d} ({100 * usual['tokens'] / total:.0f} %)"
-        lines.append(f"| {score} | {DECODERS[decoder]} | {values} | {share} |")
+        learned = f"{sum(row['exact_match'] >= LEARNED for row in rows)} of {len(rows)}"
+        lines.append(f"| {score} | {DECODERS[decoder]} | {learned} | {values} | {share} |")
     return "\n".join(lines) + "\n"
 
 
