@@ -164,8 +164,8 @@ def test_the_table_has_means_ranges_and_the_most_frequent_offset() -> None:
         }
     )
     assert table.splitlines()[2:] == [
-        "| dot | previous state asks | 0.750 (0.500–1.000) | 0.250 | +1 (88 %) |",
-        "| location | current state asks | 0.500 | 0.250 | +0 (100 %) |",
+        "| dot | previous state asks | 1 of 2 | 0.750 (0.500–1.000) | 0.250 | +1 (88 %) |",
+        "| location | current state asks | 0 of 1 | 0.500 | 0.250 | +0 (100 %) |",
     ]
 
 
