@@ -83,7 +83,7 @@ def main() -> None:
     points = compose_points(common, varied, arguments.seeds, arguments.settings)
     rows = list(measure(points))
 
-    from attnlab.composition.atomic import atomic_file
+    from attnlab.files import atomic_file
     from attnlab.plots.figure import save_png
     from attnlab.plots.offset_histogram import offset_histogram
 

@@ -9,7 +9,7 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from attnlab.composition.yaml_text import parse_yaml
+from attnlab.files import parse_yaml
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 

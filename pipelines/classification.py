@@ -29,7 +29,7 @@ class Classification(Task):
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
     def sections(self) -> dict[str, Any]:
-        from attnlab.composition.part import Part
+        from attnlab.config.part import Part
         from attnlab.data.labelled import LabelledCorpus
         from attnlab.model.classifier import Classifier
         from attnlab.training.classification import ClassificationTraining
@@ -99,9 +99,9 @@ class Classification(Task):
         half: Callable[[], Any] | None,
         tell: Tell,
     ) -> Metrics:
-        from attnlab.composition.atomic import atomic_folder
         from attnlab.evaluation.classify import classify_split
         from attnlab.evaluation.write_classification import write_classification
+        from attnlab.files import atomic_folder
         from attnlab.model.model_folder import load_classifier
         from attnlab.tracking.pictures import ClassifiedSentences
 

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from compare_settings import FILE, CompareSettings, read_settings
 from launch import mistakes_as_sentences
 from settings_file import given_arguments
@@ -26,7 +26,7 @@ from settings_file import given_arguments
 if TYPE_CHECKING:
     from attnlab.report.comparison.compared_run import ComparedRuns
     from attnlab.report.comparison.findings import Findings
-    from attnlab.sweep.record import SweepFolder
+    from attnlab.sweeps.record import SweepFolder
 
 
 def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
@@ -47,7 +47,7 @@ def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Fi
 
 def sweep_meant(settings: CompareSettings) -> SweepFolder | None:
     """The folder of the sweep; None where runs are asked for by themselves."""
-    from attnlab.sweep.find import find_sweep
+    from attnlab.sweeps.find import find_sweep
 
     return None if settings.sweep is None else find_sweep(settings.runs_folder, settings.sweep)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from composed import CONF
 from settings_file import settings_of
 
@@ -40,7 +40,7 @@ class CompareSettings:
 
     @property
     def runs_folder(self) -> Path:
-        from attnlab.composition.paths import runs_folder
+        from attnlab.config.paths import runs_folder
 
         return runs_folder(self.paths["runs"])
 
@@ -49,8 +49,8 @@ def read_settings(arguments: Sequence[str]) -> CompareSettings:
     """`key=value` arguments, bound to what each setting must be; raises ExperimentError with every problem."""
     from pydantic import Field
 
-    from attnlab.composition.binding import bind_sections
-    from attnlab.composition.paths import NotEmpty
+    from attnlab.config.binding import bind_sections
+    from attnlab.config.paths import NotEmpty
     from attnlab.tracking.settings import Tracking
 
     annotations: dict[str, Any] = {

@@ -20,8 +20,8 @@ import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.yaml_text import parse_yaml
+from attnlab.errors import ExperimentError
+from attnlab.files import parse_yaml
 from composed import CONF, ConfigSource
 from experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from launch import mistakes_as_sentences
@@ -76,7 +76,7 @@ def digests(resolved: dict[str, Any]) -> dict[str, str]:
     DVC's run cache leaves out every key called `size` when it looks whether a stage ran with the same params before
     (`dvc.stage.cache`), so that another beam size alone would get the results of the last one.
     """
-    from attnlab.composition.identity import config_digest
+    from attnlab.config.identity import config_digest
 
     return {name: config_digest({name: resolved[name]}) for name in SECTIONS_OF_STAGES}
 
@@ -175,7 +175,7 @@ def _problems(params: dict[str, Any], into: str) -> list[str]:
 
 
 def main() -> None:
-    from attnlab.composition.atomic import atomic_file
+    from attnlab.files import atomic_file
 
     more = sys.argv[1:]
     if {"-h", "--help"} & set(more):

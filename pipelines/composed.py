@@ -17,12 +17,10 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.secrets import told_override
-from attnlab.composition.shown import show
-from attnlab.composition.writable import check_writable
-from attnlab.composition.yaml_text import parse_yaml
-from attnlab.sweep.directions import directions
+from attnlab.config.secrets import told_override
+from attnlab.errors import ExperimentError, show
+from attnlab.files import check_writable, parse_yaml
+from attnlab.sweeps.directions import directions
 from choices import CONF
 from hydra_node import hydra_problems, overrides_problems
 from inside_hydra import composed_by, settle_in
@@ -230,7 +228,7 @@ def _check_output_folder(config: DictConfig) -> None:
 
 def _not_for_this_sweeper(parsed: list[tuple[str, Override]], experiments: list[Experiment]) -> list[str]:
     """Hydra's sweepers would say so themselves, but after the sweep has begun."""
-    from attnlab.sweep.settings import Optuna
+    from attnlab.sweeps.settings import Optuna
 
     problems = []
     by_optuna = bool(experiments) and isinstance(experiments[0].sweep, Optuna)

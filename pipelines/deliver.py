@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from composed import CONF
 from launch import mistakes_as_sentences
 from settings_file import given_arguments, settings_of
@@ -27,8 +27,8 @@ FILE = CONF / "deliver.yaml"
 
 def read_settings(arguments: Sequence[str]) -> dict[str, Any]:
     """`key=value` arguments, bound to what each setting must be; raises ExperimentError with every problem."""
-    from attnlab.composition.binding import bind_sections
-    from attnlab.composition.paths import NotEmpty
+    from attnlab.config.binding import bind_sections
+    from attnlab.config.paths import NotEmpty
     from attnlab.tracking.settings import MlflowTracking, Tracking
 
     annotations = {"paths": dict[Literal["runs"], NotEmpty], "tracking": Tracking}
@@ -141,7 +141,7 @@ class BusyError(Exception):
 
 def main() -> None:
     settings = read_settings(given_arguments(__doc__, FILE))
-    from attnlab.composition.paths import runs_folder
+    from attnlab.config.paths import runs_folder
 
     made = deliver(settings["tracking"], runs_folder(settings["paths"]["runs"]))
     for name in made.busy:

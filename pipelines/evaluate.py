@@ -31,7 +31,7 @@ from point import only_one_at_a_time
 from task import Metrics
 
 if TYPE_CHECKING:
-    from attnlab.sweep.job import SweepJob
+    from attnlab.sweeps.job import SweepJob
 
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
@@ -54,7 +54,7 @@ def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into
 
 def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: Path) -> None:
     """Raise ExperimentError where the data do not have the tokenizers (and classes) that the model knows."""
-    from attnlab.composition.error import ExperimentError
+    from attnlab.errors import ExperimentError
 
     for name in names:
         ours, theirs = model_folder / name, data_folder / name
@@ -76,7 +76,7 @@ def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
 
 def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
     """The state folder of the run that this evaluation goes to: the training's, or one of the evaluation's own."""
-    from attnlab.composition.identity import config_digest
+    from attnlab.config.identity import config_digest
     from attnlab.model.model_folder import read_config, read_facts
 
     point = experiment.paths.runs_folder / "points" / read_facts(model_folder).identity
@@ -119,7 +119,7 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
 
     It has the models, the search, the settings that differ from the search's file, and another precision.
     """
-    from attnlab.composition.choice_name import choice_name
+    from attnlab.config.choice_name import choice_name
     from attnlab.model.model_folder import read_config
     from attnlab.report.read import as_text
     from attnlab.tracking.flatten import readable_name, short_params
@@ -150,10 +150,10 @@ def evaluate_and_track(
     kept: where the evaluation lies when it was made before, and stays when it is made now.
     begun: whether the tracker was there when this process began; going away since, it stops nothing.
     """
-    from attnlab.composition.atomic import atomic_folder
-    from attnlab.composition.replaceable import EVALUATION, check_replaceable
+    from attnlab.config.paths import EVALUATION, check_replaceable
+    from attnlab.files import atomic_folder
     from attnlab.model.model_folder import read_facts
-    from attnlab.sweep.job import current_job
+    from attnlab.sweeps.job import current_job
     from attnlab.tracking.settings import RunRecord
     from progress import log
 
@@ -211,7 +211,7 @@ def print_metrics(metrics: Metrics) -> None:
 
 
 def main(config: DictConfig) -> None:
-    from attnlab.composition.error import ExperimentError
+    from attnlab.errors import ExperimentError
 
     experiment = check(config)
     experiment.use_hardware()

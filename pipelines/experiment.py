@@ -20,22 +20,24 @@ from task import Task, mixed_up, task_named
 
 if TYPE_CHECKING:
     from attnlab.batch import Padding
-    from attnlab.composition.part import Part
-    from attnlab.composition.paths import Paths
-    from attnlab.sweep.launcher import Launcher
-    from attnlab.sweep.settings import Sweep
+    from attnlab.config.part import Part
+    from attnlab.config.paths import Paths
+    from attnlab.sweeps.launcher import Launcher
+    from attnlab.sweeps.settings import Sweep
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
 # Which sections decide a stage's output, and the code that makes it. dvc.yaml says the same to DVC, and a test
 # holds the two together.
 PREPARE_SECTIONS = ("data",)
-PREPARE_SOURCES = ("batch.py", "composition", "data")
+PREPARE_SOURCES = ("batch.py", "config", "data", "errors.py", "files.py")
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware")
 TRAIN_SOURCES = (
     "batch.py",
-    "composition",
+    "config",
     "data",
+    "errors.py",
+    "files.py",
     "model",
     "search",
     "training",
@@ -44,8 +46,10 @@ TRAIN_SOURCES = (
 EVALUATE_SECTIONS = ("search", "hardware")
 EVALUATE_SOURCES = (
     "batch.py",
-    "composition",
+    "config",
     "data",
+    "errors.py",
+    "files.py",
     "model",
     "search",
     "training/class_metrics.py",
@@ -102,13 +106,13 @@ class Experiment:
     def identity(self, names: tuple[str, ...], data: str, sources: tuple[str, ...]) -> str:
         """What these sections, the state of the data and the sources decide: another value of an environment
         variable is another experiment."""
-        from attnlab.composition.identity import experiment_identity
+        from attnlab.config.identity import experiment_identity
 
         return experiment_identity({name: self.values[name] for name in names}, data, sources)
 
     def use_hardware(self) -> None:
         """Set torch up; raises ExperimentError where this machine lacks the device."""
-        from attnlab.composition.error import ExperimentError
+        from attnlab.errors import ExperimentError
 
         try:
             self.hardware.check_available(jobs_at_a_time())
@@ -126,9 +130,9 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
     """
     import torch
 
-    from attnlab.composition.error import ExperimentError
-    from attnlab.composition.secrets import literal_secrets
-    from attnlab.composition.writable import check_writable
+    from attnlab.config.secrets import literal_secrets
+    from attnlab.errors import ExperimentError
+    from attnlab.files import check_writable
 
     values, written = plain(config), plain(config, keep_environment=True)
     secret = list(literal_secrets(written))
@@ -175,9 +179,9 @@ def sections_of(task: Task) -> dict[str, Any]:
     from pydantic import Field, PositiveFloat
 
     from attnlab.batch import Padding
-    from attnlab.composition.paths import Paths
-    from attnlab.sweep.launcher import Launcher
-    from attnlab.sweep.settings import Sweep
+    from attnlab.config.paths import Paths
+    from attnlab.sweeps.launcher import Launcher
+    from attnlab.sweeps.settings import Sweep
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
@@ -199,8 +203,8 @@ def sections_of(task: Task) -> dict[str, Any]:
 
 def _bound(task: Task, values: dict[str, Any], sections: dict[str, Any]) -> dict[str, Any]:
     """The sections as objects; one that goes with another task is told so, and not compared with what it is not."""
-    from attnlab.composition.binding import bind_sections
-    from attnlab.composition.error import ExperimentError
+    from attnlab.config.binding import bind_sections
+    from attnlab.errors import ExperimentError
 
     wrong = mixed_up(task, values)
     if not wrong:
@@ -247,7 +251,7 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
 
     Raises ExperimentError where an interpolation leads nowhere.
     """
-    from attnlab.composition.error import ExperimentError
+    from attnlab.errors import ExperimentError
     from override_problems import config_sentence
 
     config = config.copy()

@@ -22,8 +22,8 @@ from omegaconf.basecontainer import BaseContainer
 from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
-from attnlab.composition.secrets import HIDDEN, is_secret_name
-from attnlab.composition.shown import has_control_character
+from attnlab.config.secrets import HIDDEN, is_secret_name
+from attnlab.errors import has_control_character
 from logging_keys import is_known_key
 from logging_values import value_problem
 

@@ -36,9 +36,9 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 import attnlab
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.links import refuse_link
-from attnlab.composition.secrets import told_override
+from attnlab.config.links import refuse_link
+from attnlab.config.secrets import told_override
+from attnlab.errors import ExperimentError
 from hydra_node import hydra_problems, overrides_problems, searchpath_problems, write_out
 
 _HERE, _LIBRARY = Path(__file__).parent, Path(attnlab.__file__).parent

@@ -24,17 +24,16 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 import inside_hydra
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.secrets import into_environment, masked
-from attnlab.composition.shown import printable
-from attnlab.sweep.job_failed import JobFailedError
-from attnlab.sweep.stage import job_of_script
+from attnlab.config.secrets import into_environment, masked
+from attnlab.errors import ExperimentError, printable
+from attnlab.sweeps.job_failed import JobFailedError
+from attnlab.sweeps.stage import job_of_script
 from composed import CONF, ConfigSource
 from hydra_node import SWEEP_MODE
 from override_problems import config_sentence
 
 if TYPE_CHECKING:
-    from attnlab.sweep.job import SweepJob
+    from attnlab.sweeps.job import SweepJob
     from sweep_plan import SweepPlan
 
 # Dependencies that would call home, or warn about how they were started.
@@ -79,7 +78,7 @@ def launch(stage: Stage, leads_sweeps: bool = False) -> None:
 def _end_with_dvc() -> None:
     """A stage must not live on when `dvc repro` is killed: it would write what the next one writes too."""
     if "DVC_STAGE" in os.environ:
-        from attnlab.sweep.outliving import end_with, starter
+        from attnlab.sweeps.outliving import end_with, starter
 
         end_with(starter())
 
@@ -184,7 +183,7 @@ class Job:
         self.__code__ = stage.__code__
 
     def __call__(self, config: DictConfig) -> Any:
-        from attnlab.sweep.job import running
+        from attnlab.sweeps.job import running
         from attnlab.tracking.address import told_overrides
         from experiment import overrides
 
@@ -216,7 +215,7 @@ class Job:
 
 def _track_failure(config: DictConfig, job: SweepJob, error: Exception) -> None:
     """A job that failed before it had a run gets one, so that the tracker shows it beside the others."""
-    from attnlab.sweep.job import sentence
+    from attnlab.sweeps.job import sentence
     from attnlab.tracking.settings import RunRecord
     from experiment import check
 

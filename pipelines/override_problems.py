@@ -12,8 +12,8 @@ from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
-from attnlab.composition.secrets import told_override
-from attnlab.composition.shown import show
+from attnlab.config.secrets import told_override
+from attnlab.errors import show
 
 
 class Groups:

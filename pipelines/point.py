@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.composition.links import refuse_link
+from attnlab.config.links import refuse_link
 from experiment import Experiment, here
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def publish(point: Path, experiment: Experiment) -> None:
     """Copy the finished outputs to where the config wants them."""
-    from attnlab.composition.atomic import atomic_folder
+    from attnlab.files import atomic_folder
 
     for name, wanted in (("model", experiment.paths.model), ("training", experiment.paths.training)):
         if wanted is not None:
@@ -28,7 +28,7 @@ def publish(point: Path, experiment: Experiment) -> None:
 
 def check_wanted_places(experiment: Experiment) -> None:
     """Raise ExperimentError where `publish` would remove something else, before anything is trained."""
-    from attnlab.composition.replaceable import LEARNING_CURVES, MODEL, check_replaceable
+    from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable
 
     if experiment.paths.model is not None:
         check_replaceable("paths.model", here(experiment.paths.model), MODEL)
@@ -143,6 +143,6 @@ def _begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
 
 def read_done(point: Path) -> dict[str, Any]:
     """What a finished training found; raises ExperimentError where its file is damaged."""
-    from attnlab.composition.json_file import read_own_json
+    from attnlab.files import read_own_json
 
     return read_own_json(point / "done.json", "train it again with rerun=true")

@@ -15,7 +15,7 @@ from launch import launch
 
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
-    from attnlab.composition.atomic import atomic_folder
+    from attnlab.files import atomic_folder
     from attnlab.plots.figure import save_png
     from progress import progress_bars
 
@@ -27,7 +27,7 @@ def prepare(experiment: Experiment, folder: Path) -> None:
 
 
 def _check_place(folder: Path) -> None:
-    from attnlab.composition.replaceable import PREPARED_DATA, check_replaceable
+    from attnlab.config.paths import PREPARED_DATA, check_replaceable
 
     check_replaceable("paths.data", folder, PREPARED_DATA)
 
@@ -53,7 +53,7 @@ def prepare_where_missing(experiment: Experiment) -> Path:
     folder = prepared_folder(experiment)
     if not (folder / "data.json").is_file():
         if not experiment.chain and experiment.paths.data is not None:
-            from attnlab.composition.error import ExperimentError
+            from attnlab.errors import ExperimentError
 
             raise ExperimentError(
                 f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true"

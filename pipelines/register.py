@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from composed import CONF
 from launch import mistakes_as_sentences
 from point import read_done
@@ -45,7 +45,7 @@ class RegisterSettings:
 
     @property
     def runs_folder(self) -> Path:
-        from attnlab.composition.paths import runs_folder
+        from attnlab.config.paths import runs_folder
 
         return runs_folder(self.paths["runs"])
 
@@ -54,8 +54,8 @@ def read_settings(arguments: Sequence[str]) -> RegisterSettings:
     """`key=value` arguments, bound to what each setting must be; raises ExperimentError with every problem."""
     from pydantic import Field
 
-    from attnlab.composition.binding import bind_sections
-    from attnlab.composition.paths import NotEmpty
+    from attnlab.config.binding import bind_sections
+    from attnlab.config.paths import NotEmpty
     from attnlab.tracking.settings import MlflowTracking, Tracking
 
     # What MLflow takes: no slash and no colon in a name.
@@ -85,7 +85,7 @@ def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
 
     The run is the one that trained: points that differ in the search alone share its model, and have runs without one.
     """
-    from attnlab.sweep.find import find_sweep
+    from attnlab.sweeps.find import find_sweep
     from attnlab.tracking.run import run_of
 
     folder = find_sweep(settings.runs_folder, wanted)

@@ -16,7 +16,7 @@ from launch import launch
 
 def report(experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path) -> Path:
     """Write the page, and return where it lies."""
-    from attnlab.composition.replaceable import REPORT, check_replaceable
+    from attnlab.config.paths import REPORT, check_replaceable
     from attnlab.report.page import Stages
 
     check_replaceable("paths.report", into, REPORT)
@@ -26,7 +26,7 @@ def report(experiment: Experiment, data: Path, training: Path, evaluation: Path,
 
 
 def main(config: DictConfig) -> None:
-    from attnlab.composition.error import ExperimentError
+    from attnlab.errors import ExperimentError
     from progress import say
 
     experiment = check(config)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from compose import outputs
 from composed import compose_config
 from experiment import check

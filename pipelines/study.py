@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from composed import CONF, ConfigSource
 from experiment import EVALUATE_SECTIONS, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
 from point import checkpoint_to_go_on_from, clear, only_one_at_a_time
@@ -144,7 +144,7 @@ def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Pa
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows of the same columns as CSV, whole or not at all."""
-    from attnlab.composition.atomic import atomic_file
+    from attnlab.files import atomic_file
 
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
@@ -156,7 +156,7 @@ def write_facts(path: Path, points: Sequence[Point], arguments: Namespace) -> No
     """What the figures stand on: all that the command line decided, and the versions that decide them too."""
     import torch
 
-    from attnlab.composition.atomic import atomic_file
+    from attnlab.files import atomic_file
 
     content = {
         **{name: value for name, value in vars(arguments).items() if name != "into"},

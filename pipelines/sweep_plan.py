@@ -29,7 +29,7 @@ class SweepPlan:
 
     @property
     def points(self) -> int:
-        from attnlab.sweep.settings import Optuna
+        from attnlab.sweeps.settings import Optuna
 
         sweep = self.experiments[0].sweep
         return sweep.trials if isinstance(sweep, Optuna) else self.grid
@@ -37,7 +37,7 @@ class SweepPlan:
     @property
     def identity(self) -> str:
         """The same for the same sweep: more trials go on from those that are there."""
-        from attnlab.composition.identity import config_digest, experiment_identity
+        from attnlab.config.identity import config_digest, experiment_identity
 
         of_points = sorted({config_digest(_deciding(experiment.values)) for experiment in self.experiments})
         # In the order of the command, which numbers the points; all others are in the points themselves.
@@ -47,11 +47,11 @@ class SweepPlan:
 
     def led(self) -> AbstractContextManager[Any]:
         """Lead the sweep; raises ExperimentError where a point cannot run in one, or not so many at a time."""
-        from attnlab.composition.error import ExperimentError
-        from attnlab.sweep.launcher import Joblib, Slurm
-        from attnlab.sweep.leader import led
-        from attnlab.sweep.naming import short_key
-        from attnlab.sweep.record import SweepRecord
+        from attnlab.errors import ExperimentError
+        from attnlab.sweeps.launcher import Joblib, Slurm
+        from attnlab.sweeps.leader import led
+        from attnlab.sweeps.naming import short_key
+        from attnlab.sweeps.record import SweepRecord
         from attnlab.tracking.address import told_overrides
 
         for experiment in self.experiments:

@@ -56,7 +56,7 @@ class Task(ABC):
 
     def open_data(self, folder: Path) -> Any:
         """The prepared data of a folder; raises ExperimentError where there are none of this task."""
-        from attnlab.composition.error import ExperimentError
+        from attnlab.errors import ExperimentError
 
         for other in _tasks():
             if other.name != self.name and other.has_files_in(folder) and not self.has_files_in(folder):
@@ -75,7 +75,7 @@ class Task(ABC):
 
     def check_data(self, experiment: Experiment, data: Any) -> None:
         """Raise ExperimentError where the model could not read some sentence of the data."""
-        from attnlab.composition.error import ExperimentError
+        from attnlab.errors import ExperimentError
         from attnlab.model.attention.location import LocationScore
 
         attention = experiment.model.values["attention"]
@@ -128,7 +128,7 @@ class Task(ABC):
 
 def task_named(name: Any) -> Task:
     """The task of a config; raises ExperimentError where there is none of that name."""
-    from attnlab.composition.error import ExperimentError
+    from attnlab.errors import ExperimentError
 
     for task in _tasks():
         if task.name == name:
@@ -158,8 +158,8 @@ def _tasks() -> tuple[Task, ...]:
 
 def _is(node: Any, annotation: Any) -> bool:
     """Whether a node of the config names a class that the annotation allows, or is the null that it asks for."""
-    from attnlab.composition.allowed import allowed_class
-    from attnlab.composition.binding import component
+    from attnlab.config.allowed import allowed_class
+    from attnlab.config.binding import component
 
     kind = component(annotation)
     if kind is None:

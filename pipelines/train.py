@@ -48,8 +48,8 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
     import torch
     from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-    from attnlab.composition.error import ExperimentError
     from attnlab.data.datamodule import SeqDataModule
+    from attnlab.errors import ExperimentError
     from attnlab.tracking.picture_callback import PictureCallback
     from attnlab.training.checkpoint_average import best_checkpoints
     from attnlab.training.forked import answering_for_forked
@@ -121,7 +121,7 @@ def keep(experiment: Experiment, data: Any, point: Path, best: list[Path], outco
 
     best: the checkpoints whose mean the model is.
     """
-    from attnlab.composition.atomic import atomic_file
+    from attnlab.files import atomic_file
     from attnlab.model.model_folder import ModelFacts, save_model
     from attnlab.training.checkpoint_average import averaged_weights
     from attnlab.training.history import write_history
@@ -143,7 +143,7 @@ def data_to_train_on(experiment: Experiment) -> Any:
 
 
 def main(config: DictConfig) -> Any:
-    from attnlab.sweep.job import current_job, objective_values
+    from attnlab.sweeps.job import current_job, objective_values
     from attnlab.tracking.flatten import readable_name, short_params
     from attnlab.tracking.settings import RunRecord
     from progress import log
@@ -212,7 +212,7 @@ def main(config: DictConfig) -> Any:
 
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
-    from attnlab.composition.atomic import atomic_file
+    from attnlab.files import atomic_file
     from progress import say
 
     output = output_folder()

@@ -29,7 +29,7 @@ class Translation(Task):
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
 
     def sections(self) -> dict[str, Any]:
-        from attnlab.composition.part import Part
+        from attnlab.config.part import Part
         from attnlab.data.corpus import Corpus
         from attnlab.model.seq2seq import Seq2Seq
         from attnlab.search.search import Search

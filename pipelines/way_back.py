@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.yaml_text import parse_yaml
+from attnlab.errors import ExperimentError
+from attnlab.files import parse_yaml
 from composed import CONF
 from launch import mistakes_as_sentences
 from settings_file import given_arguments, settings_of
@@ -28,8 +28,8 @@ FILE = CONF / "way_back.yaml"
 ALONE = {
     "chain": True,
     "rerun": True,
-    "sweep": {"_target_": "attnlab.sweep.settings.Grid"},
-    "launcher": {"_target_": "attnlab.sweep.launcher.Serial", "workers": 1},
+    "sweep": {"_target_": "attnlab.sweeps.settings.Grid"},
+    "launcher": {"_target_": "attnlab.sweeps.launcher.Serial", "workers": 1},
     "hydra": {
         "run": {"dir": "${paths.runs}/plain/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
         "job_logging": {"root": {"handlers": ["file"]}},
@@ -39,8 +39,8 @@ ALONE = {
 
 def read_settings(arguments: list[str]) -> dict[str, Any]:
     """`key=value` arguments, bound to what each setting must be; raises ExperimentError with every problem."""
-    from attnlab.composition.binding import bind_sections
-    from attnlab.composition.paths import NotEmpty
+    from attnlab.config.binding import bind_sections
+    from attnlab.config.paths import NotEmpty
     from attnlab.tracking.settings import MlflowTracking, Tracking
 
     annotations = {"run": NotEmpty | None, "paths": dict[Literal["runs"], NotEmpty], "tracking": Tracking}
@@ -85,7 +85,7 @@ def _remark(text: str) -> str:
 
 def main() -> None:
     settings = read_settings(given_arguments(__doc__, FILE))
-    from attnlab.composition.paths import runs_folder
+    from attnlab.config.paths import runs_folder
     from attnlab.tracking.origin_of_run import origin_of
     from attnlab.tracking.read_runs import RunReader
 

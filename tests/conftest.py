@@ -39,7 +39,7 @@ def tiny_model() -> Callable[..., Any]:
     import torch
 
     from attnlab.batch import Padding
-    from attnlab.composition.part import Part
+    from attnlab.config.part import Part
     from attnlab.model.attention.bahdanau import BahdanauScore
     from attnlab.model.attention.concat import ConcatScore
     from attnlab.model.attention.cosine import CosineScore

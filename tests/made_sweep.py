@@ -14,8 +14,8 @@ from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.by_length import by_length
 from attnlab.evaluation.text_metrics import TextMetrics, signatures
 from attnlab.evaluation.write import DecodedSentence, write_evaluation, write_json, write_lines
-from attnlab.sweep.naming import name_of
-from attnlab.sweep.record import JobRecord, SweepFolder, SweepRecord
+from attnlab.sweeps.naming import name_of
+from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 IDENTITY = "0a1b2c3d4e5f6789"

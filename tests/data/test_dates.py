@@ -4,8 +4,8 @@ import pytest
 from babel import Locale, localedata
 from babel.dates import format_date
 
-from attnlab.composition.error import ExperimentError
 from attnlab.data.dates import format_fields
+from attnlab.errors import ExperimentError
 
 
 @pytest.mark.parametrize("form", ["full", "long", "medium", "short"])

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
 from attnlab.data.file_faults import too_deep
 from attnlab.data.hub_loading import resolve
+from attnlab.errors import ExperimentError
 
 FROM_TRAIN = {"train": "train", "validation": 0.25, "test": 0.25}
 ROWS = [{"de": f"Satz {i}, „gut“", "en": f'sentence {i}, "good"'} for i in range(8)]

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from attnlab.batch import EOS, PAD, UNK, Padding
-from attnlab.composition.error import ExperimentError
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.labelled import LabelledCorpus
 from attnlab.data.labelled_data import FILES, LabelledData, read_labels
@@ -24,6 +23,7 @@ from attnlab.data.prepared import PreparedData
 from attnlab.data.sampler import Batching
 from attnlab.data.sentence_cleaning import SentenceCleaning
 from attnlab.data.trainers import WordTrainer
+from attnlab.errors import ExperimentError
 
 Rows = list[dict[str, Any]]
 ROWS: Rows = [

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import Padding
-from attnlab.composition.error import ExperimentError
 from attnlab.data import rows as rows_module
 from attnlab.data.hub import HubCorpus
 from attnlab.data.mapped_ids import MappedIds, list_array
@@ -25,6 +24,7 @@ from attnlab.data.ragged import Ragged
 from attnlab.data.rows import RowGroups, batches_of_file, open_rows
 from attnlab.data.toy import CopyCorpus
 from attnlab.data.trainers import WordTrainer
+from attnlab.errors import ExperimentError
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from attnlab.batch import UNK
-from attnlab.composition.error import ExperimentError
 from attnlab.data.cleaning import Cleaning
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import FILES, PreparedData
 from attnlab.data.trainers import BpeTrainer, WordTrainer
+from attnlab.errors import ExperimentError
 
 
 def write_rows(folder, train, validation=None, test=None):

@@ -7,7 +7,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from attnlab.composition.binding import bind
+from attnlab.config.binding import bind
 from attnlab.data.corpus import Corpus
 from attnlab.data.labelled import LabelledCorpus
 from attnlab.data.tokenizer import TokenizerTrainer

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-from attnlab.composition.error import ExperimentError
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, UnigramTrainer, WordTrainer
+from attnlab.errors import ExperimentError
 
 TEXT = [
     "Ein Hund läuft, der andere schläft.",

@@ -10,8 +10,8 @@ import torch
 from copier import Copier
 
 from attnlab.batch import Padding
-from attnlab.composition.error import ExperimentError
 from attnlab.data.datamodule import BatchedRows
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluate import evaluate
 from attnlab.evaluation.translator import Translator
 from attnlab.evaluation.write import write_evaluation

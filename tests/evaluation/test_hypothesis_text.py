@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from attnlab.batch import EOS, PAD, UNK
-from attnlab.composition.error import ExperimentError
 from attnlab.data.trainers import CharacterTrainer, WordTrainer
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.hypothesis_text import HypothesisText
 from attnlab.search.hypothesis import Hypothesis
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from attnlab.batch import Padding
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.evaluation import members
 from attnlab.evaluation.members import TOKENIZERS, load_members
 

@@ -1,7 +1,7 @@
 """Bad configs, made from the schema itself: every setting of several compositions, with every kind of wrong value.
 
 The constructors' annotations say what each setting may be; what a wrong value of it is follows from them here, by rules
-of its own and not by those of `attnlab.composition.binding`, which are on trial.
+of its own and not by those of `attnlab.config.binding`, which are on trial.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def schema_of(overrides: tuple[str, ...]) -> Schema:
 
 
 def _walk(path: str, name: str, annotation: Any, value: Any, owner: Any, has_default: bool, schema: Schema) -> None:
-    from attnlab.composition.binding import component
+    from attnlab.config.binding import component
 
     kind = component(annotation)
     if kind is None:
@@ -248,8 +248,8 @@ _HOSTILE = (
     "attnlab",
     "attnlab.model.encoder.nn.Linear",
     "attnlab.model.encoder.torch.load",
-    "attnlab.composition.allowed.importlib.import_module",
-    "attnlab.composition.error.ExperimentError",
+    "attnlab.config.allowed.importlib.import_module",
+    "attnlab.errors.ExperimentError",
     "attnlab.nowhere.Nothing",
     "attnlab..model",
     "../../os.system",

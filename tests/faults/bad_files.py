@@ -178,7 +178,7 @@ def _mixed_up(task: str, made: Path, stages: Mapping[str, Path]) -> Iterator[Cas
             )
     hostile: dict[str, tuple[str, object]] = {
         "a target": ("_target_", "os.system"),
-        "a target of ours": ("_target_", "attnlab.composition.error.ExperimentError"),
+        "a target of ours": ("_target_", "attnlab.errors.ExperimentError"),
         "a target through ours": ("_target_", "attnlab.model.encoder.torch.load"),
         "a reference": ("_target_", "${oc.env:HOME}"),
         "arguments": ("_args_", ["touch pwned"]),

@@ -17,8 +17,8 @@ with atheris.instrument_imports(include=["attnlab", "compose", "yaml", "omegacon
     import numpy as np
     import torch
 
-    from attnlab.composition.error import ExperimentError
     from attnlab.data.dataset_folder import check_metadata
+    from attnlab.errors import ExperimentError
     from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
     from attnlab.model.model_folder import read_config, read_facts
     from attnlab.tracking.kept_run import read as read_kept

@@ -15,7 +15,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from attnlab.batch import Padding
-from attnlab.composition.binding import bind
+from attnlab.config.binding import bind
 from attnlab.model.seq2seq import Seq2Seq
 
 CONF = Path(__file__).resolve().parents[2] / "conf"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.concat import ConcatScore

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.batch import EOS, PAD, Padding
-from attnlab.composition.binding import bind
-from attnlab.composition.error import ExperimentError
+from attnlab.config.binding import bind
+from attnlab.errors import ExperimentError
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import FROM_LABELLED_DATA, ModelFacts, load_classifier, load_model, save_model
 

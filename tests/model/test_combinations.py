@@ -14,9 +14,9 @@ from one_training_step import loss_of, train_one_step
 from torch.nn.functional import pad
 
 from attnlab.batch import Padding
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
+from attnlab.errors import ExperimentError
 from attnlab.model.attention.location import LocationScore
 
 INNER = {

@@ -11,7 +11,7 @@ from small_attentions import EQUAL_WIDTHS, MASK, PARTS, B, D, H, S, T, inputs, m
 from torch import Tensor
 
 from attnlab.batch import Padding
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.model.attention.coverage import Coverage, coverage_loss
 from attnlab.model.attention.mechanism import Mechanism

@@ -8,7 +8,7 @@ import pytest
 import torch
 from small_attentions import MASK, PARTS, POSITIONS, B, D, H, S, inputs
 
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.attention.mechanism import Mechanism, mechanism_of
 from attnlab.model.attention.memory import Memory
 from attnlab.model.attention.multi_head import MultiHeadAttention

@@ -11,8 +11,8 @@ from one_search import SEARCHES, check_hypotheses, search_once
 from one_training_step import FORCINGS, OPTIMIZERS, fed_reference, loss_must_fall, train_one_step
 
 from attnlab.batch import Padding
-from attnlab.composition.error import ExperimentError
 from attnlab.data.padding import make_batch
+from attnlab.errors import ExperimentError
 
 ROWS, IMPOSSIBLE = covering_array()
 

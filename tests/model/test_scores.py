@@ -8,7 +8,7 @@ import pytest
 import torch
 from small_attentions import EQUAL_WIDTHS, MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
 
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.attention.additive import additive
 from attnlab.model.attention.attention import Attention
 from attnlab.model.attention.bahdanau import BahdanauScore

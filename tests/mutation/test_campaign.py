@@ -33,7 +33,7 @@ def test_mutant_that_cannot_be_put_in_place_is_reported_as_killed_or_not_tried(
         if error:
             os.kill(os.getpid(), error)  # type: ignore[arg-type]
 
-    mutant = SimpleNamespace(path=PACKAGE / "composition" / "shown.py", put_in_place=put_in_place)
+    mutant = SimpleNamespace(path=PACKAGE / "errors.py", put_in_place=put_in_place)
     outcome = _fork_and_run(mutant, [], seconds=1)  # type: ignore[arg-type]
     assert (outcome["result"], outcome["by"]) == (result, by)
 
@@ -47,9 +47,9 @@ def test_a_death_is_a_kill_where_the_mutant_died_of_a_test() -> None:
 
 
 def test_a_mutant_is_put_in_place() -> None:
-    from attnlab.composition import shown
+    from attnlab.config import shown
 
-    mutant = mutants_of(PACKAGE / "composition" / "shown.py")[0]
+    mutant = mutants_of(PACKAGE / "errors.py")[0]
     outcome = _fork_and_run(mutant, [], seconds=1)
     assert outcome["result"] == "survived"  # it met no test
     assert shown.show("a")

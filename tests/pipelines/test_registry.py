@@ -14,7 +14,7 @@ from babel.dates import format_date
 from entry_points import TINY, Command
 from mlflow import MlflowClient
 
-from attnlab.sweep.record import SweepFolder
+from attnlab.sweeps.record import SweepFolder
 from compose import compose
 
 TRACKED = (*TINY, "tracking.system_metrics=false", "tracking.heat_map_sentences=0")

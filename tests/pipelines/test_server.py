@@ -14,7 +14,7 @@ from entry_points import PIPELINES, TINY
 from mlflow import MlflowClient
 from servers import free_port, mlflow_server, wait_for_port
 
-from attnlab.sweep.record import SweepFolder
+from attnlab.sweeps.record import SweepFolder
 from attnlab.training.spool import MetricSpool
 
 pytestmark = pytest.mark.slow

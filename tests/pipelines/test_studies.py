@@ -14,7 +14,7 @@ from entry_points import PIPELINES, Command
 from test_chain import folder_of
 from test_refusals import left, refused
 
-import attnlab.composition.identity
+import attnlab.config.identity
 from alignments import markdown, summed_offsets
 
 SMALL = (
@@ -133,9 +133,9 @@ def test_a_study_leaves_the_runs_of_its_experiments_alone(
     assert evaluations() == evaluations() == 1
     assert {path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()} == state
     # Other code of the evaluation is not answered with what the code before it found.
-    digest = attnlab.composition.identity.source_digest
+    digest = attnlab.config.identity.source_digest
     monkeypatch.setattr(
-        attnlab.composition.identity,
+        attnlab.config.identity,
         "source_digest",
         lambda places: digest(places) + "changed" * ("evaluation" in places),
     )

@@ -8,7 +8,7 @@ import pytest
 import torch
 from entry_points import TINY, Command
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from composed import CONF, ConfigSource
 
 REFUSED = "hardware.strategy ddp starts its other processes with the command of the first one"

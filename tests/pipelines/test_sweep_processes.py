@@ -17,7 +17,7 @@ import pytest
 from entry_points import PIPELINES, TINY
 from mlflow import MlflowClient
 
-from attnlab.sweep.record import SweepFolder
+from attnlab.sweeps.record import SweepFolder
 
 POINTS = ("model/attention=dot,none", "seed=1,2")
 # Long enough to be killed in: twenty validations.

@@ -10,7 +10,7 @@ import pytest
 from entry_points import TINY, Command
 from mlflow import MlflowClient
 
-from attnlab.sweep.record import JobRecord, SweepFolder
+from attnlab.sweeps.record import JobRecord, SweepFolder
 
 ANY_ATTENTION = tuple(choice for choice in TINY if not choice.startswith("model.attention."))
 TRACKED = (*ANY_ATTENTION, "tracking.system_metrics=false", "tracking.heat_map_sentences=1")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.classify import Classification, ClassifiedSentence
 from attnlab.evaluation.write_classification import write_classification

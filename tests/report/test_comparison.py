@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.report.comparison.attention import attention_side_by_side
 from attnlab.report.comparison.choices import short_names, system_names
 from attnlab.report.comparison.compared_run import ComparedRuns, LeftOut
@@ -20,8 +20,8 @@ from attnlab.report.comparison.findings import Findings, Wanted, findings_of
 from attnlab.report.comparison.from_sweep import runs_of_sweep
 from attnlab.report.comparison.measures import chosen_measure, measure_named
 from attnlab.report.comparison.page import write_comparison
-from attnlab.sweep.find import find_sweep
-from attnlab.sweep.record import SweepFolder
+from attnlab.sweeps.find import find_sweep
+from attnlab.sweeps.record import SweepFolder
 from made_sweep import IDENTITY, SYSTEMS, write_sweep
 
 WANTED = Wanted("bleu", None, 200, 0.95, 1)

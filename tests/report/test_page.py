@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.by_length import by_length
 from attnlab.evaluation.text_metrics import TextMetrics, signatures

@@ -9,8 +9,8 @@ import torch
 from by_hand import DECODERS, all_sequences, log_prob, written, wu_score
 
 from attnlab.batch import Padding
-from attnlab.composition.binding import bind
-from attnlab.composition.error import ExperimentError
+from attnlab.config.binding import bind
+from attnlab.errors import ExperimentError
 from attnlab.search.beam import BeamSearch, log_coverage
 from attnlab.search.search import Search
 

@@ -21,7 +21,7 @@ from attnlab.report.comparison.from_sweep import runs_of_sweep
 from attnlab.report.comparison.page import write_comparison
 from attnlab.report.page import Stages
 from attnlab.report.translation import write_translation_report
-from attnlab.sweep.find import find_sweep
+from attnlab.sweeps.find import find_sweep
 from made_sweep import write_sweep
 
 # Any code point, half characters among them, but the glyphs of fonts that would have to be cut for each example.

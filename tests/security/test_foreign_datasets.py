@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from hostile import Payload
 
-from attnlab.composition.error import ExperimentError
 from attnlab.data.dataset_folder import check_hub_builder
 from attnlab.data.hub_loading import load_pairs
+from attnlab.errors import ExperimentError
 
 ROW = json.dumps({"de": "ein Hund", "en": "a dog"}) + "\n"
 

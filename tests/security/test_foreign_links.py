@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from entry_points import PIPELINES, TINY, Command
 
-from attnlab.composition.error import ExperimentError
-from attnlab.sweep.job import _output_to
+from attnlab.errors import ExperimentError
+from attnlab.sweeps.job import _output_to
 from point import clear
 
 IN_THEIRS = ("prepare.py", *TINY, "tracking=none", "hydra.run.dir=theirs", "hydra.verbose=true")

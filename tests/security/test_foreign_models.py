@@ -16,8 +16,8 @@ from entry_points import Command
 from hostile import Payload, assert_nothing_ran
 
 from attnlab.batch import Padding
-from attnlab.composition.binding import bind
-from attnlab.composition.error import ExperimentError
+from attnlab.config.binding import bind
+from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, read_facts, save_model
 from attnlab.model.seq2seq import Seq2Seq
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hostile import Payload
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
 from attnlab.report.read import read_json, read_lines
-from attnlab.sweep.find import find_sweep
-from attnlab.sweep.record import SweepFolder
+from attnlab.sweeps.find import find_sweep
+from attnlab.sweeps.record import SweepFolder
 
 DEEP = "[" * 100_000
 

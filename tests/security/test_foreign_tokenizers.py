@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, UnigramTrainer, WordTrainer
+from attnlab.errors import ExperimentError
 
 TEXT = ["Hello there , hello you"] * 5
 TRAINERS = (

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from attnlab.batch import Padding
-from attnlab.composition.binding import bind
-from attnlab.composition.error import ExperimentError
+from attnlab.config.binding import bind
 from attnlab.data.hub_loading import load_pairs
 from attnlab.data.prepared import PreparedData
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import BpeTrainer
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.model.model_folder import ModelFacts, load_model, save_model
 from attnlab.model.seq2seq import Seq2Seq

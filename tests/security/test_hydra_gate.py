@@ -17,7 +17,7 @@ from hostile import assert_nothing_ran
 from hydra.types import RunMode
 
 import launch
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from composed import CONF, ConfigSource
 from hydra_node import SWEEP_MODE
 from sweep_plan import SweepPlan

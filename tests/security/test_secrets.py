@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from servers import free_port, mlflow_server
 
-from attnlab.composition.secrets import HIDDEN, into_environment, literal_secrets, masked
+from attnlab.config.secrets import HIDDEN, into_environment, literal_secrets, masked
 
 LITERAL, BY_VARIABLE, TOKEN, OTHER = "kanarie-w1-letter", "kanarie-w2-omgeving", "kanarie-w3-teken", "kanarie-w4-elders"
 CANARY = "kanarie"

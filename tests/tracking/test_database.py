@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.database import open_store
 
 START = """
@@ -67,7 +67,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from attnlab.composition import atomic
+from attnlab.config import atomic
 from attnlab.tracking.database import open_store
 
 atomic.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)

@@ -8,7 +8,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric
 from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.database import open_store
 from attnlab.tracking.delivery import Delivery, metric_name
 from attnlab.tracking.outbox import keep_metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import deliver
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.kept_run import read
 from attnlab.tracking.settings import NoTracking
 from attnlab.training.spool import MetricSpool

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from mlflow import MlflowClient
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.kept_run import kept_folders, places, read
 from attnlab.tracking.past_run import tell
 from attnlab.training.spool import MetricSpool

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from mlflow import MlflowClient
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.report.comparison.from_tracker import runs_of_tracker
 from attnlab.tracking.read_runs import RunReader
 from made_sweep import write_translations

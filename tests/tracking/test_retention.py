@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.retention import keep_heat_maps, retired_heat_maps
 
 

@@ -8,8 +8,8 @@ from threading import Thread
 import pytest
 
 import deliver
-from attnlab.sweep.leader import led
-from attnlab.sweep.record import SweepFolder, SweepRecord
+from attnlab.sweeps.leader import led
+from attnlab.sweeps.record import SweepFolder, SweepRecord
 from attnlab.tracking.set_aside import set_aside
 from point import begin_anew, only_one_at_a_time
 

@@ -9,9 +9,9 @@ from filelock import FileLock, Timeout
 
 import deliver
 import evaluate
-from attnlab.composition.error import ExperimentError
-from attnlab.sweep.leader import led
-from attnlab.sweep.record import SweepFolder, SweepRecord
+from attnlab.errors import ExperimentError
+from attnlab.sweeps.leader import led
+from attnlab.sweeps.record import SweepFolder, SweepRecord
 from attnlab.tracking.past_run import tell
 from attnlab.training.spool import MetricSpool
 from point import begin_anew, only_one_at_a_time, read_done

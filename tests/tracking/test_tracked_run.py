@@ -11,7 +11,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import BAD_REQUEST
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.run import UntrackedRun
 from attnlab.tracking.settings import NoTracking
 from attnlab.training.spool import MetricSpool

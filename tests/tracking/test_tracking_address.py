@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.secrets import is_secret_name, masked
+from attnlab.config.secrets import is_secret_name, masked
+from attnlab.errors import ExperimentError
 from attnlab.tracking.address import (
     resolved_address,
     scrubbed,

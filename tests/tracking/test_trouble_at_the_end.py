@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 import deliver
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.kept_run import read
 from attnlab.tracking.set_aside import set_aside
 from attnlab.training.spool import MetricSpool

@@ -9,7 +9,7 @@ import pytest
 import torch
 from pytorch_lightning.callbacks import LambdaCallback
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.checkpoint_average import averaged_weights, best_checkpoints
 from attnlab.training.spool import MetricSpool, SpoolLogger
 from attnlab.training.trainer import build_trainer

@@ -8,7 +8,7 @@ import os
 import pytest
 import torch
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.checkpoint_file import CheckpointFiles, checkpoint_step
 
 

@@ -15,7 +15,7 @@ import torch
 import yaml
 
 from attnlab.batch import Padding
-from attnlab.composition.binding import bind
+from attnlab.config.binding import bind
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.labelled import LabelledCorpus
 from attnlab.data.labelled_data import LabelledData

@@ -6,7 +6,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.checkpoint_file import checkpoint_step
 from attnlab.training.optimizer import Adam
 from attnlab.training.out_of_memory import memory_told

@@ -11,7 +11,7 @@ import torch
 import yaml
 
 from attnlab.batch import Padding
-from attnlab.composition.binding import bind
+from attnlab.config.binding import bind
 from attnlab.data.padding import make_batch
 from attnlab.evaluation.text_metrics import TextMetrics
 from attnlab.model.seq2seq import Unrolled

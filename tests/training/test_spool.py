@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.spool import HistoryRow, MetricSpool, SpoolLogger, history
 
 

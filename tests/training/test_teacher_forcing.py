@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import Batch, Padding
-from attnlab.composition.binding import bind
-from attnlab.composition.error import ExperimentError
+from attnlab.config.binding import bind
 from attnlab.data.padding import make_batch
+from attnlab.errors import ExperimentError
 from attnlab.training.teacher_forcing.coin import toss
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
 from attnlab.training.teacher_forcing.exponential import ExponentialTeacherForcing

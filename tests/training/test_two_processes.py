@@ -12,8 +12,8 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from attnlab.composition.error import ExperimentError
 from attnlab.data.sampler import Batching
+from attnlab.errors import ExperimentError
 from attnlab.training.checkpoint_average import best_checkpoints
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing

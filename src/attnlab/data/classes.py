@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 
 Label = int | str
 

@@ -13,10 +13,9 @@ from typing import Any
 import datasets
 from huggingface_hub import DatasetCard
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.shown import show
-from attnlab.composition.yaml_text import parse_yaml
 from attnlab.data.file_faults import READERS
+from attnlab.errors import ExperimentError, show
+from attnlab.files import parse_yaml
 
 _CARD, _SETTINGS = "README.md", ".huggingface.yaml"
 # Of the settings of a configuration those that hold marks of punctuation; any other text may be a place.

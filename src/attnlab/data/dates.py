@@ -12,10 +12,10 @@ from babel import Locale, UnknownLocaleError
 from babel.dates import get_date_format, parse_pattern, tokenize_pattern
 from pydantic import Field
 
-from attnlab.composition.error import ExperimentError
 from attnlab.data.cleaning import AS_IT_IS
 from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus
 from attnlab.data.tokenizer import TokenizerTrainer
+from attnlab.errors import ExperimentError
 
 if TYPE_CHECKING:
     import datasets

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.composition.error import ExperimentError
 from attnlab.data.corpus import SPLITS
+from attnlab.errors import ExperimentError
 
 if TYPE_CHECKING:
     import datasets

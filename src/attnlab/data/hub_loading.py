@@ -16,10 +16,9 @@ import huggingface_hub
 import pyarrow as pa
 from huggingface_hub import errors as hub_errors
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.shown import show
 from attnlab.data.dataset_folder import check_builder, check_hub_builder, check_metadata
 from attnlab.data.file_faults import READERS, data_files, find_fault, kind_of, unreadable_at_all
+from attnlab.errors import ExperimentError, show
 
 _HUB_SECONDS = 10.0
 

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from attnlab.batch import LabelledBatch, Padding
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import check_regular
 from attnlab.data.corpus import SPLITS
 from attnlab.data.mapped_ids import MappedIds
 from attnlab.data.padding import pad_labelled
 from attnlab.data.prepared_folder import PreparedFolder, first_fault, incomplete, longest_sources, unreadable
 from attnlab.data.rows import open_rows, write_json
 from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import ExperimentError
+from attnlab.files import check_regular
 
 FORMAT = 2
 FILES = (*(f"{split}.arrow" for split in SPLITS), "data.json", "stats.json", "tokenizer.json")

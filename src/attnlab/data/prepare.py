@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from attnlab.composition.atomic import atomic_folder
-from attnlab.composition.error import ExperimentError
 from attnlab.data.corpus import SPLITS, Corpus
 from attnlab.data.links import links_between
 from attnlab.data.mapped_ids import list_array
@@ -20,6 +18,8 @@ from attnlab.data.prepared import FORMAT, DataInfo
 from attnlab.data.rows import RowGroups, batches_of_file, batches_of_rows, none_left, write_json
 from attnlab.data.stats import SplitCounter, kept_rows
 from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_folder
 
 if TYPE_CHECKING:
     import datasets

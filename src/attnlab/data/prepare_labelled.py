@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from attnlab.composition.atomic import atomic_folder
-from attnlab.composition.error import ExperimentError
 from attnlab.data.classes import Classes, Label, label_of
 from attnlab.data.corpus import SPLITS
 from attnlab.data.labelled import LabelledCorpus
@@ -23,6 +21,8 @@ from attnlab.data.prepare import Progress, texts_of
 from attnlab.data.rows import RowGroups, batches_of_file, batches_of_rows, none_left, write_json
 from attnlab.data.stats import LabelledCounter, kept_rows
 from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_folder
 
 if TYPE_CHECKING:
     import datasets

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_json
 from attnlab.data.corpus import SPLITS
+from attnlab.errors import ExperimentError
+from attnlab.files import read_json
 
 T = TypeVar("T")
 

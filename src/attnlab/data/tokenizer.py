@@ -15,10 +15,10 @@ import tokenizers
 from numpy.typing import NDArray
 
 from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import check_regular
 from attnlab.data.ragged import Ragged
 from attnlab.data.tokenizer_file import WORD_START, check_tokenizer_file
+from attnlab.errors import ExperimentError
+from attnlab.files import check_regular
 
 # Its threads and a later fork (data loaders, two-process training) do not go together: it would warn of each.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

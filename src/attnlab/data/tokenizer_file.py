@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from attnlab.composition.json_file import parse_json
+from attnlab.files import parse_json
 
 WORD_START = "▁"
 # A word with the mark of its start, or one punctuation mark: no piece spans the border between two of them.

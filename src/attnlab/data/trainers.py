@@ -13,9 +13,9 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import trainers as learners
 
 from attnlab.batch import SPECIAL_TOKENS, UNK
-from attnlab.composition.error import ExperimentError
 from attnlab.data.tokenizer import Tokenizer, TokenizerTrainer
 from attnlab.data.tokenizer_file import ANY_CHARACTER, WORD_OR_MARK, WORD_START
+from attnlab.errors import ExperimentError
 
 Normalization = Literal["none", "nfc", "nfd", "nfkc", "nfkd"]
 _UNKNOWN = SPECIAL_TOKENS[UNK]

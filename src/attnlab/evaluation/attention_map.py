@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnlab.composition.atomic import atomic_file
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_file
 
 
 @dataclass(frozen=True, eq=False)

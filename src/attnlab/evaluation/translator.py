@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from attnlab.batch import Padding
-from attnlab.composition.binding import bind
+from attnlab.config.binding import bind
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.hypothesis_text import HypothesisText

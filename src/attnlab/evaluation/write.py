@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.composition.atomic import atomic_folder
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.files import atomic_folder
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import log_softmax, logsigmoid
 
 from attnlab.batch import Padding
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.multi_head import MultiHeadAttention
 from attnlab.model.attention.projection import LinearProjection

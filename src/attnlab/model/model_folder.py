@@ -21,11 +21,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from attnlab.batch import Padding
-from attnlab.composition.atomic import atomic_folder
-from attnlab.composition.binding import bind
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import check_regular, read_json
-from attnlab.composition.part import Part
+from attnlab.config.binding import bind
+from attnlab.config.part import Part
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_folder, check_regular, read_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.batch import BOS, PAD, Batch, Padding
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.attention.coverage import Coverage, coverage_loss
 from attnlab.model.attention.mechanism import mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions

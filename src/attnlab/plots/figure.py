@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from attnlab.composition.atomic import atomic_file
+from attnlab.files import atomic_file
 from attnlab.plots.fonts import drawable, font_families
 
 INK, GRID = "#24292f", "#d8dee4"

@@ -10,8 +10,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from attnlab.composition.atomic import atomic_folder
-from attnlab.composition.choice_name import choice_name
+from attnlab.config.choice_name import choice_name
+from attnlab.files import atomic_folder
 from attnlab.plots.curves import learning_curves
 from attnlab.plots.embedded_fonts import font_face_rules
 from attnlab.plots.figure import png_bytes, save_png

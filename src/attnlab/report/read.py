@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import parse_json
+from attnlab.errors import ExperimentError
+from attnlab.files import parse_json
 
 
 def read_json(path: Path, stage: str, kind: Any) -> Any:

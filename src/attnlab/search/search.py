@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnlab.batch import BOS, EOS, PAD
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.search.hypothesis import Hypothesis
 
 BLOCK = 64  # numbers of which `likeliest` looks at the maximum first

@@ -11,9 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.secrets import HIDDEN, masked, told_override
-from attnlab.composition.shown import has_control_character
+from attnlab.config.secrets import HIDDEN, masked, told_override
+from attnlab.errors import ExperimentError, has_control_character
 
 __all__ = [
     "checked_address",

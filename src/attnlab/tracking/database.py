@@ -18,9 +18,9 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from attnlab.composition.atomic import atomic_file
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.secrets import masked
+from attnlab.config.secrets import masked
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_file
 from attnlab.tracking.address import ARTIFACTS_NAME, resolved_address, scrubbed, sqlite_path
 from attnlab.tracking.database_options import socket_of
 from attnlab.tracking.environment import impatient

@@ -22,9 +22,8 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from pydantic import Field
 
-from attnlab.composition.atomic import atomic_file
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_own_record
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_file, read_own_record
 from attnlab.tracking.outbox import OUTBOX
 from attnlab.tracking.retention import HEAT_MAPS, retired_heat_maps
 from attnlab.tracking.run import DELIVERED

@@ -12,7 +12,7 @@ from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import BAD_REQUEST, ErrorCode
 
-from attnlab.composition.identity import config_digest
+from attnlab.config.identity import config_digest
 from attnlab.tracking.address import masked
 from attnlab.tracking.flatten import dotted_params, short_params, without_secrets
 from attnlab.tracking.origin import origin_tags

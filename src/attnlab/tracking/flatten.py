@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attnlab.composition.choice_name import choice_name
-from attnlab.composition.secrets import HIDDEN, is_secret_name, masked
+from attnlab.config.choice_name import choice_name
+from attnlab.config.secrets import HIDDEN, is_secret_name, masked
 
 LONGEST_VALUE = 6000  # MLflow's limit
 LONGEST_KEY = 250

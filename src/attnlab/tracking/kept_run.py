@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.composition.atomic import atomic_file
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_own_record
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_file, read_own_record
 from attnlab.tracking.address import scrubbed
 from attnlab.tracking.flatten import without_secrets
 from attnlab.tracking.run import DONE, Status

@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 from mlflow.entities import LoggedModelOutput
 from mlflow.models import Model
 
-from attnlab.composition.identity import PACKAGE_ROOT
+from attnlab.config.identity import PACKAGE_ROOT
 from attnlab.model.model_folder import read_facts
 
 _SERVED = Path(__file__).with_name("served")

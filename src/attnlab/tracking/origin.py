@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 import attnlab
-from attnlab.composition.identity import PACKAGE_ROOT
+from attnlab.config.identity import PACKAGE_ROOT
 
 _PACKAGES = ("torch", "pytorch-lightning", "mlflow", "numpy", "tokenizers", "datasets")
 

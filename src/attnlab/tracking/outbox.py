@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from attnlab.composition.atomic import atomic_file, atomic_folder
+from attnlab.files import atomic_file, atomic_folder
 from attnlab.training.spool import MetricSpool
 
 OUTBOX = "outbox"

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.database import open_store
 from attnlab.tracking.kept_run import KeptRun
 from attnlab.tracking.run import Status

@@ -10,7 +10,7 @@ from typing import Literal
 import pytorch_lightning as pl
 import torch
 
-from attnlab.composition.atomic import atomic_folder
+from attnlab.files import atomic_folder
 from attnlab.tracking.outbox import OUTBOX
 from attnlab.tracking.pictures import Pictures
 from attnlab.tracking.retention import HEAT_MAPS, keep_heat_maps, retired_heat_maps, step_name

@@ -16,8 +16,8 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE, RESOURCE_DOES_NOT_EXIST, ErrorCode
 from sqlalchemy.exc import SQLAlchemyError
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.secrets import masked
+from attnlab.config.secrets import masked
+from attnlab.errors import ExperimentError
 from attnlab.tracking.address import resolved_address
 from attnlab.tracking.database import check_is_there, refusal
 from attnlab.tracking.environment import impatient

@@ -9,8 +9,8 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, RESOURCE_DOES_NOT_EXIST, ErrorCode
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.secrets import masked
+from attnlab.config.secrets import masked
+from attnlab.errors import ExperimentError
 from attnlab.tracking.database import check_is_there, open_store, refusal
 from attnlab.tracking.environment import impatient
 from attnlab.tracking.settings import MlflowTracking

@@ -16,9 +16,8 @@ from typing import Annotated, Literal
 
 from pydantic import FiniteFloat, StringConstraints
 
-from attnlab.composition.atomic import atomic_file
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_own_record
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_file, read_own_record
 
 HEAT_MAPS = "attention"
 SCORES = "heat_maps.json"

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import read_own_json
+from attnlab.errors import ExperimentError
+from attnlab.files import read_own_json
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 

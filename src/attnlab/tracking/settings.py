@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from pydantic import NonNegativeInt
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.shown import has_control_character
+from attnlab.errors import ExperimentError, has_control_character
 from attnlab.tracking.address import checked_address, masked, where_to_look
 from attnlab.tracking.run import Run, Status, UntrackedRun
 

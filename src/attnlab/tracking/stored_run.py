@@ -10,7 +10,7 @@ from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 
-from attnlab.composition.atomic import atomic_file
+from attnlab.files import atomic_file
 from attnlab.tracking.database import Store
 from attnlab.tracking.run import RUN_FILE, run_of
 from attnlab.tracking.settings import RunRecord

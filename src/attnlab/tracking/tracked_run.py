@@ -13,7 +13,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from sqlalchemy.exc import SQLAlchemyError
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.tracking.address import masked, scrubbed
 from attnlab.tracking.database import Store, knock, open_store, refusal
 from attnlab.tracking.delivery import Delivery

@@ -14,7 +14,7 @@ import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.checkpoint_file import checkpoint_step
 from attnlab.training.outcome import callback_states
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 
-from attnlab.composition.atomic import atomic_file, sync
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_file, sync
 
 LAST, BEFORE_LAST = "last.ckpt", "before_last.ckpt"
 

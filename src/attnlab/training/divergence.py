@@ -9,7 +9,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.stopping import Stopping, is_recorded
 
 # Of torchmetrics' means: by default they leave such values out, and a training that is lost looks well. Their "disable"

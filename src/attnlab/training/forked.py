@@ -9,7 +9,7 @@ from typing import Any
 import pytorch_lightning as pl
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.stop_signals import passed_on
 
 _MARK = f"{ExperimentError.__module__}.{ExperimentError.__qualname__}: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from attnlab.composition.atomic import atomic_file
+from attnlab.files import atomic_file
 from attnlab.training.spool import SPOOL_NAME, history
 
 

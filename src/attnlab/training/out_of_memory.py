@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import torch
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 
 _WANTED = re.compile(r"tried to allocate ([\d.]+ ?\w*)", re.IGNORECASE)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torchmetrics import MeanMetric
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.spool import MetricSpool
 
 _KEY = "attnlab"

@@ -22,8 +22,8 @@ from typing import Any, BinaryIO, NamedTuple
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.json_file import parse_json
+from attnlab.errors import ExperimentError
+from attnlab.files import parse_json
 
 SPOOL_NAME = "metrics.jsonl"
 

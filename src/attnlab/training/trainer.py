@@ -12,7 +12,7 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import EarlyStopping
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.training.best_checkpoints import BestCheckpoints
 from attnlab.training.checkpoint_file import CheckpointFiles
 from attnlab.training.freed_memory import ReturnFreedMemory

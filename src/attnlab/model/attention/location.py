@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.model.attention.score import Score
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention
 from attnlab.model.attention.coverage import Coverage
 from attnlab.model.attention.multi_head import MultiHeadAttention

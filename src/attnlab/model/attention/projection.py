@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.attention.score import Score
 from attnlab.model.repeated_linear import RepeatedLinear
 

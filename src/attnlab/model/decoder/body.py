@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.batch import PAD
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.decoder.decoder_state import DecoderState
 from attnlab.model.decoder.stacked_cell import StackedCell
 from attnlab.model.input_feeding.input_feeding import InputFeeding

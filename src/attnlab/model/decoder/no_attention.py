@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from attnlab.composition.part import Part
+from attnlab.config.part import Part
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory
 from attnlab.model.decoder.body import DecoderBody

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.holm import holm
 from attnlab.evaluation.letter_groups import letter_groups
 from attnlab.evaluation.paired_bootstrap import paired_bootstrap_p

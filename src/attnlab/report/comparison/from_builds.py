@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.yaml_text import parse_yaml
+from attnlab.errors import ExperimentError
+from attnlab.files import parse_yaml
 from attnlab.report.comparison.choices import SEED, short_names, system_names, varying
 from attnlab.report.comparison.compared_run import ComparedRun, ComparedRuns, each_once, title_of
 from attnlab.report.comparison.evaluation_files import read_evaluation

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.report import stage_files
 from attnlab.report.comparison.choices import SEED, short_names, system_names
 from attnlab.report.comparison.compared_run import ComparedRun, ComparedRuns, LeftOut, each_once, title_of
 from attnlab.report.comparison.evaluation_files import has_evaluation, read_evaluation
 from attnlab.report.read import read_history, read_json
-from attnlab.sweep.record import JobRecord, SweepFolder, SweepRecord
+from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 _PEAK = "system/peak_training_megabytes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.report.comparison.choices import SEED, short_names, system_names, varying
 from attnlab.report.comparison.compared_run import ComparedRun, ComparedRuns, LeftOut, each_once, title_of
 from attnlab.report.comparison.evaluation_files import has_evaluation, read_evaluation

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab.composition.atomic import atomic_folder
-from attnlab.composition.replaceable import COMPARISON, check_replaceable
+from attnlab.config.paths import COMPARISON, check_replaceable
+from attnlab.files import atomic_folder
 from attnlab.plots.embedded_fonts import font_face_rules
 from attnlab.plots.figure import png_bytes
 from attnlab.plots.heat_map_html import environment

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.sentence_statistics import CorpusMetric, classification_metrics, translation_metrics
 from attnlab.evaluation.two_level_bootstrap import resampled_sums
 from attnlab.report.comparison.compared_run import ComparedRun

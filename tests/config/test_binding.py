@@ -12,9 +12,9 @@ import yaml
 from pydantic import Field
 
 from attnlab.batch import Padding
-from attnlab.composition.binding import bind, bind_sections
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.part import RUNTIME_ARGUMENTS, Part
+from attnlab.config.binding import bind, bind_sections
+from attnlab.config.part import RUNTIME_ARGUMENTS, Part
+from attnlab.errors import ExperimentError
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.score import Score
 from attnlab.model.seq2seq import Seq2Seq

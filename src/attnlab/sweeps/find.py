@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from attnlab.composition.error import ExperimentError
-from attnlab.sweep.record import SweepFolder
+from attnlab.errors import ExperimentError
+from attnlab.sweeps.record import SweepFolder
 
 LAST = "last"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.composition import identity
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.identity import config_digest, experiment_identity, source_digest
-from attnlab.composition.paths import Paths
+from attnlab.config import identity
+from attnlab.config.identity import config_digest, experiment_identity, source_digest
+from attnlab.config.paths import Paths
+from attnlab.errors import ExperimentError
 
 SECTIONS = {"seed": 1, "model": {"encoder": {"cell": "gru", "layers": 1}, "attention": None}}
 

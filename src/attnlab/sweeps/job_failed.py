@@ -1,6 +1,6 @@
 """The error by which a job of a sweep ends."""
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 
 
 class JobFailedError(ExperimentError):

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.composition.links import refuse_link
-from attnlab.composition.secrets import masked
-from attnlab.sweep.naming import choices_of, name_of
-from attnlab.sweep.outliving import end_with
-from attnlab.sweep.record import JobRecord, SweepFolder, SweepRecord
+from attnlab.config.links import refuse_link
+from attnlab.config.secrets import masked
+from attnlab.sweeps.naming import choices_of, name_of
+from attnlab.sweeps.outliving import end_with
+from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
 
 # Environment variables that the first process sets for its workers, wherever they run.
 FOLDER_VARIABLE, LEADER_VARIABLE = "ATTNLAB_SWEEP", "ATTNLAB_SWEEP_LEADER"

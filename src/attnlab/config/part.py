@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Generic, TypeVar
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from attnlab.composition.describe import describe
-from attnlab.composition.shown import printable, show
+from attnlab.config.binding import describe
+from attnlab.errors import printable, show
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.composition.allowed import allowed_class, allowed_targets
-from attnlab.composition.binding import bind
-from attnlab.composition.error import ExperimentError
+from attnlab.config.allowed import allowed_class, allowed_targets
+from attnlab.config.binding import bind
+from attnlab.errors import ExperimentError
 from attnlab.model.attention.score import Score
 from attnlab.model.encoder import Encoder
 from attnlab.search.search import Search

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
-from attnlab.sweep.job import FOLDER_VARIABLE, LEADER_VARIABLE, current_job, running
-from attnlab.sweep.outliving import this_process
-from attnlab.sweep.record import JobRecord, SweepFolder, SweepRecord
+from attnlab.errors import ExperimentError
+from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, current_job, running
+from attnlab.sweeps.outliving import this_process
+from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
 
 SWEEP = SweepRecord(
     "0123456789abcdef", "attention × seed", ["model/attention", "seed"], ["seed=1,2"], 4, "run", 10.0, True

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.paths import Paths
-from attnlab.composition.replaceable import (
+from attnlab.config.paths import (
     EVALUATION,
     LEARNING_CURVES,
     MODEL,
     PREPARED_DATA,
     REPORT,
+    Paths,
     check_replaceable,
 )
+from attnlab.errors import ExperimentError
 
 
 def check(folder: Path) -> None:

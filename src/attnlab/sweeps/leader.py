@@ -16,12 +16,12 @@ from typing import Any
 
 import psutil
 
-from attnlab.composition.error import ExperimentError
-from attnlab.sweep.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
-from attnlab.sweep.job_failed import JobFailedError
-from attnlab.sweep.outliving import this_process
-from attnlab.sweep.progress import SweepProgress
-from attnlab.sweep.record import LOCK, JobRecord, SweepFolder, SweepRecord
+from attnlab.errors import ExperimentError
+from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
+from attnlab.sweeps.job_failed import JobFailedError
+from attnlab.sweeps.outliving import this_process
+from attnlab.sweeps.progress import SweepProgress
+from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord
 from attnlab.tracking.kept_run import SET_ASIDE
 from attnlab.tracking.run import Run, run_of
 from attnlab.tracking.set_aside import finish_moves, set_aside

@@ -1,10 +1,24 @@
-"""Values and sentences as a terminal shows them; light, for whatever only answers --help imports it too."""
+"""The error that a user reads, and how its sentences show values."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
+
+
+class ExperimentError(Exception):
+    """Something the user can mend: each problem is a sentence with the place, what was given, what is allowed."""
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        super().__init__("\n".join(self.problems))
+
+    def __reduce__(self) -> tuple[type[ExperimentError], tuple[list[str]]]:
+        # Errors cross process borders (loader workers, parallel sweeps); the default would lose the list.
+        return type(self), (self.problems,)
+
 
 _DIRECTIONS = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.composition.error import ExperimentError
-from attnlab.composition.writable import check_writable
+from attnlab.errors import ExperimentError
+from attnlab.files import check_writable
 
 
 def test_check_writable_of_a_creatable_folder_leaves_no_files(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.sweep.naming import choices_of, name_of, short_key
+from attnlab.sweeps.naming import choices_of, name_of, short_key
 
 
 @pytest.mark.parametrize(

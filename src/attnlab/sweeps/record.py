@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from attnlab.composition.atomic import atomic_file
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
+from attnlab.files import atomic_file
 
 RecordT = TypeVar("RecordT")
 

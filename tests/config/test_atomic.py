@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.composition.atomic import atomic_file, atomic_folder
+from attnlab.files import atomic_file, atomic_folder
 
 
 class Interrupted(BaseException):

@@ -9,8 +9,8 @@ from typing import ClassVar
 import pytest
 from rich.console import Console
 
-from attnlab.sweep.progress import SweepProgress, duration, line_of
-from attnlab.sweep.record import JobRecord
+from attnlab.sweeps.progress import SweepProgress, duration, line_of
+from attnlab.sweeps.record import JobRecord
 
 
 def job(number, status, started, ended=None, new=True):
@@ -46,7 +46,7 @@ def test_durations(seconds, text):
 @pytest.fixture
 def folder(monkeypatch):
     """A sweep's folder whose jobs are what the test says, looked at every moment."""
-    monkeypatch.setattr("attnlab.sweep.progress._INTERVAL", 0.005)
+    monkeypatch.setattr("attnlab.sweeps.progress._INTERVAL", 0.005)
 
     class Folder:
         found: ClassVar[list[JobRecord]] = []
@@ -85,7 +85,7 @@ def test_a_line_whenever_a_job_ends_and_none_for_anything_else(folder, capsys):
 
 
 def test_sweep_progress_on_exit_reports_a_job_that_finished_last(folder, capsys, monkeypatch):
-    monkeypatch.setattr("attnlab.sweep.progress._INTERVAL", 1000.0)
+    monkeypatch.setattr("attnlab.sweeps.progress._INTERVAL", 1000.0)
     with SweepProgress(folder, points=1, workers=1, start=7.0, live=False):
         folder.found = [job(0, "finished", 10.0, 20.0)]
     assert capsys.readouterr().err == "sweep: 1 of 1 done, 0 running, 0 failed\n"
@@ -93,7 +93,7 @@ def test_sweep_progress_on_exit_reports_a_job_that_finished_last(folder, capsys,
 
 def test_on_a_terminal_one_line_is_written_over(folder, monkeypatch):
     out = io.StringIO()
-    monkeypatch.setattr("attnlab.sweep.progress.Console", lambda **_: Console(file=out, force_terminal=True, width=80))
+    monkeypatch.setattr("attnlab.sweeps.progress.Console", lambda **_: Console(file=out, force_terminal=True, width=80))
     with SweepProgress(folder, points=1, workers=1, start=7.0, live=True):
         until(lambda: "0 of 1 done" in out.getvalue())
         folder.found = [job(0, "finished", 10.0, 20.0)]

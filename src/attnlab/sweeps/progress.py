@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from attnlab.sweep.record import JobRecord, SweepFolder
+from attnlab.sweeps.record import JobRecord, SweepFolder
 
 _INTERVAL = 1.0  # seconds
 

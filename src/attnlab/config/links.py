@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnlab.composition.error import ExperimentError
+from attnlab.errors import ExperimentError
 
 
 def refuse_link(path: Path) -> None:
