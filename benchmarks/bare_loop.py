@@ -14,8 +14,8 @@ sys.path.insert(0, str(ROOT / "pipelines"))
 
 from attnlab.batch import Batch
 from attnlab.data.sampler import BatchSampler
+from attnlab.experiment.composed import CONF, ConfigSource
 from attnlab.training.loss import summed_loss, summed_nll
-from composed import CONF, ConfigSource
 
 
 class BareLoop:

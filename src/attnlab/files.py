@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import psutil
 import yaml  # type: ignore[import-untyped]
-from pydantic import TypeAdapter, ValidationError
 
 from attnlab.errors import ExperimentError
 
@@ -145,6 +144,8 @@ def read_own_json(path: Path, remedy: str) -> dict[str, Any]:
 
 def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
     """As `read_own_json`, as a dataclass: a field that is missing or of another type is damage too."""
+    from pydantic import TypeAdapter, ValidationError
+
     fields = read_own_json(path, remedy)
     try:
         return TypeAdapter(kind).validate_python(fields)

@@ -88,7 +88,7 @@ def test_a_place_that_is_not_there_is_no_silent_nothing(package):
 
 
 def test_the_sources_that_the_stages_name_exist():
-    from experiment import PREPARE_SOURCES, TRAIN_SOURCES
+    from attnlab.experiment.experiment import PREPARE_SOURCES, TRAIN_SOURCES
 
     for place in (*PREPARE_SOURCES, *TRAIN_SOURCES):
         assert (identity.PACKAGE_ROOT / place).exists(), place

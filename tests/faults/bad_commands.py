@@ -408,7 +408,7 @@ def _settings_files() -> Iterator[Case]:
 
 
 def _studies() -> Iterator[Case]:
-    for script in ("length_curve.py", "vanishing_gradients.py", "alignments.py"):
+    for script in ("studies/length_curve.py", "studies/vanishing_gradients.py", "studies/alignments.py"):
         for arguments in (
             ("--nonsense",), ("--seeds", ""), ("--seeds", "x"), ("--seeds", "1,1"), ("--seeds", "-1"), ("--seeds",
             "1.5"), ("--seeds", "9" * 30), ("--into",),

@@ -74,9 +74,9 @@ class Schema:
 
 def schema_of(overrides: tuple[str, ...]) -> Schema:
     """What a composition consists of."""
-    from composed import CONF, ConfigSource
-    from experiment import plain, sections_of
-    from task import task_named
+    from attnlab.experiment.composed import CONF, ConfigSource
+    from attnlab.experiment.experiment import plain, sections_of
+    from attnlab.experiment.task import task_named
 
     with ConfigSource(CONF, "config") as source:
         config, problems = source.compose(list(overrides))

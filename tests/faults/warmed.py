@@ -113,10 +113,9 @@ def serve(pipelines: Path) -> None:
     # What a command prints goes to files; only answers leave by the stream that was this process's output.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.path.insert(0, str(pipelines))
     for name in IMPORTED:
         importlib.import_module(name)
-    composed = importlib.import_module("composed")
+    composed = importlib.import_module("attnlab.experiment.composed")
     for overrides in COMPOSED:
         with composed.ConfigSource(composed.CONF, "config") as source:
             source.check(overrides)

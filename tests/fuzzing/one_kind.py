@@ -11,9 +11,8 @@ import atheris
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "fuzzing"
-sys.path.insert(0, str(ROOT / "pipelines"))
 
-with atheris.instrument_imports(include=["attnlab", "compose", "yaml", "omegaconf", "zipfile"]):
+with atheris.instrument_imports(include=["attnlab", "yaml", "omegaconf", "zipfile"]):
     import numpy as np
     import torch
 
@@ -21,10 +20,10 @@ with atheris.instrument_imports(include=["attnlab", "compose", "yaml", "omegacon
     from attnlab.errors import ExperimentError
     from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
     from attnlab.model.model_folder import read_config, read_facts
+    from attnlab.stages.compose import read_params
     from attnlab.tracking.kept_run import read as read_kept
     from attnlab.training.checkpoint_file import CheckpointFiles, checkpoint_step
     from attnlab.training.spool import MetricSpool
-    from compose import read_params
 
 # Kind: the file's name, what reads it, and what it may raise.
 READERS: dict[str, tuple[str, Callable[[Path], object], type[Exception]]] = {

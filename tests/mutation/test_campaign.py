@@ -47,9 +47,9 @@ def test_a_death_is_a_kill_where_the_mutant_died_of_a_test() -> None:
 
 
 def test_a_mutant_is_put_in_place() -> None:
-    from attnlab.config import shown
+    from attnlab import errors
 
     mutant = mutants_of(PACKAGE / "errors.py")[0]
     outcome = _fork_and_run(mutant, [], seconds=1)
     assert outcome["result"] == "survived"  # it met no test
-    assert shown.show("a")
+    assert errors.show("a")

@@ -131,8 +131,8 @@ def test_environment_variables_stay_unresolved_in_what_is_written(
 
 
 def test_another_environment_is_another_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from compose import CONF
-    from composed import ConfigSource
+    from attnlab.experiment.composed import ConfigSource
+    from attnlab.stages.compose import CONF
 
     def identity(value: str) -> str:
         monkeypatch.setenv("ATTNLAB_SEED", value)

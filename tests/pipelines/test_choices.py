@@ -9,8 +9,8 @@ import pytest
 import yaml
 from entry_points import TINY, Command
 
-from choices import changed_values, shown_choices
-from composed import CONF, ConfigSource
+from attnlab.experiment.choices import changed_values, shown_choices
+from attnlab.experiment.composed import CONF, ConfigSource
 
 CHOSEN = ("padding=post_post", "model/encoder=lstm", "search.size=3")
 

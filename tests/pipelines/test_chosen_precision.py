@@ -51,7 +51,7 @@ def test_evaluation_in_another_precision_is_a_run_of_its_own(
     precision: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its figures are not those of the training's run, whose params name the precision that it was trained in."""
-    import evaluate
+    from attnlab.stages import evaluate
 
     search = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 8}
     trained = {"search": search, "hardware": {"precision": 32}, "data": {"seed": 1}}

@@ -14,8 +14,8 @@ from test_chain import folder_of
 from test_dvc import choose, copy_of_project, dvc, hashes, ran
 from test_refusals import left, refused
 
-from compose import CONF
-from composed import ConfigSource
+from attnlab.experiment.composed import ConfigSource
+from attnlab.stages.compose import CONF
 
 TASK = (
     "task=classification",

@@ -9,8 +9,8 @@ import pytest
 from entry_points import Command
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-import inside_hydra
 from attnlab.errors import ExperimentError
+from attnlab.experiment import inside_hydra
 
 CANNOT = "error: hydra: the sweeper, the launcher or the help text of this node of the config cannot be used (%s);"
 # What hydra: of a file says, the command, and what is told.

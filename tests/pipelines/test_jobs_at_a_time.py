@@ -7,7 +7,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from experiment import jobs_at_a_time
+from attnlab.experiment.experiment import jobs_at_a_time
 
 
 def with_node(monkeypatch, mode, launcher):

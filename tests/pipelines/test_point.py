@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from attnlab.experiment.point import checkpoint_to_go_on_from
 from attnlab.training.checkpoint_file import BEFORE_LAST, LAST, CheckpointFiles
-from point import checkpoint_to_go_on_from
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_a_setting_without_a_meaning_is_told_as_it_was_given(command: Command, f
 def test_a_choice_with_the_name_of_a_number_is_asked_for_in_quotes(
     folder: Path, given: str, quoted: str | None
 ) -> None:
-    from composed import CONF, ConfigSource
+    from attnlab.experiment.composed import CONF, ConfigSource
 
     (folder / "theirs" / "aa").mkdir(parents=True)
     for name in ("0", "1", "true"):
@@ -324,7 +324,7 @@ def test_a_bug_keeps_its_traceback(command: Command, monkeypatch: pytest.MonkeyP
 def test_a_broken_pipe_is_silent_where_it_is_our_own_output(read: bool) -> None:
     """As `python pipelines/show.py | head -1` breaks it, and a worker that died does not."""
     program = (
-        f"import sys; sys.path.insert(0, {str(PIPELINES)!r}); import launch\n"
+        "from attnlab.experiment import launch\n"
         "with launch.mistakes_as_sentences():\n"
         "    sys.stdin.readline()\n"
         "    raise BrokenPipeError(32, 'the worker has died')\n"

@@ -14,8 +14,8 @@ from babel.dates import format_date
 from entry_points import TINY, Command
 from mlflow import MlflowClient
 
+from attnlab.stages.compose import compose
 from attnlab.sweeps.record import SweepFolder
-from compose import compose
 
 TRACKED = (*TINY, "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from entry_points import ROOT
 
-import experiment
+from attnlab.experiment import experiment
 
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 SECTIONS = {
@@ -43,6 +43,6 @@ def test_deps_exist_and_name_the_script(stage: str) -> None:
 
 
 def test_compose_depends_on_what_it_imports() -> None:
-    imported = {"choices", "compose", "composed", "experiment", "hydra_node", "launch", "override_problems"}
+    imported = {"choices", "composed", "experiment", "hydra_node", "launch", "override_problems"}
     imported |= {"task", "translation", "classification"}
-    assert {f"pipelines/{name}.py" for name in imported} <= set(STAGES["compose"]["deps"])
+    assert {f"src/attnlab/experiment/{name}.py" for name in imported} <= set(STAGES["compose"]["deps"])

@@ -15,7 +15,7 @@ from test_chain import folder_of
 from test_refusals import left, refused
 
 import attnlab.config.identity
-from alignments import markdown, summed_offsets
+from attnlab.stages.alignments import markdown, summed_offsets
 
 SMALL = (
     "data.num_pairs=200",
@@ -42,7 +42,7 @@ TABLES = {"alignments": ["alignments.md"]}
 
 def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, str]], str]:
     """The table and what was told the first time; the second time trains nothing and writes the same bytes."""
-    arguments = (f"{name}.py", "--seeds", seeds, *STUDIES[name], *SMALL)
+    arguments = (f"studies/{name}.py", "--seeds", seeds, *STUDIES[name], *SMALL)
     files = sorted([f"{name}.csv", f"{name}.json", f"{name}.png", *TABLES.get(name, [])])
     first, second = (command(*arguments, "--into", into) for into in ("first", "second"))
     assert first.code == second.code == 0, first.err + second.err
@@ -125,7 +125,7 @@ def test_a_study_leaves_the_runs_of_its_experiments_alone(
     study = ("--seeds", "1", "--steps", "2", "--scores", "bahdanau", "--decoders", "attend_then_step", *SMALL)
 
     def evaluations() -> int:
-        ended = command("alignments.py", *study)
+        ended = command("studies/alignments.py", *study)
         assert ended.code == 0, ended.err
         assert "already trained" in ended.err
         return len(list((point / "studies").iterdir()))
@@ -190,7 +190,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_a_sentence_and_nothing_is_left(command: Command, folder: Path, name: str, mistake: str) -> None:
     arguments, sentence = MISTAKES[mistake]
-    ended = command(f"{name}.py", "--seeds", "1", *arguments)
+    ended = command(f"studies/{name}.py", "--seeds", "1", *arguments)
     assert ended.code == 1
     assert sentence in ended.err
     assert "Traceback" not in ended.err
@@ -211,20 +211,20 @@ CHOICES = {
 def test_alignments_with_an_unknown_or_repeated_choice_is_refused(
     command: Command, folder: Path, arguments: tuple[str, str], said: str
 ) -> None:
-    refused(command("alignments.py", *arguments), said)
+    refused(command("studies/alignments.py", *arguments), said)
     assert left(folder) == []
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_help_imports_nothing_heavy(folder: Path, name: str) -> None:
     program = (
-        f"import runpy, sys; sys.path.insert(0, {str(PIPELINES)!r}); sys.argv = ['{name}.py', '--help']\n"
-        f"try: runpy.run_path({str(PIPELINES / f'{name}.py')!r}, run_name='__main__')\n"
+        f"import runpy, sys; sys.argv = ['{name}.py', '--help']\n"
+        f"try: runpy.run_path({str(PIPELINES / f'studies/{name}.py')!r}, run_name='__main__')\n"
         "except SystemExit as end: assert not end.code\n"
         "print(sorted({'torch', 'pytorch_lightning', 'mlflow', 'datasets', 'matplotlib'} & set(sys.modules)))"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)
-    assert f"python pipelines/{name}.py" in ended.stdout
+    assert f"python pipelines/studies/{name}.py" in ended.stdout
     assert "--seeds" in ended.stdout
     assert ended.stdout.strip().splitlines()[-1] == "[]"
     assert left(folder) == []

@@ -9,7 +9,7 @@ import torch
 from entry_points import TINY, Command
 
 from attnlab.errors import ExperimentError
-from composed import CONF, ConfigSource
+from attnlab.experiment.composed import CONF, ConfigSource
 
 REFUSED = "hardware.strategy ddp starts its other processes with the command of the first one"
 DDP = ("hardware.devices=2", "hardware.strategy=ddp")

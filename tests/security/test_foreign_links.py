@@ -9,8 +9,8 @@ import pytest
 from entry_points import PIPELINES, TINY, Command
 
 from attnlab.errors import ExperimentError
+from attnlab.experiment.point import clear
 from attnlab.sweeps.job import _output_to
-from point import clear
 
 IN_THEIRS = ("prepare.py", *TINY, "tracking=none", "hydra.run.dir=theirs", "hydra.verbose=true")
 

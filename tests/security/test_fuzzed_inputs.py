@@ -25,9 +25,9 @@ from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import BpeTrainer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import load_maps
+from attnlab.experiment.composed import CONF, ConfigSource
 from attnlab.model.model_folder import ModelFacts, load_model, save_model
 from attnlab.model.seq2seq import Seq2Seq
-from composed import CONF, ConfigSource
 
 T = TypeVar("T")
 MOST = settings.default.max_examples  # 100, or 2,000 of a campaign

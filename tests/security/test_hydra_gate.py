@@ -16,11 +16,11 @@ from entry_points import ROOT, Command
 from hostile import assert_nothing_ran
 from hydra.types import RunMode
 
-import launch
 from attnlab.errors import ExperimentError
-from composed import CONF, ConfigSource
-from hydra_node import SWEEP_MODE
-from sweep_plan import SweepPlan
+from attnlab.experiment import launch
+from attnlab.experiment.composed import CONF, ConfigSource
+from attnlab.experiment.hydra_node import SWEEP_MODE
+from attnlab.experiment.sweep_plan import SweepPlan
 
 # A way of git to run a command wherever it looks at a checkout.
 GIT = "{GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: core.fsmonitor, GIT_CONFIG_VALUE_0: mkdir MARK}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-import deliver
 from attnlab.errors import ExperimentError
+from attnlab.experiment.point import begin_anew
+from attnlab.stages import deliver
 from attnlab.tracking.kept_run import read
 from attnlab.tracking.settings import NoTracking
 from attnlab.training.spool import MetricSpool
-from point import begin_anew
 
 NOBODY = "http://127.0.0.1:9"
 

@@ -7,11 +7,11 @@ from threading import Thread
 
 import pytest
 
-import deliver
+from attnlab.experiment.point import begin_anew, only_one_at_a_time
+from attnlab.stages import deliver
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepFolder, SweepRecord
 from attnlab.tracking.set_aside import set_aside
-from point import begin_anew, only_one_at_a_time
 
 NOBODY = "http://127.0.0.1:9"
 SWEEP = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)

@@ -7,14 +7,13 @@ from types import SimpleNamespace
 import pytest
 from filelock import FileLock, Timeout
 
-import deliver
-import evaluate
 from attnlab.errors import ExperimentError
+from attnlab.experiment.point import begin_anew, only_one_at_a_time, read_done
+from attnlab.stages import deliver, evaluate
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepFolder, SweepRecord
 from attnlab.tracking.past_run import tell
 from attnlab.training.spool import MetricSpool
-from point import begin_anew, only_one_at_a_time, read_done
 
 NOBODY = "http://127.0.0.1:9"
 SWEEP = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)

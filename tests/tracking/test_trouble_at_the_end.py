@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-import deliver
 from attnlab.errors import ExperimentError
+from attnlab.stages import deliver
 from attnlab.tracking.kept_run import read
 from attnlab.tracking.set_aside import set_aside
 from attnlab.training.spool import MetricSpool

@@ -1,6 +1,6 @@
 """What each score aligns, on data whose alignments are known: exact match, alignment error rate, and offsets.
 
-    python pipelines/alignments.py --data reverse
+    python pipelines/studies/alignments.py --data reverse
 
 Trains every score of conf/model/attention with several seeds. Writes alignments.png (how far beside the right source
 token the attention looks), .csv (a row for each experiment), .md (means over the seeds) and .json (what the figures
@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from composed import CONF
-from launch import mistakes_as_sentences
-from study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
+from attnlab.experiment.composed import CONF
+from attnlab.stages.study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
 
 NAME = "alignments"
 WITH_KNOWN_ALIGNMENTS = ("dates", "copy", "reverse")
@@ -98,8 +97,3 @@ def main() -> None:
         temporary.write_text(markdown(groups), encoding="utf-8")
     write_facts(into / f"{NAME}.json", points, arguments)
     print(markdown(groups) + str(into / f"{NAME}.png"))
-
-
-if __name__ == "__main__":
-    with mistakes_as_sentences():
-        main()

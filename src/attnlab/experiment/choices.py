@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from attnlab.files import parse_yaml
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
+CONF = Path(__file__).resolve().parents[3] / "conf"
 
 
 def choices_of(config: DictConfig) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The vanishing-gradient picture: how much of the loss gradient reaches each encoder state, by its distance.
 
-    python pipelines/vanishing_gradients.py
+    python pipelines/studies/vanishing_gradients.py
 
 A plain RNN and an LSTM in one direction, with and without attention, at initialisation and after a training on
 sequences to copy. Writes vanishing_gradients.png, .csv and .json (what the figures stand on). What is measured, says
@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launch import mistakes_as_sentences
-from study import Point, StudyArguments, compose_points, trained, write_facts, write_table
+from attnlab.stages.study import Point, StudyArguments, compose_points, trained, write_facts, write_table
 
 if TYPE_CHECKING:
     from attnlab.evaluation.gradient_flow import GradientFlow
@@ -122,8 +121,3 @@ def main() -> None:
     write_table(into / f"{NAME}.csv", rows)
     write_facts(into / f"{NAME}.json", points, arguments)
     print(into / f"{NAME}.png")
-
-
-if __name__ == "__main__":
-    with mistakes_as_sentences():
-        main()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.links import refuse_link
-from experiment import Experiment, here
+from attnlab.experiment.experiment import Experiment, here
 
 if TYPE_CHECKING:
     from attnlab.tracking.settings import RunRecord

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from attnlab.errors import ExperimentError
-from composed import CONF
-from settings_file import settings_of
+from attnlab.experiment.composed import CONF
+from attnlab.experiment.settings_file import settings_of
 
 if TYPE_CHECKING:
     from attnlab.tracking.settings import Tracking

@@ -15,8 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
-from choices import choices_of
-from task import Task, mixed_up, task_named
+from attnlab.experiment.choices import choices_of
+from attnlab.experiment.task import Task, mixed_up, task_named
 
 if TYPE_CHECKING:
     from attnlab.batch import Padding
@@ -252,7 +252,7 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
     Raises ExperimentError where an interpolation leads nowhere.
     """
     from attnlab.errors import ExperimentError
-    from override_problems import config_sentence
+    from attnlab.experiment.override_problems import config_sentence
 
     config = config.copy()
     OmegaConf.set_struct(config, False)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from task import Metrics, Task, Tell
+from attnlab.experiment.task import Metrics, Task, Tell
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from attnlab.data.corpus import Corpus
     from attnlab.data.prepared import PreparedData
+    from attnlab.experiment.experiment import Experiment
     from attnlab.model.seq2seq import Seq2Seq
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
-    from experiment import Experiment
 
 
 class Translation(Task):

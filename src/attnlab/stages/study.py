@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from attnlab.errors import ExperimentError
-from composed import CONF, ConfigSource
-from experiment import EVALUATE_SECTIONS, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
-from point import checkpoint_to_go_on_from, clear, only_one_at_a_time
-from train import data_to_train_on, train
+from attnlab.experiment.composed import CONF, ConfigSource
+from attnlab.experiment.experiment import EVALUATE_SECTIONS, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
+from attnlab.experiment.point import checkpoint_to_go_on_from, clear, only_one_at_a_time
+from attnlab.stages.train import data_to_train_on, train
 
 if TYPE_CHECKING:
     from attnlab.data.prepared import PreparedData
@@ -132,7 +132,7 @@ def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path
 
 def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path, Path]]:
     """Each trained point, and the folder of its evaluation on the test split with the point's own search."""
-    from evaluate import evaluate
+    from attnlab.stages.evaluate import evaluate
 
     for point, data, folder in trained(points):
         # Not below evaluations/, where the tracked runs of evaluate.py keep their state.

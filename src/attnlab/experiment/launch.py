@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import functools
-import inspect
 import os
 import select
 import sys
@@ -23,18 +22,17 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-import inside_hydra
 from attnlab.config.secrets import into_environment, masked
 from attnlab.errors import ExperimentError, printable
+from attnlab.experiment import inside_hydra
+from attnlab.experiment.composed import CONF, ConfigSource
+from attnlab.experiment.hydra_node import SWEEP_MODE
+from attnlab.experiment.override_problems import config_sentence
 from attnlab.sweeps.job_failed import JobFailedError
-from attnlab.sweeps.stage import job_of_script
-from composed import CONF, ConfigSource
-from hydra_node import SWEEP_MODE
-from override_problems import config_sentence
 
 if TYPE_CHECKING:
+    from attnlab.experiment.sweep_plan import SweepPlan
     from attnlab.sweeps.job import SweepJob
-    from sweep_plan import SweepPlan
 
 # Dependencies that would call home, or warn about how they were started.
 QUIET_ENVIRONMENT = {
@@ -66,7 +64,7 @@ def launch(stage: Stage, leads_sweeps: bool = False) -> None:
         arguments = _arguments()
         plan = None if arguments.shell_completion else _check_before_start(arguments)
         if arguments.help:
-            print(inspect.getmodule(stage).__doc__.strip(), end="\n\n")  # type: ignore[union-attr]
+            print(str(stage.__globals__["__doc__"]).strip(), end="\n\n")
         application = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(Job(stage))
         with (
             inside_hydra.its_own_faults_told(),
@@ -183,9 +181,9 @@ class Job:
         self.__code__ = stage.__code__
 
     def __call__(self, config: DictConfig) -> Any:
+        from attnlab.experiment.experiment import overrides
         from attnlab.sweeps.job import running
         from attnlab.tracking.address import told_overrides
-        from experiment import overrides
 
         node = HydraConfig.get()
         if node.mode != RunMode.MULTIRUN:
@@ -209,15 +207,14 @@ class Job:
             raise JobFailedError(f"{where} failed") from None
 
     def __reduce__(self) -> Any:
-        # By the script's path: a worker may have been started anywhere.
-        return job_of_script, (str(Path(self.stage.__code__.co_filename).resolve()),)
+        return type(self), (self.stage,)
 
 
 def _track_failure(config: DictConfig, job: SweepJob, error: Exception) -> None:
     """A job that failed before it had a run gets one, so that the tracker shows it beside the others."""
+    from attnlab.experiment.experiment import check
     from attnlab.sweeps.job import sentence
     from attnlab.tracking.settings import RunRecord
-    from experiment import check
 
     try:
         experiment = check(config)

@@ -19,16 +19,23 @@ from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.config.secrets import told_override
 from attnlab.errors import ExperimentError, show
+from attnlab.experiment.choices import CONF
+from attnlab.experiment.hydra_node import hydra_problems, overrides_problems
+from attnlab.experiment.inside_hydra import composed_by, settle_in
+from attnlab.experiment.override_problems import (
+    Groups,
+    already_set,
+    config_sentence,
+    unknown_key,
+    unknown_setting,
+    unreadable,
+)
 from attnlab.files import check_writable, parse_yaml
 from attnlab.sweeps.directions import directions
-from choices import CONF
-from hydra_node import hydra_problems, overrides_problems
-from inside_hydra import composed_by, settle_in
-from override_problems import Groups, already_set, config_sentence, unknown_key, unknown_setting, unreadable
 
 if TYPE_CHECKING:
-    from experiment import Experiment
-    from sweep_plan import SweepPlan
+    from attnlab.experiment.experiment import Experiment
+    from attnlab.experiment.sweep_plan import SweepPlan
 
 
 # Which way a sweep's objectives are better depends on what training monitors.
@@ -110,7 +117,7 @@ class ConfigSource:
 
     def check(self, overrides: list[str]) -> Experiment:
         """The experiment that these overrides compose; raises ExperimentError with every problem."""
-        from experiment import check
+        from attnlab.experiment.experiment import check
 
         config, problems = self.compose(overrides)
         problems += hydra_problems(config)
@@ -135,7 +142,7 @@ class ConfigSource:
 
     def check_sweep(self, overrides: list[str]) -> SweepPlan:
         """Check every point of a sweep, the ends of its ranges too, before its first job starts."""
-        from sweep_plan import SweepPlan
+        from attnlab.experiment.sweep_plan import SweepPlan
 
         problems: list[str] = []
         parsed = self._parsed(overrides, problems)

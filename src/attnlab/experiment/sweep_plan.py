@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from experiment import TRAIN_SOURCES, Experiment
+from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
 
 # What changes nothing of what the jobs find.
 NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "save_every_minutes")

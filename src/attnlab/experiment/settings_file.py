@@ -15,8 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import GrammarParseError
 
 from attnlab.errors import ExperimentError
-from composed import CONF
-from override_problems import unreadable
+from attnlab.experiment.composed import CONF
+from attnlab.experiment.override_problems import unreadable
 
 # What a key or a value without a meaning raises: half a bracket, half a reference, a number too long to be one.
 _UNREADABLE = (yaml.YAMLError, GrammarParseError, ValueError, LookupError, AttributeError, RecursionError)

@@ -39,7 +39,7 @@ import attnlab
 from attnlab.config.links import refuse_link
 from attnlab.config.secrets import told_override
 from attnlab.errors import ExperimentError
-from hydra_node import hydra_problems, overrides_problems, searchpath_problems, write_out
+from attnlab.experiment.hydra_node import hydra_problems, overrides_problems, searchpath_problems, write_out
 
 _HERE, _LIBRARY = Path(__file__).parent, Path(attnlab.__file__).parent
 _compose = ConfigLoaderImpl.load_configuration

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import pytorch_lightning as pl
     from matplotlib.figure import Figure
 
+    from attnlab.experiment.experiment import Experiment
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
-    from experiment import Experiment
 
 Metrics = dict[str, float | int | None]
 Tell = Callable[[str, int, int], None]
@@ -150,8 +150,8 @@ def mixed_up(task: Task, values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _tasks() -> tuple[Task, ...]:
-    from classification import Classification
-    from translation import Translation
+    from attnlab.experiment.classification import Classification
+    from attnlab.experiment.translation import Translation
 
     return Translation(), Classification()
 

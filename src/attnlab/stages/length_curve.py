@@ -1,6 +1,6 @@
 """The length curve: quality by source length, with and without attention, far beyond the lengths of the training.
 
-    python pipelines/length_curve.py
+    python pipelines/studies/length_curve.py
 
 After figure 2 of Bahdanau et al. 2015 and Cho et al. 2014 ("On the properties of neural machine translation"), on
 sequences to copy. Writes length_curve.png, .csv and .json (what the figures stand on).
@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launch import mistakes_as_sentences
-from study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
+from attnlab.stages.study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
 
 if TYPE_CHECKING:
     from attnlab.plots.bands import SeededCurve
@@ -106,8 +105,3 @@ def main() -> None:
     write_table(into / f"{NAME}.csv", rows)
     write_facts(into / f"{NAME}.json", points, arguments)
     print(into / f"{NAME}.png")
-
-
-if __name__ == "__main__":
-    with mistakes_as_sentences():
-        main()

@@ -24,8 +24,8 @@ from omegaconf.resolvers import oc
 
 from attnlab.config.secrets import HIDDEN, is_secret_name
 from attnlab.errors import has_control_character
-from logging_keys import is_known_key
-from logging_values import value_problem
+from attnlab.experiment.logging_keys import is_known_key
+from attnlab.experiment.logging_values import value_problem
 
 ALLOWED_HOMES = ("hydra._internal.core_plugins.", "hydra_plugins.")
 # By the names that the sweeper's own config gives them; `_is_class_of` would refuse a name that is imported from below.

@@ -1,0 +1,1 @@
+"""What each script of pipelines/ runs."""

@@ -1,0 +1,148 @@
+"""Compare: the runs of a sweep -> which of its systems differ, by how much, and at what price.
+
+    python pipelines/compare.py sweep=last
+    python pipelines/compare.py sweep=3f2a metric=exact_match "baseline=no attention"
+    python pipelines/compare.py runs=[<MLflow run id>,<another>,...]
+    python pipelines/compare.py "filter=tags.sweep = '3f2a...' and params.attention != 'none'"
+    python pipelines/compare.py builds=[attentions/build/dot-1,attentions/build/bahdanau-1] into=build/comparison
+
+Runs that agree in all choices but the seed are one system. Writes one offline page (index.html), tables
+(comparison.csv, systems.csv, comparison.md) and figures, and logs them to the sweep's run in MLflow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlab.errors import ExperimentError
+from attnlab.experiment.settings_file import given_arguments
+from attnlab.stages.compare_settings import FILE, CompareSettings, read_settings
+
+if TYPE_CHECKING:
+    from attnlab.report.comparison.compared_run import ComparedRuns
+    from attnlab.report.comparison.findings import Findings
+    from attnlab.sweeps.record import SweepFolder
+
+
+def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
+    """Write the comparison to a folder, whole or not at all, and return what it found."""
+    from attnlab.experiment.progress import progress_bars
+    from attnlab.report.comparison.findings import Wanted, findings_of
+    from attnlab.report.comparison.measures import chosen_measure
+    from attnlab.report.comparison.page import check_into, write_comparison
+
+    check_into(into)
+    measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
+    wanted = Wanted(measure, settings.baseline, settings.samples, settings.confidence, settings.seed)
+    with progress_bars() as tell:
+        findings = findings_of(compared.runs, wanted, tell)
+    write_comparison(compared, findings, into, settings.sentences)
+    return findings
+
+
+def sweep_meant(settings: CompareSettings) -> SweepFolder | None:
+    """The folder of the sweep; None where runs are asked for by themselves."""
+    from attnlab.sweeps.find import find_sweep
+
+    return None if settings.sweep is None else find_sweep(settings.runs_folder, settings.sweep)
+
+
+def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedRuns:
+    """From the sweep's records, from folders, or from MLflow."""
+    from attnlab.report.comparison.from_sweep import runs_of_sweep
+    from attnlab.report.comparison.from_tracker import runs_of_tracker
+    from attnlab.tracking.settings import MlflowTracking
+
+    if sweep is not None:
+        return runs_of_sweep(sweep, settings.runs_folder)
+    if settings.builds is not None:
+        from attnlab.report.comparison.from_builds import runs_of_builds
+
+        return runs_of_builds([Path(folder).expanduser() for folder in settings.builds])
+    if not isinstance(settings.tracking, MlflowTracking):
+        raise ExperimentError("tracking must be mlflow where runs are asked for by runs or filter")
+    from attnlab.tracking.read_runs import RunReader
+
+    reader = RunReader(settings.tracking, settings.runs_folder)
+    with tempfile.TemporaryDirectory(prefix="attnlab-compare-") as folder:
+        if settings.runs is not None:
+            stored, asked = reader.by_ids(settings.runs, Path(folder)), ("runs", ", ".join(settings.runs))
+        else:
+            assert settings.filter is not None
+            stored, asked = reader.by_filter(settings.filter, Path(folder)), ("filter", settings.filter)
+        return runs_of_tracker(stored, asked, named=settings.runs is not None)
+
+
+def output_folder(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None) -> Path:
+    if settings.into is not None:
+        return Path(settings.into).expanduser().resolve()
+    if sweep is not None:
+        return sweep.path / place_of(compared, sweep)
+    return settings.runs_folder / place_of(compared, sweep)
+
+
+def place_of(compared: ComparedRuns, sweep: SweepFolder | None) -> str:
+    """The place of a comparison beside others: a sweep has one, and any choice of runs another."""
+    if sweep is not None:
+        return "comparison"
+    ids = "\n".join(sorted(run.run_id or run.name for run in compared.runs))
+    return f"comparisons/{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
+
+
+def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None, folder: Path) -> str:
+    """Add the folder to the run that the compared ones are children of; a sentence says whether that was possible.
+
+    The run itself is not reopened: it says how the sweep ended, and when.
+    """
+    from attnlab.tracking.settings import MlflowTracking
+
+    if settings.into is not None:
+        return "not logged: into keeps it apart"
+    if not isinstance(settings.tracking, MlflowTracking) or compared.parent is None:
+        return "not logged: no sweep's run that all of these are children of"
+    if sweep is not None and sweep.read().ended is None:
+        return "not logged: the sweep has not ended"
+    from attnlab.tracking.read_runs import RunReader
+
+    try:
+        reader = RunReader(settings.tracking, settings.runs_folder)
+        if not reader.has(compared.parent):
+            return f"not logged: the tracker has no run {compared.parent} any more"
+        reader.add_folder(compared.parent, folder, place_of(compared, sweep))
+    except ExperimentError as error:  # the comparison itself is there
+        return f"not logged: {error}"
+    return f"logged to the sweep's run {compared.parent}"
+
+
+def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from attnlab.report.comparison.measures import measure_named
+    from attnlab.report.comparison.page import PAGE
+    from attnlab.report.comparison.tables import heading, letters_sentence, notes, percent, ranking
+
+    level = percent(findings.wanted.confidence)
+    table = Table("system", heading(measure_named(findings.wanted.measure)), level, "group", "seeds")
+    for row in ranking(findings):
+        table.add_row(row["system"], row["value"], row["interval"], row["letters"], str(row["seeds"]))
+    Console().print(table)
+    if len(findings.systems) > 1:
+        print(" ".join([letters_sentence(findings), *notes(findings)]))
+    for point in compared.left_out:
+        print(f"left out: {point.name}: {point.reason}", file=sys.stderr)
+    print(f"MLflow: {logged}", file=sys.stderr)
+    print(f"page: {folder / PAGE}")
+
+
+def main() -> None:
+    settings = read_settings(given_arguments(__doc__, FILE))
+    sweep = sweep_meant(settings)
+    compared = read_runs(settings, sweep)
+    folder = output_folder(compared, settings, sweep)
+    findings = compare(compared, settings, folder)
+    show(compared, findings, folder, log(compared, settings, sweep, folder))

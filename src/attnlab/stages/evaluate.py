@@ -1,0 +1,221 @@
+"""Evaluate: a trained model on the test split -> metrics, what it made of each sentence, attention.
+
+    python pipelines/evaluate.py paths.model=build/model paths.data=build/data search.size=10
+
+`paths.ensemble=[another/model]` evaluates that model and the others as one.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig
+
+from attnlab.experiment.choices import changed_values
+from attnlab.experiment.experiment import (
+    EVALUATE_SECTIONS,
+    EVALUATE_SOURCES,
+    TRAIN_SECTIONS,
+    Experiment,
+    check,
+    here,
+    output_folder,
+    overrides,
+)
+from attnlab.experiment.point import only_one_at_a_time
+from attnlab.experiment.task import Metrics
+
+if TYPE_CHECKING:
+    from attnlab.sweeps.job import SweepJob
+
+LONGEST_NAME = 250  # MLflow's limit for the name of a run
+
+
+def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
+    """Write the evaluation folder, whole or not at all, and return its metrics."""
+    import functools
+
+    import torch
+
+    from attnlab.experiment.progress import progress_bars
+
+    data = experiment.task.open_data(data_folder)
+    check_shared_files(experiment.task.shared_files, model_folder, data_folder)
+    hardware = experiment.hardware
+    half = functools.partial(torch.autocast, hardware.device, torch.bfloat16) if hardware.precision == "bf16" else None
+    with progress_bars() as tell:
+        return experiment.task.evaluate(experiment, model_folder, data, into, half, tell)
+
+
+def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: Path) -> None:
+    """Raise ExperimentError where the data do not have the tokenizers (and classes) that the model knows."""
+    from attnlab.errors import ExperimentError
+
+    for name in names:
+        ours, theirs = model_folder / name, data_folder / name
+        if not ours.is_file() or not theirs.is_file() or ours.read_bytes() != theirs.read_bytes():
+            raise ExperimentError(
+                f"paths.data: {data_folder} was not prepared with the {name} of the model in {model_folder}; "
+                "give the data that the model was trained on"
+            )
+
+
+def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
+    """Where the evaluation of a point's model stays, so that the same is not evaluated twice."""
+    from attnlab.model.model_folder import read_facts
+
+    others = [read_facts(folder).identity for folder in experiment.ensemble_folders]
+    identity = experiment.identity(EVALUATE_SECTIONS, "\n".join([data.digest, *others]), EVALUATE_SOURCES)
+    return point / "evaluated" / identity
+
+
+def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
+    """The state folder of the run that this evaluation goes to: the training's, or one of the evaluation's own."""
+    from attnlab.config.identity import config_digest
+    from attnlab.model.model_folder import read_config, read_facts
+
+    point = experiment.paths.runs_folder / "points" / read_facts(model_folder).identity
+    measured_with = {"search": experiment.config["search"], **_other_precision(experiment, model_folder)}
+    others = experiment.ensemble_folders
+    if others:
+        measured_with["ensemble"] = [read_facts(folder).identity for folder in others]
+    if measured_with == {"search": read_config(model_folder).get("search")}:
+        return point
+    # Another search or precision is another run: a run's params say what its metrics were measured with.
+    return point / "evaluations" / config_digest(measured_with)[:16]
+
+
+def _other_precision(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
+    """{"precision": ...} where it is not the one that the model was trained in."""
+    from attnlab.model.model_folder import read_config
+
+    trained = read_config(model_folder).get("hardware", {}).get("precision")
+    own = experiment.hardware.precision
+    return {} if own == trained else {"precision": own}
+
+
+def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
+    """The config for the tracker: the model's own sections, and the search and hardware of this command.
+
+    The command's other sections say nothing of the model: `evaluate.py` takes any model folder.
+    """
+    from attnlab.model.model_folder import read_config
+
+    of_model = [name for name in ("data", *TRAIN_SECTIONS) if name not in EVALUATE_SECTIONS]
+    own = read_config(model_folder)
+    return {
+        **{name: section for name, section in experiment.told.items() if name not in of_model},
+        **{name: own[name] for name in of_model if name in own},
+    }
+
+
+def name_of_run(experiment: Experiment, model_folder: Path) -> str:
+    """The name of a run of the evaluation's own: `dot · dates · seed 1 · beam size=10`.
+
+    It has the models, the search, the settings that differ from the search's file, and another precision.
+    """
+    from attnlab.config.choice_name import choice_name
+    from attnlab.model.model_folder import read_config
+    from attnlab.report.read import as_text
+    from attnlab.tracking.flatten import readable_name, short_params
+
+    folders = [model_folder, *experiment.ensemble_folders]
+    models = " + ".join(readable_name(short_params(read_config(folder))) for folder in folders)
+    parts = [models]
+    search = experiment.config["search"]
+    if search is not None:
+        name = choice_name(search) or "search"
+        settings = [f"{key}={as_text(value)}" for key, value in changed_values("search", name, search).items()]
+        parts.append(" ".join([name, *settings]))
+    parts += [f"precision {precision}" for precision in _other_precision(experiment, model_folder).values()]
+    return " · ".join(parts)[:LONGEST_NAME]
+
+
+def evaluate_and_track(
+    experiment: Experiment,
+    model_folder: Path,
+    data_folder: Path,
+    into: Path,
+    kept: Path | None = None,
+    begun: bool = False,
+) -> None:
+    """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
+    another or the model is one of several), and print it.
+
+    kept: where the evaluation lies when it was made before, and stays when it is made now.
+    begun: whether the tracker was there when this process began; going away since, it stops nothing.
+    """
+    from attnlab.config.paths import EVALUATION, check_replaceable
+    from attnlab.experiment.progress import log
+    from attnlab.files import atomic_folder
+    from attnlab.model.model_folder import read_facts
+    from attnlab.sweeps.job import current_job
+    from attnlab.tracking.settings import RunRecord
+
+    check_replaceable("paths.evaluation", into, EVALUATION)
+    facts = read_facts(model_folder)
+    state = state_of_its_run(experiment, model_folder)
+    state.mkdir(parents=True, exist_ok=True)
+    job = current_job()
+    record = RunRecord(
+        config=config_of_run(experiment, model_folder),
+        identity=facts.identity,
+        data_digest=experiment.task.open_data(data_folder).digest,
+        data_source=str(data_folder),
+        data_columns=experiment.task.columns,
+        tags=tags(experiment, job),
+        name=None if job is None else job.record.name,
+        default_name=None if state.name == facts.identity else name_of_run(experiment, model_folder),
+    )
+    tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
+    with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record) as run:
+        if job is not None and run.run_id is not None:
+            job.tell(run_id=run.run_id)
+        if kept is None:
+            evaluate(experiment, model_folder, data_folder, into)
+        else:
+            if not (kept / "metrics.json").is_file():
+                evaluate(experiment, model_folder, data_folder, kept)
+            with atomic_folder(into) as temporary:
+                shutil.copytree(kept, temporary, dirs_exist_ok=True)
+        metrics = json.loads((into / "metrics.json").read_text(encoding="utf-8"))
+        measured = {f"test/{name}": value for name, value in metrics.items() if value is not None}
+        run.log_metrics(measured, facts.step)
+        run.log_artifact(into)
+    print_metrics(metrics)
+    shown = (f"{name} {value:.6g}" for name, value in sorted(metrics.items()) if value is not None)
+    log.info("test split: %s; all of it in %s", " · ".join(shown), into)
+
+
+def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:
+    """What a tracker is told beside the config."""
+    from attnlab.tracking.address import told_overrides
+
+    told = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(told_overrides(overrides()))}
+    return told if job is None else {**told, **job.tags}
+
+
+def print_metrics(metrics: Metrics) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("metric", "test split", title="Results")
+    for name, value in sorted(metrics.items()):
+        table.add_row(name, "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value))
+    Console().print(table)
+
+
+def main(config: DictConfig) -> None:
+    from attnlab.errors import ExperimentError
+
+    experiment = check(config)
+    experiment.use_hardware()
+    paths = experiment.paths
+    if paths.model is None or paths.data is None:
+        raise ExperimentError("paths.model and paths.data must name a model folder and the prepared data; give both")
+    into = output_folder() / "evaluation" if paths.evaluation is None else here(paths.evaluation)
+    evaluate_and_track(experiment, here(paths.model), here(paths.data), into)

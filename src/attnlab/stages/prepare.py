@@ -1,0 +1,75 @@
+"""Prepare: raw text -> tokenizers, encoded rows, statistics.
+
+python pipelines/prepare.py data=multi30k data.path=../shared/data/multi30k
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, check, here
+
+
+def prepare(experiment: Experiment, folder: Path) -> None:
+    """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
+    from attnlab.experiment.progress import progress_bars
+    from attnlab.files import atomic_folder
+    from attnlab.plots.figure import save_png
+
+    _check_place(folder)
+    with atomic_folder(folder) as temporary:
+        with progress_bars() as tell:
+            lengths = experiment.task.prepare(experiment.data, temporary, tell)
+        save_png(lengths, temporary / "lengths.png")
+
+
+def _check_place(folder: Path) -> None:
+    from attnlab.config.paths import PREPARED_DATA, check_replaceable
+
+    check_replaceable("paths.data", folder, PREPARED_DATA)
+
+
+def prepared_folder(experiment: Experiment) -> Path:
+    """Where the prepared data of an experiment lie: as configured, or under runs/, shared by all that equal them."""
+    from attnlab.data.raw_state import raw_state
+
+    if experiment.paths.data is not None:
+        return here(experiment.paths.data)
+    raw = raw_state(experiment.values["data"].get("path"))
+    identity = experiment.identity(PREPARE_SECTIONS, raw, PREPARE_SOURCES)
+    return experiment.paths.runs_folder / "data" / identity
+
+
+def prepare_where_missing(experiment: Experiment) -> Path:
+    """The prepared data of an experiment; two processes that miss the same data at once prepare it once.
+
+    Raises ExperimentError where `paths.data` names a folder without them and `chain` is false, as under DVC.
+    """
+    from filelock import FileLock
+
+    folder = prepared_folder(experiment)
+    if not (folder / "data.json").is_file():
+        if not experiment.chain and experiment.paths.data is not None:
+            from attnlab.errors import ExperimentError
+
+            raise ExperimentError(
+                f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true"
+            )
+        _check_place(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            if not (folder / "data.json").is_file():
+                prepare(experiment, folder)
+    return folder
+
+
+def main(config: DictConfig) -> None:
+    from attnlab.experiment.progress import say
+
+    experiment = check(config)
+    folder = prepared_folder(experiment)
+    prepare(experiment, folder)
+    sizes = experiment.task.open_data(folder).sizes
+    say(f"prepared {', '.join(f'{size} {split}' for split, size in sizes.items())} rows in {folder}")

@@ -1,0 +1,232 @@
+"""Train: prepared data -> a model folder, with learning curves and attention maps on the way.
+
+    python pipelines/train.py model/attention=general training.teacher_forcing.ratio=0.5
+
+Alone it also prepares what is missing, evaluates what it trained and reports on it; `chain=false` leaves out the last
+two. Under DVC these are stages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig
+
+from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, output_folder
+from attnlab.experiment.point import (
+    begin_anew,
+    changed_since,
+    check_wanted_places,
+    checkpoint_to_go_on_from,
+    only_one_at_a_time,
+    publish,
+    read_done,
+)
+from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
+from attnlab.stages.prepare import prepare_where_missing
+from attnlab.stages.report import report
+
+if TYPE_CHECKING:
+    from attnlab.tracking.run import Run
+    from attnlab.training.outcome import Outcome
+
+
+def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: Path | None = None) -> None:
+    """Train in the experiment's own folder; `done.json` there says that it is finished.
+
+    go_on_from: a checkpoint of the same training.
+    """
+    import pytorch_lightning as pl
+    import torch
+    from pytorch_lightning.utilities.exceptions import SIGTERMException
+
+    from attnlab.data.datamodule import SeqDataModule
+    from attnlab.errors import ExperimentError
+    from attnlab.experiment.progress import log
+    from attnlab.tracking.picture_callback import PictureCallback
+    from attnlab.training.checkpoint_average import best_checkpoints
+    from attnlab.training.forked import answering_for_forked
+    from attnlab.training.out_of_memory import memory_told
+    from attnlab.training.outcome import outcome_of
+    from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
+    from attnlab.training.trainer import build_trainer
+
+    # 1. The model, from the seed on.
+    pl.seed_everything(experiment.seed, workers=True, verbose=False)
+    model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
+    # 2. What trains and validates it, and what it learns from.
+    settings = experiment.training
+    module = experiment.task.module(experiment, model, data)
+    batches = SeqDataModule(
+        data,
+        settings.batching,
+        experiment.padding,
+        seed=experiment.seed,
+        num_workers=experiment.hardware.workers,
+    )
+    # 3. The same few sentences' attention at every validation.
+    pictures = PictureCallback(
+        experiment.task.pictures(experiment, data),
+        point,
+        experiment.tracking.keep_heat_maps,
+        settings.monitored_metric,
+        settings.monitor_mode,
+    )
+    # 4. Train.
+    trainer, checkpoint = build_trainer(
+        settings,
+        experiment.hardware,
+        len(batches.train_dataloader()),
+        point / "checkpoints",
+        SpoolLogger(MetricSpool(point / SPOOL_NAME)),
+        [pictures],
+        run.deliver,
+        experiment.save_every_minutes,
+    )
+    log.info(
+        "training: at most %d steps; %s", trainer.max_steps, f"from {go_on_from}" if go_on_from else "from scratch"
+    )
+    smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
+    try:
+        with answering_for_forked(trainer), memory_told(f"{smaller}; the last checkpoint is kept"):
+            trainer.fit(module, batches, ckpt_path=go_on_from, weights_only=None if go_on_from is None else True)
+    except SIGTERMException:
+        sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
+    except SystemExit as stop:
+        if not trainer.interrupted or stop.code != 1:
+            raise
+        raise KeyboardInterrupt from None  # Lightning makes a silent exit of it
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()  # evaluating is the first process's business alone
+    if trainer.state.status != "finished" or not checkpoint.best_model_path:
+        raise ExperimentError(f"training was interrupted after {trainer.global_step} steps")
+    # 5. Keep the best model and the curves.
+    if trainer.is_global_zero:
+        best = best_checkpoints(checkpoint, settings.average_checkpoints)
+        if len(best) < settings.average_checkpoints:
+            print(f"training ended early: the model is the mean of {len(best)} checkpoint(s)", file=sys.stderr)
+        keep(experiment, data, point, best, outcome_of(checkpoint))
+
+
+def keep(experiment: Experiment, data: Any, point: Path, best: list[Path], outcome: Outcome) -> None:
+    """Write the model folder, the learning curves and at last `done.json`.
+
+    best: the checkpoints whose mean the model is.
+    """
+    from attnlab.files import atomic_file
+    from attnlab.model.model_folder import ModelFacts, save_model
+    from attnlab.training.checkpoint_average import averaged_weights
+    from attnlab.training.history import write_history
+
+    weights, step = averaged_weights(best)
+    facts = ModelFacts(identity=point.name, step=step, **experiment.task.sizes(data))
+    sections = experiment.sections(("data", *TRAIN_SECTIONS, "search"))
+    save_model(point / "model", weights, sections, facts, data.folder)
+    write_history(point, point / "training" / "history.csv")
+    with atomic_file(point / "done.json") as path:
+        path.write_text(json.dumps({"step": facts.step, **asdict(outcome)}) + "\n")
+
+
+def data_to_train_on(experiment: Experiment) -> Any:
+    """The prepared data of an experiment, made where they are missing; raises ExperimentError where they do not fit."""
+    data = experiment.task.open_data(prepare_where_missing(experiment))
+    experiment.task.check_data(experiment, data)
+    return data
+
+
+def main(config: DictConfig) -> Any:
+    from attnlab.experiment.progress import log
+    from attnlab.sweeps.job import current_job, objective_values
+    from attnlab.tracking.flatten import readable_name, short_params
+    from attnlab.tracking.settings import RunRecord
+
+    experiment = check(config)
+    experiment.use_hardware()
+    check_wanted_places(experiment)
+    data = data_to_train_on(experiment)
+    identity = experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
+    point = experiment.paths.runs_folder / "points" / identity
+    point.mkdir(parents=True, exist_ok=True)
+    if not is_first_process():
+        from attnlab.tracking.run import UntrackedRun
+
+        # The first process does all the rest. Nothing changes here before all of them have started to train, so that
+        # each sees the same.
+        if experiment.rerun or not (point / "done.json").is_file():
+            last = None if experiment.rerun else checkpoint_to_go_on_from(point)
+            train(experiment, data, point, UntrackedRun(), last)
+        return None
+    log.info("experiment %s: %s", identity, readable_name(short_params(experiment.told)))
+    job = current_job()
+    if job is not None:
+        job.tell(identity=identity, data=str(data.folder))
+    record = RunRecord(
+        config=experiment.told,
+        identity=identity,
+        data_digest=data.digest,
+        data_source=str(data.folder),
+        data_facts=data.sizes,
+        data_columns=experiment.task.columns,
+        tags=tags(experiment, job),
+        name=None if job is None else job.record.name,
+        adopt=None if job is None else job.run_to_adopt,
+    )
+    with only_one_at_a_time(point):
+        rerun_since = None if job is None else job.sweep.rerun_since
+        anew = experiment.rerun and (rerun_since is None or not changed_since(point, rerun_since))
+        finished = (point / "done.json").is_file() and not anew
+        if finished:
+            read_done(point)  # a damaged one is told before the rest is done
+            log.info("it is finished already; rerun=true trains it again")
+            print(f"experiment {identity} is finished already; rerun=true trains it again", file=sys.stderr)
+            last = None
+        else:
+            last = None if anew else checkpoint_to_go_on_from(point)
+            if anew:
+                experiment.tracking.check_start(experiment.paths.runs_folder)
+            if last is None:
+                begin_anew(experiment, point, record)
+        if job is not None:
+            job.tell(new=not finished)
+        if not finished or state_of_its_run(experiment, point / "model") == point:
+            with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
+                if job is not None:
+                    job.tell(run_id=run.run_id)
+                if not finished:
+                    train(experiment, data, point, run, last)
+                run.deliver()
+        publish(point, experiment)
+    log.info("trained: the model is of step %s, in %s", read_done(point).get("step"), point / "model")
+    if experiment.chain:
+        evaluate_and_report(experiment, data, point)
+    return objective_values(experiment.sweep.objectives, read_done(point))
+
+
+def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
+    """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
+    from attnlab.experiment.progress import say
+    from attnlab.files import atomic_file
+
+    output = output_folder()
+    kept = kept_evaluation(experiment, data, point)
+    evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, begun=True)
+    with atomic_file(output / "metrics.json") as path:
+        shutil.copyfile(output / "evaluation" / "metrics.json", path)
+    page = report(experiment, data.folder, point / "training", output / "evaluation", output / "report")
+    for line in (f"metrics: {output / 'metrics.json'}", f"report:  {page}", f"model:   {point / 'model'}"):
+        say(line)
+    say(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+
+
+def is_first_process() -> bool:
+    """False in the other processes that a distributed strategy, or Slurm, started by this same command."""
+    from pytorch_lightning.utilities.rank_zero import rank_zero_only
+
+    return getattr(rank_zero_only, "rank", 0) == 0 and os.environ.get("NODE_RANK", "0") == "0"

@@ -1,0 +1,101 @@
+"""Way back: from a run in MLflow to the commands that give its metrics again.
+
+    python pipelines/way_back.py run=<MLflow run id>
+
+The run's config is copied to runs/way_back/<run id>/, and what is printed can be given to a shell.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml  # type: ignore[import-untyped]
+from omegaconf import OmegaConf
+
+from attnlab.errors import ExperimentError
+from attnlab.experiment.composed import CONF
+from attnlab.experiment.settings_file import given_arguments, settings_of
+from attnlab.files import parse_yaml
+
+if TYPE_CHECKING:
+    from attnlab.tracking.origin_of_run import Origin
+
+FILE = CONF / "way_back.yaml"
+# What a run of its own has in the place of a sweep's or a stage's; its results land where those of any run do.
+ALONE = {
+    "chain": True,
+    "rerun": True,
+    "sweep": {"_target_": "attnlab.sweeps.settings.Grid"},
+    "launcher": {"_target_": "attnlab.sweeps.launcher.Serial", "workers": 1},
+    "hydra": {
+        "run": {"dir": "${paths.runs}/plain/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
+        "job_logging": {"root": {"handlers": ["file"]}},
+    },
+}
+
+
+def read_settings(arguments: list[str]) -> dict[str, Any]:
+    """`key=value` arguments, bound to what each setting must be; raises ExperimentError with every problem."""
+    from attnlab.config.binding import bind_sections
+    from attnlab.config.paths import NotEmpty
+    from attnlab.tracking.settings import MlflowTracking, Tracking
+
+    annotations = {"run": NotEmpty | None, "paths": dict[Literal["runs"], NotEmpty], "tracking": Tracking}
+    settings = bind_sections(settings_of(FILE, arguments, ("run",)), annotations)
+    if settings["run"] is None:
+        raise ExperimentError("run must be an MLflow run id, got null")
+    if not isinstance(settings["tracking"], MlflowTracking):
+        raise ExperimentError("tracking must be mlflow, where the runs are")
+    return settings
+
+
+def config_alone(config: dict[str, Any], runs: str) -> dict[str, Any]:
+    """A run's config for a run of its own: nothing is written in the places that it names but under `runs`.
+
+    The tracker is the usual one, for the run's may be another machine's, and asks for a password that is not kept.
+    """
+    paths = {**dict.fromkeys(config["paths"]), "_target_": config["paths"]["_target_"], "runs": runs}
+    tracking = OmegaConf.to_container(OmegaConf.load(CONF / "tracking" / "mlflow.yaml"))
+    return {**config, **ALONE, "paths": paths, "tracking": tracking}
+
+
+def commands(origin: Origin) -> list[str]:
+    """What to type, with remarks as a shell takes them; what comes from the tracker is no command by itself."""
+    lines = [_remark(f"{origin.name}; repeatable {origin.repeatable} ({origin.host})")]
+    if origin.revision is None or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", origin.revision):
+        lines.append("# the code was in no git checkout: what ran cannot be named")
+    else:
+        lines.append(f"git checkout {origin.revision}")
+        if origin.changed:
+            lines.append("# that checkout had changes which were not committed: they are missing here")
+    if origin.overrides:
+        lines.append(_remark(f"chosen on the command line: {origin.overrides}"))
+    train = ["python", "pipelines/train.py", "-cp", str(origin.config.parent), "-cn", origin.config.stem]
+    lines.append(shlex.join(train))
+    lines.append(_remark(f"prepared data: SHA-256 {origin.data_hash}, which MLflow shows as data_hash of the new run"))
+    return lines
+
+
+def _remark(text: str) -> str:
+    return f"# {' '.join(text.split())}"
+
+
+def main() -> None:
+    settings = read_settings(given_arguments(__doc__, FILE))
+    from attnlab.config.paths import runs_folder
+    from attnlab.tracking.origin_of_run import origin_of
+    from attnlab.tracking.read_runs import RunReader
+
+    runs = runs_folder(settings["paths"]["runs"])
+    reader = RunReader(settings["tracking"], runs)
+    origin = origin_of(reader, settings["run"], runs / "way_back" / settings["run"])
+    try:
+        alone = config_alone(parse_yaml(origin.config.read_text(encoding="utf-8")), settings["paths"]["runs"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise ExperimentError(
+            f"run: the config of {settings['run']} is none of this program's ({origin.config}); choose another run"
+        ) from error
+    origin.config.write_text(yaml.safe_dump(alone, allow_unicode=True), encoding="utf-8")
+    print("\n".join(commands(origin)))
