@@ -45,7 +45,7 @@ IMPORTED = (
     "attnlab.report.translation",
     "attnlab.training.seq2seq_module",
     "attnlab.training.trainer",
-    "attnlab.tracking.run",
+    "attnlab.tracking.run_folder",
 )
 NOBODY = 65534
 COMPOSED = ([], ["task=classification"])  # parsers and validators keep what they learnt of the configs

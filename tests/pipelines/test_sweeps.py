@@ -113,6 +113,8 @@ def test_a_rerun_closes_a_sweep_that_was_killed(folder: Path, command: Command) 
     before = the_sweep(folder).read()
     client(folder).update_run(before.run_id, "RUNNING")
     the_sweep(folder).write(replace(before, ended=None))
+    state = the_sweep(folder).path / "run" / "run.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"status": None, "ended": None}))
     assert command("train.py", *sweep, "rerun=true").code == 0
     assert client(folder).get_run(before.run_id).info.status == "KILLED"
 

@@ -139,8 +139,9 @@ def check(config: DictConfig, build: bool = True) -> Experiment:
     if secret:
         raise ExperimentError(
             [
-                f"{place} holds a secret, which would be written down with the config; put it into a variable of the "
-                f"environment and write ${{oc.env:NAME}} for it"
+                f"{place} holds a password, which would be written down with the config; give it in MLflow's variables "
+                "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (or MLFLOW_TRACKING_TOKEN), or put it into a "
+                f"variable of the environment and write ${{oc.env:NAME}} for it"
                 for place in secret
             ]
         )

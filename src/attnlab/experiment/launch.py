@@ -214,7 +214,7 @@ def _track_failure(config: DictConfig, job: SweepJob, error: Exception) -> None:
     """A job that failed before it had a run gets one, so that the tracker shows it beside the others."""
     from attnlab.experiment.experiment import check
     from attnlab.sweeps.job import sentence
-    from attnlab.tracking.settings import RunRecord
+    from attnlab.tracking.run_folder import RunRecord
 
     try:
         experiment = check(config)

@@ -154,7 +154,7 @@ def evaluate_and_track(
     from attnlab.files import atomic_folder
     from attnlab.model.model_folder import read_facts
     from attnlab.sweeps.job import current_job
-    from attnlab.tracking.settings import RunRecord
+    from attnlab.tracking.run_folder import RunRecord
 
     check_replaceable("paths.evaluation", into, EVALUATION)
     facts = read_facts(model_folder)

@@ -34,7 +34,7 @@ from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
 
 if TYPE_CHECKING:
-    from attnlab.tracking.run import Run
+    from attnlab.tracking.run_folder import Run
     from attnlab.training.outcome import Outcome
 
 
@@ -50,7 +50,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
     from attnlab.data.datamodule import SeqDataModule
     from attnlab.errors import ExperimentError
     from attnlab.experiment.progress import log
-    from attnlab.tracking.picture_callback import PictureCallback
+    from attnlab.tracking.pictures import PictureCallback
     from attnlab.training.checkpoint_average import best_checkpoints
     from attnlab.training.forked import answering_for_forked
     from attnlab.training.out_of_memory import memory_told
@@ -87,7 +87,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
         point / "checkpoints",
         SpoolLogger(MetricSpool(point / SPOOL_NAME)),
         [pictures],
-        run.deliver,
+        run.sync,
         experiment.save_every_minutes,
     )
     log.info(
@@ -145,7 +145,7 @@ def main(config: DictConfig) -> Any:
     from attnlab.experiment.progress import log
     from attnlab.sweeps.job import current_job, objective_values
     from attnlab.tracking.flatten import readable_name, short_params
-    from attnlab.tracking.settings import RunRecord
+    from attnlab.tracking.run_folder import RunRecord
 
     experiment = check(config)
     experiment.use_hardware()
@@ -155,7 +155,7 @@ def main(config: DictConfig) -> Any:
     point = experiment.paths.runs_folder / "points" / identity
     point.mkdir(parents=True, exist_ok=True)
     if not is_first_process():
-        from attnlab.tracking.run import UntrackedRun
+        from attnlab.tracking.run_folder import UntrackedRun
 
         # The first process does all the rest. Nothing changes here before all of them have started to train, so that
         # each sees the same.
@@ -192,7 +192,7 @@ def main(config: DictConfig) -> Any:
             if anew:
                 experiment.tracking.check_start(experiment.paths.runs_folder)
             if last is None:
-                begin_anew(experiment, point, record)
+                begin_anew(experiment, point)
         if job is not None:
             job.tell(new=not finished)
         if not finished or state_of_its_run(experiment, point / "model") == point:
@@ -201,7 +201,7 @@ def main(config: DictConfig) -> Any:
                     job.tell(run_id=run.run_id)
                 if not finished:
                     train(experiment, data, point, run, last)
-                run.deliver()
+                run.sync()
         publish(point, experiment)
     log.info("trained: the model is of step %s, in %s", read_done(point).get("step"), point / "model")
     if experiment.chain:

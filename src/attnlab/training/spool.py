@@ -25,7 +25,9 @@ from pytorch_lightning.utilities.rank_zero import rank_zero_only
 from attnlab.errors import ExperimentError
 from attnlab.files import parse_json
 
-SPOOL_NAME = "metrics.jsonl"
+# In the folder of an experiment: what is known of its run, and there its metrics.
+RUN_FOLDER = "run"
+SPOOL_NAME = f"{RUN_FOLDER}/metrics.jsonl"
 
 # Metrics under these names differ from run to run: they reach the tracker, but not the history.
 VOLATILE = ("time/", "speed/", "system/")

@@ -8,7 +8,7 @@ from attnlab.errors import ExperimentError
 from attnlab.report.comparison.choices import SEED, short_names, system_names, varying
 from attnlab.report.comparison.compared_run import ComparedRun, ComparedRuns, LeftOut, each_once, title_of
 from attnlab.report.comparison.evaluation_files import has_evaluation, read_evaluation
-from attnlab.tracking.read_runs import StoredRun
+from attnlab.tracking.reading import StoredRun
 
 
 def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: bool) -> ComparedRuns:
