@@ -191,7 +191,7 @@ def test_module_of_the_user_counts_with_what_it_imports(package, experiments, tm
 
 def test_source_that_does_not_exist_is_an_error():
     """A misspelt or moved source would otherwise leave the identity without a word."""
-    with pytest.raises(ModuleNotFoundError, match="attnlab.modle, which does not exist"):
+    with pytest.raises(ModuleNotFoundError, match=r"attnlab\.modle, which does not exist"):
         experiment_identity(SECTIONS, "data", ["attnlab.modle"])
     with pytest.raises(KeyError, match="trian"):
         experiment_identity(SECTIONS, "data", ["attnlab.stages.train:trian"])

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
+PACKAGE_ROOT = FOLDER / PACKAGE
 
 # What decides none of an experiment's results, and is not followed: messages, progress bars, what MLflow and sweeps
 # record, and the code that checks a config, whose values count by themselves.
