@@ -42,7 +42,7 @@ DECIDING_LIBRARIES = frozenset(
 
 class Code(NamedTuple):
     """
-    texts: {module, or module:function,function: its source}.
+    texts: {module, or module:function,function, or template: its source}.
     libraries: top-level names of the other packages that it imports.
     """
 
@@ -92,6 +92,7 @@ def used_code(roots: Iterable[str]) -> Code:
             continue
         source = _source(place)
         code.texts[place] = source.text
+        code.texts.update(source.templates)
         for module in source.imports:
             package = module.partition(".")[0]
             if package not in packages:
@@ -104,6 +105,7 @@ def used_code(roots: Iterable[str]) -> Code:
 class _Source(NamedTuple):
     text: str
     imports: set[str]
+    templates: dict[str, str]  # beside the module: pages and style sheets that it may fill in
 
 
 @functools.cache
@@ -113,11 +115,19 @@ def _source(place: str) -> _Source:
     if path is None:
         raise ModuleNotFoundError(f"the code of an experiment names {module}, which does not exist")
     text = path.read_text(encoding="utf-8")
+    templates = {
+        str(file.relative_to(path.parents[1])): file.read_text(encoding="utf-8") for file in _templates(path.parent)
+    }
     imports = list(imported(text, module if path.name == "__init__.py" else module.rpartition(".")[0]))
     if not functions:
-        return _Source(text, {name for name, _ in imports})
+        return _Source(text, {name for name, _ in imports}, templates)
     part, used = _part(text, functions.split(","))
-    return _Source(part, {name for name, bound in imports if bound in used})
+    return _Source(part, {name for name, bound in imports if bound in used}, templates)
+
+
+@functools.cache
+def _templates(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix in (".css", ".html"))
 
 
 def module_file(module: str) -> Path | None:

@@ -10,7 +10,6 @@ from attnlab.experiment.task import Metrics, Task, Tell
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
-    from matplotlib.figure import Figure
 
     from attnlab.data.labelled import LabelledCorpus
     from attnlab.data.labelled_data import LabelledData
@@ -54,13 +53,10 @@ class Classification(Task):
             return ["paths.ensemble must be null: only models that translate are put together"]
         return []
 
-    def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> Figure:
+    def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> None:
         from attnlab.data.prepare_labelled import prepare_labelled
-        from attnlab.plots.length_histogram import length_histogram
 
         prepare_labelled(corpus, folder, tell)
-        train = self.open_data(folder).stats["splits"]["train"]
-        return length_histogram({"sentences": dict(train["text"]["length_histogram"])})
 
     def read_data(self, folder: Path) -> LabelledData:
         from attnlab.data.labelled_data import LabelledData
