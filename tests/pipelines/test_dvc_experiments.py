@@ -103,7 +103,8 @@ def test_matrix_of_attentions_is_trained_and_compared(clone: Path) -> None:
     few = [f"build/attentions/{name}" for name in ("none-1", "dot-1")]
     chain["vars"] = [{"attentions": ["none", "dot"]}, {"seeds": [1]}]
     compared = chain["stages"]["compare"]
-    compared["cmd"] = f"{compared['cmd'].partition(' "builds=[')[0]} builds=[{','.join(few)}] samples=100"
+    command = compared["cmd"].partition(' "builds=[')[0]
+    compared["cmd"] = f"{command} builds=[{','.join(few)}] samples=100"
     compared["deps"] = [dep for dep in compared["deps"] if not dep.startswith("build/") or dep in few]
     file.write_text(yaml.safe_dump(chain), encoding="utf-8")
     any_attention = [choice for choice in TINY[1:] if not choice.startswith("model.attention.")]

@@ -115,10 +115,9 @@ def _source(place: str) -> _Source:
     if path is None:
         raise ModuleNotFoundError(f"the code of an experiment names {module}, which does not exist")
     text = path.read_text(encoding="utf-8")
-    templates = {
-        str(file.relative_to(path.parents[1])): file.read_text(encoding="utf-8") for file in _templates(path.parent)
-    }
-    imports = list(imported(text, module if path.name == "__init__.py" else module.rpartition(".")[0]))
+    package = module.rpartition(".")[0]
+    templates = {f"{package}/{file.name}": file.read_text(encoding="utf-8") for file in _templates(path.parent)}
+    imports = list(imported(text, module if path.name == "__init__.py" else package))
     if not functions:
         return _Source(text, {name for name, _ in imports}, templates)
     part, used = _part(text, functions.split(","))

@@ -72,8 +72,8 @@ def write_page(
 ) -> None:
     """Write `into`/index.html, whole or not at all, and the same bytes for the same inputs.
 
-    The histogram, the learning curves and `pictures` are also written to `into`/pictures/<name>.png, for programs that show pictures
-    of several experiments side by side.
+    The histogram, the learning curves and `pictures` are also written to `into`/pictures/<name>.png, for programs that
+    show pictures of several experiments side by side.
 
     Args:
         template: of the task, which extends base.html.

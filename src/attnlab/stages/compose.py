@@ -81,21 +81,18 @@ def read_params(path: Path) -> dict[str, Any]:
     """The choices; raises ExperimentError where the file is no mapping of keys to values."""
     try:
         text = path.read_text(encoding="utf-8")
-        # OmegaConf reads 1e-3 as a number and refuses a key that comes twice, but makes a mapping of a lone word.
-        params = (
-            OmegaConf.to_container(parse_yaml(text, OmegaConf.create)) if isinstance(parse_yaml(text), dict) else None
-        )
+        if not isinstance(parse_yaml(text), dict):
+            raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
+        # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
+        params: Any = OmegaConf.to_container(parse_yaml(text, OmegaConf.create))
     except FileNotFoundError:
-        raise ExperimentError(
-            f"there is no {path.name} in {path.resolve().parent}; start in the project's folder"
-        ) from None
+        folder = path.resolve().parent
+        raise ExperimentError(f"there is no {path.name} in {folder}; start in the project's folder") from None
     except (OSError, UnicodeDecodeError, OmegaConfBaseException) as error:
         raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
     except ValueError as error:
         raise ExperimentError(f"{path.name} {error}") from None
-    if not isinstance(params, dict):
-        raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
-    return {str(key): value for key, value in params.items()}
+    return dict(params)
 
 
 def _flat(params: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
