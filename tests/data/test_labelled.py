@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 
 from attnlab.batch import EOS, PAD, UNK, Padding
+from attnlab.data.cleaning import SentenceCleaning
 from attnlab.data.datamodule import SeqDataModule
-from attnlab.data.labelled import LabelledCorpus
-from attnlab.data.labelled_data import FILES, LabelledData, read_labels
-from attnlab.data.prepare_labelled import prepare_labelled
-from attnlab.data.prepared import PreparedData
+from attnlab.data.hub import LabelledCorpus
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import FILES, LabelledData, PreparedData, read_labels
 from attnlab.data.sampler import Batching
-from attnlab.data.sentence_cleaning import SentenceCleaning
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -68,13 +67,13 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def prepared(tmp_path: Path, corpus: LabelledCorpus) -> LabelledData:
-    prepare_labelled(corpus, tmp_path / "data")
+    prepare(corpus, tmp_path / "data")
     return LabelledData(tmp_path / "data")
 
 
 def refusal(tmp_path: Path, corpus: LabelledCorpus) -> str:
     with pytest.raises(ExperimentError) as caught:
-        prepare_labelled(corpus, tmp_path / "data")
+        prepare(corpus, tmp_path / "data")
     assert not (tmp_path / "data").exists()
     assert len(caught.value.problems) == 1
     return str(caught.value)
@@ -240,8 +239,8 @@ def test_the_same_bytes_in_another_process(write: Callable[..., Path], tmp_path:
     ours = prepared(tmp_path, corpus_of(folder))
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
-        "from test_labelled import corpus_of, prepare_labelled\n"
-        "prepare_labelled(corpus_of(sys.argv[2]), Path(sys.argv[3]))"
+        "from test_labelled import corpus_of, prepare\n"
+        "prepare(corpus_of(sys.argv[2]), Path(sys.argv[3]))"
     )
     arguments = [str(Path(__file__).parent), str(folder), str(tmp_path / "again")]
     environment = {**os.environ, "PYTHONHASHSEED": "7"}

@@ -1,7 +1,6 @@
 import pytest
 
-from attnlab.data.links import links_between
-from attnlab.data.prepare import prepare
+from attnlab.data.prepare import links_between, prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from attnlab.batch import Padding
 from attnlab.data import rows as rows_module
 from attnlab.data.hub import HubCorpus
-from attnlab.data.mapped_ids import MappedIds, list_array
+from attnlab.data.padding import Ragged
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
-from attnlab.data.ragged import Ragged
-from attnlab.data.rows import RowGroups, batches_of_file, open_rows
+from attnlab.data.rows import MappedIds, RowGroups, batches_of_file, list_array, open_rows
 from attnlab.data.toy import CopyCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError

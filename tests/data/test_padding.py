@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import BOS, EOS, PAD, Padding
-from attnlab.data.padding import make_batch, pad_labelled
-from attnlab.data.ragged import Ragged
+from attnlab.data.padding import Ragged, make_batch, pad_labelled
 
 ROWS = st.lists(st.lists(st.integers(4, 50), max_size=7), min_size=1, max_size=6)
 

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from attnlab.config.binding import bind
 from attnlab.data.corpus import Corpus
-from attnlab.data.labelled import LabelledCorpus
+from attnlab.data.hub import LabelledCorpus
 from attnlab.data.tokenizer import TokenizerTrainer
 
 CONF = Path(__file__).resolve().parents[2] / "conf"

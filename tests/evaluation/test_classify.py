@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.batch import EOS, Padding
-from attnlab.data.labelled_data import FORMAT, LabelledData, LabelledInfo
-from attnlab.data.ragged import Ragged
+from attnlab.data.padding import Ragged
+from attnlab.data.prepared import FORMAT, LabelledData, LabelledInfo
 from attnlab.data.rows import RowGroups, write_json
 from attnlab.data.stats import LabelledCounter
 from attnlab.data.trainers import WordTrainer

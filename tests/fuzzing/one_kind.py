@@ -15,8 +15,8 @@ PLACE = ROOT / "build" / "fuzzing"
 with atheris.instrument_imports(include=["attnlab", "yaml", "omegaconf", "zipfile"]):
     import numpy as np
     import torch
-
     from attnlab.data.dataset_folder import check_metadata
+
     from attnlab.errors import ExperimentError
     from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
     from attnlab.model.model_folder import read_config, read_facts

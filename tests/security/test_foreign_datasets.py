@@ -15,10 +15,10 @@ import huggingface_hub
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from attnlab.data.dataset_folder import check_hub_builder
 from hostile import Payload
 
-from attnlab.data.dataset_folder import check_hub_builder
-from attnlab.data.hub_loading import load_pairs
+from attnlab.data.hub_loading import load_splits
 from attnlab.errors import ExperimentError
 
 ROW = json.dumps({"de": "ein Hund", "en": "a dog"}) + "\n"
@@ -32,7 +32,7 @@ def theirs(tmp_path: Path) -> Path:
 
 
 def load(path: Path) -> dict[str, object]:
-    return load_pairs(None, str(path), None, None, "de", "en")  # type: ignore[return-value]
+    return load_splits(None, str(path), None, None, "de", "en")  # type: ignore[return-value]
 
 
 def test_a_loading_script_does_not_run(theirs: Path, mark: Path) -> None:
@@ -180,17 +180,17 @@ def test_a_dataset_of_the_hub_leads_to_no_file_of_this_machine(
     secret.write_text("de,en\nmine,alone\n")
     on_the_hub("csv", [str(secret)])
     with pytest.raises(ExperimentError, match=r"nobody/theirs lead to '.*secret\.csv', which is not on the hub"):
-        load_pairs("nobody/theirs", None, None, None, "de", "en")
+        load_splits("nobody/theirs", None, None, None, "de", "en")
     # Without the check it would be data.
     monkeypatch.setattr("attnlab.data.hub_loading.check_hub_builder", lambda *_: None)
-    assert load_pairs("nobody/theirs", None, None, None, "de", "en")["train"][0] == {"de": "mine", "en": "alone"}
+    assert load_splits("nobody/theirs", None, None, None, "de", "en")["train"][0] == {"de": "mine", "en": "alone"}
 
 
 def test_hub_dataset_of_an_unknown_file_kind_is_refused(theirs: Path, on_the_hub: Callable[..., None]) -> None:
     (theirs / "a.txt").write_text("a")
     on_the_hub("text", [str(theirs / "a.txt")])
     with pytest.raises(ExperimentError, match=r"nobody/theirs holds files of the kind text; known kinds are: json,"):
-        load_pairs("nobody/theirs", None, None, None, "de", "en")
+        load_splits("nobody/theirs", None, None, None, "de", "en")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
-from attnlab.data.hub_loading import load_pairs
+from attnlab.data.hub_loading import load_splits
 from attnlab.data.prepared import PreparedData
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import BpeTrainer
@@ -178,7 +178,7 @@ def test_any_file_of_pairs(content: bytes, kind: str) -> None:
     with TemporaryDirectory() as place:
         file = Path(place) / f"pairs.{kind}"
         file.write_bytes(content)
-        told_or_done(lambda: load_pairs(None, str(file), None, None, "de", "en"), "data.path: ")
+        told_or_done(lambda: load_splits(None, str(file), None, None, "de", "en"), "data.path: ")
 
 
 @LONG

@@ -13,11 +13,13 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import trainers as learners
 
 from attnlab.batch import SPECIAL_TOKENS, UNK
-from attnlab.data.tokenizer import Tokenizer, TokenizerTrainer
-from attnlab.data.tokenizer_file import ANY_CHARACTER, WORD_OR_MARK, WORD_START
+from attnlab.data.tokenizer import WORD_START, Tokenizer, TokenizerTrainer
 from attnlab.errors import ExperimentError
 
 Normalization = Literal["none", "nfc", "nfd", "nfkc", "nfkd"]
+# A word with the mark of its start, or one punctuation mark: no piece spans the border between two of them.
+_WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
+_ANY_CHARACTER = r"[\s\S]"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
 _NO_LIMIT = 2**31
 _FORMS = {
@@ -68,7 +70,7 @@ class CharacterTrainer(TokenizerTrainer):
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.WordLevel({}, unk_token=_UNKNOWN))
         backend.normalizer = normalizers.Sequence(_normalizers(self.normalization, self.lowercase))
-        backend.pre_tokenizer = pre_tokenizers.Split(Regex(ANY_CHARACTER), "isolated")
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(_ANY_CHARACTER), "isolated")
         backend.decoder = decoders.Fuse()
         return _train_words(backend, texts, self.vocabulary_size, self.min_frequency)
 
@@ -143,7 +145,7 @@ def _mark_word_starts(backend: tokenizers.Tokenizer, normalization: Normalizatio
             normalizers.Prepend(WORD_START),
         ]
     )
-    backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORD_OR_MARK), "isolated")
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD_OR_MARK), "isolated")
     backend.decoder = decoders.Sequence([decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
 
 

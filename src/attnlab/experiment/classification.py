@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import pytorch_lightning as pl
     from matplotlib.figure import Figure
 
-    from attnlab.data.labelled import LabelledCorpus
-    from attnlab.data.labelled_data import LabelledData
+    from attnlab.data.hub import LabelledCorpus
+    from attnlab.data.prepared import LabelledData
     from attnlab.experiment.experiment import Experiment
     from attnlab.model.classifier import Classifier
     from attnlab.report.page import Stages
@@ -30,7 +30,7 @@ class Classification(Task):
 
     def sections(self) -> dict[str, Any]:
         from attnlab.config.part import Part
-        from attnlab.data.labelled import LabelledCorpus
+        from attnlab.data.hub import LabelledCorpus
         from attnlab.model.classifier import Classifier
         from attnlab.training.classification import ClassificationTraining
 
@@ -55,15 +55,15 @@ class Classification(Task):
         return []
 
     def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> Figure:
-        from attnlab.data.prepare_labelled import prepare_labelled
+        from attnlab.data.prepare import prepare
         from attnlab.plots.length_histogram import length_histogram
 
-        prepare_labelled(corpus, folder, tell)
+        prepare(corpus, folder, tell)
         train = self.open_data(folder).stats["splits"]["train"]
         return length_histogram({"sentences": dict(train["text"]["length_histogram"])})
 
     def read_data(self, folder: Path) -> LabelledData:
-        from attnlab.data.labelled_data import LabelledData
+        from attnlab.data.prepared import LabelledData
 
         return LabelledData(folder)
 
