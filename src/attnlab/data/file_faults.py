@@ -10,14 +10,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-READERS = {
-    "json": "json",
-    "jsonl": "json",
-    "ndjson": "json",
-    "csv": "csv",
-    "tsv": "csv",
-    "parquet": "parquet",
-}
+READERS = {"json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv", "tsv": "csv", "parquet": "parquet"}
 """Suffix -> module of `datasets`."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -66,7 +59,7 @@ def _fault_in(file: Path) -> str | None:
             lines.append(text)
     if kind == "json":
         return _json_file_fault(lines)
-    return _table_fault(lines, "\t" if kind == "tsv" else ",") if kind in ("csv", "tsv") else None
+    return _table_fault(lines, kind) if kind in ("csv", "tsv") else None
 
 
 def _lines(file: Path) -> Iterator[bytes]:
@@ -91,31 +84,27 @@ def _json_fault(text: str) -> str | None:
 
 
 def _json_file_fault(lines: list[str]) -> str | None:
-    if not "".join(lines).lstrip().startswith("["):
-        for number, line in enumerate(lines, start=1):
-            if fault := _json_fault(line):
-                return f"has a fault in line {number}: {fault}"
-        return None
-    try:
-        rows = json.loads("".join(lines))
-    except RecursionError:
-        return "is nested too deeply"
-    except ValueError as error:
-        return f"is no JSON: {error}"
-    for number, row in enumerate(rows, start=1):
-        if fault := _json_fault(json.dumps(row)):
-            return f"has a fault in row {number}: {fault}"
+    if "".join(lines).lstrip().startswith("["):
+        try:
+            rows = json.loads("".join(lines))
+        except RecursionError:
+            return "is nested too deeply"
+        except ValueError as error:
+            return f"is no JSON: {error}"
+        place, lines = "row", [json.dumps(row) for row in rows]
+    else:
+        place = "line"
+    for number, line in enumerate(lines, start=1):
+        if fault := _json_fault(line):
+            return f"has a fault in {place} {number}: {fault}"
     return None
 
 
-def _table_fault(lines: list[str], delimiter: str) -> str | None:
+def _table_fault(lines: list[str], kind: str) -> str | None:
     for number, line in enumerate(lines, start=1):
         if "\0" in line:
             return f"has a NUL character in line {number}; save it as text in UTF-8"
-    if delimiter == "\t":
-        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-    else:
-        reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, "excel-tab", quoting=csv.QUOTE_NONE) if kind == "tsv" else csv.reader(lines, strict=True)
     columns = None
     try:
         for row in reader:

@@ -127,7 +127,7 @@ class Tokenizer:
             return cls(tokenizers.Tokenizer.from_str(text))
         except Exception as error:  # the library raises plain Exception
             raise ExperimentError(
-                f"{path} is no tokeniser of attnlab ({error}); run the stage again that wrote its folder"
+                f"{path} is not a tokeniser of attnlab ({error}); run the stage again that wrote its folder"
             ) from error
 
 
