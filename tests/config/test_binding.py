@@ -36,7 +36,7 @@ def node_of(*parts: str) -> dict[str, Any]:
 
 @pytest.fixture
 def training() -> dict[str, Any]:
-    node = node_of("training", "standard")
+    node = node_of("training", "classification") | node_of("training", "standard")
     node["batching"]["pool"] = None  # in the composed config that of the hardware
     return node | {
         "optimizer": node_of("training", "optimizer", "adam"),

@@ -27,10 +27,11 @@ def torch_settings():
 
 @pytest.mark.usefixtures("torch_settings")
 @pytest.mark.parametrize(("precision", "tf32"), [("highest", False), ("high", True), ("medium", True)])
-def test_cudnn_uses_tf32_only_if_matrix_products_may(precision, tf32, hardware):
+def test_hardware_apply_sets_threads_and_tf32_of_products_and_cudnn(precision, tf32, hardware):
     cudnn = torch.backends.cudnn
     cudnn.allow_tf32 = not tf32
-    hardware(matmul_precision=precision).apply()
+    hardware(matmul_precision=precision, threads=2).apply()
+    assert (torch.get_num_threads(), torch.get_float32_matmul_precision()) == (2, precision)
     assert cudnn.allow_tf32 == torch.backends.cuda.matmul.allow_tf32 == tf32
     with cudnn.flags():  # raises where the older and the newer settings of torch disagree
         pass
@@ -118,18 +119,6 @@ def test_hardware_with_more_threads_than_cores_is_refused(hardware, monkeypatch)
         hardware().check_available(jobs=5)
 
 
-def test_hardware_apply_sets_threads_and_precision_of_torch(hardware):
-    before = torch.get_num_threads(), torch.get_float32_matmul_precision()
-    try:
-        hardware(threads=2, matmul_precision="high").apply()
-        assert (torch.get_num_threads(), torch.get_float32_matmul_precision()) == (2, "high")
-        hardware().apply()
-        assert (torch.get_num_threads(), torch.get_float32_matmul_precision()) == (1, "highest")
-    finally:
-        torch.set_num_threads(before[0])
-        torch.set_float32_matmul_precision(before[1])
-
-
 # --- precision
 
 AVX2 = {"avx2": True, "avx512_f": False}
@@ -184,23 +173,6 @@ def test_cpu_has_bfloat16_is_false_on_an_older_processor():
     assert ended.stdout == "False\n"
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_precision_auto_is_bf16_on_a_cpu_that_has_it(there, hardware, monkeypatch):
-    monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: there)
-    assert hardware(precision="auto").with_precision() == hardware(precision="bf16" if there else 32)
-
-
-@pytest.mark.parametrize("accelerator", ["gpu", "mps"])
-def test_precision_auto_is_32_on_a_gpu(accelerator, hardware, monkeypatch):
-    monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: True)
-    assert hardware(precision="auto", accelerator=accelerator).with_precision().precision == 32
-
-
-@pytest.mark.parametrize("precision", [32, "bf16"])
-def test_precision_other_than_auto_is_not_changed(precision, hardware):
-    assert hardware(precision=precision).with_precision().precision == precision
-
-
 def test_precision_bf16_is_refused_if_the_device_lacks_it(hardware, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
@@ -211,3 +183,22 @@ def test_precision_bf16_is_refused_if_the_device_lacks_it(hardware, monkeypatch)
         with pytest.raises(ValueError, match=f"^precision must be 32 or auto on this machine, whose {name} does not"):
             hardware(precision="bf16", accelerator=name).check_available()
         hardware(accelerator=name).check_available()
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "has_bfloat16", "given", "expected"),
+    [
+        ("cpu", True, "auto", "bf16"),
+        ("cpu", False, "auto", 32),
+        ("gpu", True, "auto", 32),
+        ("mps", True, "auto", 32),
+        ("cpu", True, 32, 32),
+        ("cpu", False, "bf16", "bf16"),
+    ],
+)
+def test_precision_auto_is_bf16_only_on_a_cpu_that_has_it(
+    accelerator, has_bfloat16, given, expected, hardware, monkeypatch
+):
+    monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: has_bfloat16)
+    chosen = hardware(precision=given, accelerator=accelerator)
+    assert chosen.with_precision() == hardware(precision=expected, accelerator=accelerator)

@@ -170,13 +170,6 @@ def test_coin_per_batch_holds_for_the_whole_batch():
     assert sum(coins is None for coins in tossed) / 800 == pytest.approx(0.7, abs=0.05)
 
 
-@pytest.mark.parametrize("ratio", [0.1, 0.8])
-@pytest.mark.parametrize("coin", ["token", "sequence"])
-def test_coins_feed_the_reference_at_the_given_ratio(ratio, coin):
-    coins = toss(ConstantTeacherForcing(ratio, coin=coin), 0, batch_of([3] * 2000), seed=1)
-    assert coins.float().mean().item() == pytest.approx(ratio, abs=0.035)
-
-
 @pytest.mark.parametrize("coin", ["token", "sequence", "batch"])
 def test_coins_with_ratio_0_or_1_are_certain(coin):
     batch = batch_of([5] * 50)
