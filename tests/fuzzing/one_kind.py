@@ -21,7 +21,7 @@ with atheris.instrument_imports(include=["attnlab", "yaml", "omegaconf", "zipfil
     from attnlab.model.model_folder import read_config, read_facts
     from attnlab.stages.compose import read_params
     from attnlab.tracking.kept_run import read as read_kept
-    from attnlab.training.checkpoint_file import CheckpointFiles, checkpoint_step
+    from attnlab.training.checkpoints import CheckpointFiles, checkpoint_step
     from attnlab.training.spool import MetricSpool
 
 # Kind: the file's name, what reads it, and what it may raise.

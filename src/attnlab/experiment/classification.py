@@ -31,7 +31,7 @@ class Classification(Task):
         from attnlab.config.part import Part
         from attnlab.data.hub import LabelledCorpus
         from attnlab.model.classifier import Classifier
-        from attnlab.training.classification import ClassificationTraining
+        from attnlab.training.settings import ClassificationTraining
 
         return {
             "data": LabelledCorpus,

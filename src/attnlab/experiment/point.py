@@ -60,7 +60,7 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
 
 def checkpoint_to_go_on_from(point: Path) -> Path | None:
     """The last checkpoint of an unfinished training that is whole; None where training starts from its first step."""
-    from attnlab.training.checkpoint_file import BEFORE_LAST, LAST, checkpoint_step
+    from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
 
     damaged = False
     for path in (point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST):
@@ -81,7 +81,7 @@ def checkpoint_to_go_on_from(point: Path) -> Path | None:
 
 def has_checkpoint(point: Path) -> bool:
     """Whether its training came to one, whole or not."""
-    from attnlab.training.checkpoint_file import BEFORE_LAST, LAST
+    from attnlab.training.checkpoints import BEFORE_LAST, LAST
 
     return any((point / "checkpoints" / name).is_file() for name in (LAST, BEFORE_LAST))
 
