@@ -116,9 +116,7 @@ def test_training_on_a_disk_that_fills_up_stops_and_resumes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("script", "limit"), [("prepare.py", 2_000), ("train.py", 60_000)])
-def test_stage_beyond_its_file_quota_leaves_earlier_outputs_alone(
-    script: str, limit: int, start: Path, tmp_path: Path
-) -> None:
+def test_stage_beyond_a_file_quota_leaves_outputs_alone(script: str, limit: int, start: Path, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     shutil.copytree(start, folder)
     before = {path: path.read_bytes() for path in (folder / "data").rglob("*") if path.is_file()}
@@ -155,7 +153,7 @@ def test_stage_in_a_read_only_folder_says_permission_denied(script: str, start: 
 @pytest.mark.slow
 @pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
 def test_training_whose_folder_is_removed_starts_again(tracking: tuple[str, ...], start: Path, tmp_path: Path) -> None:
-    """runs/ is removed during training: the command ends with a sentence, and the same command trains from the start."""
+    """runs/ is removed during training: the command ends with a sentence, and the same command starts again."""
     folder = tmp_path / "work"
     shutil.copytree(start, folder)
     longer = ("training.max_steps=4000", "paths.model=model")

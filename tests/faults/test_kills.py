@@ -136,9 +136,7 @@ def tracked(folder: Path) -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize("name", KINDS)
-def test_killed_command_started_again_gives_the_same_bytes(
-    name: str, tmp_path: Path, run: Callable[..., Ended]
-) -> None:
+def test_killed_command_started_again_gives_same_bytes(name: str, tmp_path: Path, run: Callable[..., Ended]) -> None:
     kind, start = KINDS[name], tmp_path / "start"
     start.mkdir()
     for script, arguments in kind.before:
