@@ -22,7 +22,7 @@ from warmed import Ended, Warmed
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 KILLS = int(os.environ.get("ATTNLAB_FAULTS", "1"))
-SECONDS = 240.0  # that no command here needs
+SECONDS = 900.0  # that no command here needs
 VOLATILE = ("time/", "speed/", "system/")
 
 DATA = ("data=copy", "data.num_pairs=400", "data.max_length=6")
