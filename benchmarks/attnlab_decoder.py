@@ -23,7 +23,7 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
     from attnlab.data.datamodule import BatchedRows
     from attnlab.data.prepared import PreparedData
     from attnlab.data.sampler import Batching, BatchSampler
-    from attnlab.evaluation.members import load_members
+    from attnlab.evaluation.predictors import load_members
     from attnlab.search.beam import BeamSearch
     from attnlab.search.greedy import GreedySearch
     from attnlab.search.packed_weights import weights_packed_once

@@ -8,7 +8,7 @@ import torch
 from attnlab.batch import EOS, PAD, UNK
 from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.hypothesis_text import HypothesisText
+from attnlab.evaluation.hypotheses import HypothesisText
 from attnlab.search.hypothesis import Hypothesis
 
 KNOWN = "the cat sees a dog , and runs ."
@@ -30,7 +30,7 @@ def padded(tokenizer, text: str, side: str, pads: int = 2) -> torch.Tensor:
 
 @pytest.mark.parametrize("split", ["whitespace", "punctuation"])
 @pytest.mark.parametrize("side", ["pre", "post"])
-def test_each_unknown_reads_as_the_word_it_attended_to_most(split, side):
+def test_hypothesis_text_replaces_unk_by_the_most_attended_word(split, side):
     source_tokenizer, target_tokenizer = tokenizers(split)
     text = "the Zürich dog sees Xylophon"
     source = padded(source_tokenizer, text, side)
@@ -48,7 +48,7 @@ def test_each_unknown_reads_as_the_word_it_attended_to_most(split, side):
     assert as_it_is(hypothesis, source, text) == "<unk> cat <unk> <unk>"
 
 
-def test_a_text_of_marks_and_spaces():
+def test_hypothesis_text_handles_punctuation_and_spaces():
     source_tokenizer, target_tokenizer = tokenizers("punctuation")
     text = "  Zürich, isn't  ok"  # ▁ ▁ ▁Zürich , ▁isn ' t ▁ ▁ok
     source = padded(source_tokenizer, text, "post")
@@ -61,7 +61,7 @@ def test_a_text_of_marks_and_spaces():
         assert to_text(Hypothesis([UNK], 0.0, False, weights), source, text) == word
 
 
-def test_the_text_is_the_sources_own_whatever_normalisation_made_of_it():
+def test_hypothesis_text_copies_the_source_before_normalisation():
     trainer = WordTrainer(split="whitespace", min_frequency=1, normalization="nfc", lowercase=True)
     tokenizer = trainer.train([KNOWN])
     text = "CAFE\u0301 zu"  # NFC makes é of two characters
@@ -71,7 +71,7 @@ def test_the_text_is_the_sources_own_whatever_normalisation_made_of_it():
     assert to_text(hypothesis, source, text) == text
 
 
-def test_characters_too():
+def test_hypothesis_text_replaces_unknown_characters():
     tokenizer = CharacterTrainer().train(["abc"])
     source = padded(tokenizer, "aé b", "pre")
     weights = torch.zeros(3, 7)
@@ -80,7 +80,7 @@ def test_characters_too():
     assert to_text(Hypothesis([UNK, UNK, *ids_of(tokenizer, ["b"])], 0.0, False, weights), source, "aé b") == "é b"
 
 
-def test_an_unknown_that_attended_to_nothing_real_stays():
+def test_hypothesis_text_keeps_unk_without_attention_on_words():
     """As a local window, or sparsemax, may have it."""
     tokenizer, _ = tokenizers("whitespace")
     to_text = HypothesisText(tokenizer, tokenizer, replace_unknown=True)
@@ -89,14 +89,14 @@ def test_an_unknown_that_attended_to_nothing_real_stays():
     assert to_text(only_at_eos, torch.tensor([PAD, EOS]), "") == "<unk> <unk>"
 
 
-def test_text_that_says_unk_is_no_unknown_word():
+def test_hypothesis_text_keeps_a_literal_unk_of_the_source():
     tokenizer = WordTrainer(split="whitespace", min_frequency=1).train(["a <unk> b"])
     to_text = HypothesisText(tokenizer, tokenizer, replace_unknown=True)
     hypothesis = Hypothesis([*ids_of(tokenizer, ["a", "b"]), UNK], 0.0, False, torch.ones(3, 2))
     assert to_text(hypothesis, torch.tensor([UNK, EOS]), "<unk>") == "a b <unk>"
 
 
-def test_it_needs_attention():
+def test_hypothesis_text_replacing_unk_requires_attention():
     tokenizer, _ = tokenizers("whitespace")
     to_text = HypothesisText(tokenizer, tokenizer, replace_unknown=True)
     with pytest.raises(ExperimentError, match=r"search\.replace_unknown goes by .* choose a model/attention"):

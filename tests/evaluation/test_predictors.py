@@ -8,8 +8,8 @@ import pytest
 
 from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
-from attnlab.evaluation import members
-from attnlab.evaluation.members import TOKENIZERS, load_members
+from attnlab.evaluation import predictors
+from attnlab.evaluation.predictors import TOKENIZERS, load_members
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def folders(tmp_path, monkeypatch):
         paddings[folder] = padding
         return folder
 
-    monkeypatch.setattr(members, "load_model", lambda folder, device: SimpleNamespace(padding=paddings[folder]))
+    monkeypatch.setattr(predictors, "load_model", lambda folder, device: SimpleNamespace(padding=paddings[folder]))
     return make
 
 
-def test_members_that_go_together(folders):
+def test_load_members_accepts_matching_models(folders):
     first = folders("first", Padding("pre", "post"))
     second = folders("second", Padding("pre", "post", attention_masked=False, recurrence="read"))
     loaded = load_members(first, [second])
@@ -38,14 +38,14 @@ def test_members_that_go_together(folders):
 
 
 @pytest.mark.parametrize("file", TOKENIZERS)
-def test_other_vocabularies_are_refused(folders, file):
+def test_load_members_refuses_other_vocabularies(folders, file):
     first, second = folders("first"), folders("second", **{file.removesuffix(".json"): "another"})
     with pytest.raises(ExperimentError, match=rf"^paths\.ensemble: .*second has another {file} than .*first"):
         load_members(first, [second])
 
 
 @pytest.mark.parametrize("padding", [Padding("post", "post"), Padding("pre", "pre")])
-def test_other_sides_of_the_pads_are_refused(folders, padding):
+def test_load_members_refuses_padding_on_other_sides(folders, padding):
     first, second = folders("first", Padding("pre", "post")), folders("second", padding)
     with pytest.raises(ExperimentError, match=r"^paths\.ensemble: .*second pads source and target .* the same sides"):
         load_members(first, [second])

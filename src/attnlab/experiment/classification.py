@@ -56,7 +56,7 @@ class Classification(Task):
 
     def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> Figure:
         from attnlab.data.prepare_labelled import prepare_labelled
-        from attnlab.plots.length_histogram import length_histogram
+        from attnlab.plots.histograms import length_histogram
 
         prepare_labelled(corpus, folder, tell)
         train = self.open_data(folder).stats["splits"]["train"]
@@ -100,7 +100,7 @@ class Classification(Task):
         tell: Tell,
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
-        from attnlab.evaluation.write_classification import write_classification
+        from attnlab.evaluation.write import write_classification
         from attnlab.files import atomic_folder
         from attnlab.model.model_folder import load_classifier
         from attnlab.tracking.pictures import ClassifiedSentences

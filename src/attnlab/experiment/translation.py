@@ -71,7 +71,7 @@ class Translation(Task):
 
     def prepare(self, corpus: Corpus, folder: Path, tell: Tell) -> Figure:
         from attnlab.data.prepare import prepare
-        from attnlab.plots.length_histogram import length_histogram
+        from attnlab.plots.histograms import length_histogram
 
         prepare(corpus, folder, tell)
         train = self.open_data(folder).stats["splits"]["train"]
@@ -103,7 +103,7 @@ class Translation(Task):
         )
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.example_maps import example_maps, example_rows
+        from attnlab.evaluation.hypotheses import example_maps, example_rows
         from attnlab.tracking.pictures import HeatMaps
 
         validation = data.split("validation")
@@ -126,7 +126,7 @@ class Translation(Task):
         tell: Tell,
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
-        from attnlab.evaluation.members import load_members
+        from attnlab.evaluation.predictors import load_members
         from attnlab.evaluation.write import write_evaluation
 
         models = load_members(model, experiment.ensemble_folders, experiment.hardware.device)

@@ -1,4 +1,4 @@
-"""Systems under each other: a dot for the mean, a line for its interval, a ring for each seed."""
+"""Figures of compared systems: intervals of their quality, and quality against cost."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, use_our_fonts
-from attnlab.plots.shared_legend import colour_of, legend_text
+from attnlab.plots.figure import (
+    COLOURS,
+    INK,
+    colour_of,
+    legend_text,
+    new_figure,
+    repeats,
+    shared_legend,
+    styled_axes,
+)
 
 
 @dataclass(frozen=True)
 class SystemInterval:
-    """values: of the seeds. low, high: None where there is no interval. note: letters, at the right end.
+    """values: of the seeds. low, high: None without an interval. note: at the right end.
 
-    number: of the system, which gives it its colour.
+    number: of the system; selects its colour.
     """
 
     label: str
@@ -28,7 +36,7 @@ class SystemInterval:
 
 
 def interval_figure(systems: Sequence[SystemInterval], axis: str) -> Figure:
-    """Figure of one row a system, the first on top; `axis` says what is measured."""
+    """Figure with one row for each system, the first on top. axis: the measure."""
     figure = new_figure(7.2, 0.9 + 0.36 * len(systems))
     axes = styled_axes(figure)
     axes.grid(False, axis="y")
@@ -45,5 +53,33 @@ def interval_figure(systems: Sequence[SystemInterval], axis: str) -> Figure:
     axes.set_yticks(range(len(systems)), [legend_text(system.label) for system in systems])
     axes.set_ylim(len(systems) - 0.5, -0.5)  # downwards, as one reads
     axes.set_xlabel(axis, fontsize=9, color=INK)
-    use_our_fonts(figure)
+    return figure
+
+
+_MARKS = ("o", "s", "^", "D")
+
+
+@dataclass(frozen=True)
+class SystemCost:
+    """costs, values: of each seed. number: of the system; selects its colour."""
+
+    label: str
+    costs: Sequence[float]
+    values: Sequence[float]
+    number: int
+
+
+def cost_scatter(systems: Sequence[SystemCost], cost: str, measure: str) -> Figure:
+    """Figure of quality upwards and cost to the right: large marks for means, small ones for seeds."""
+    figure = new_figure(7.2, 3.2 + 0.08 * len(systems))
+    axes = styled_axes(figure)
+    for system in systems:
+        colour, mark = COLOURS[colour_of(system.number)], _MARKS[repeats(system.number) % len(_MARKS)]
+        axes.plot(system.costs, system.values, mark, markersize=4, alpha=0.5, color=colour, markeredgewidth=0)
+        mean = [sum(numbers) / len(numbers) for numbers in (system.costs, system.values)]
+        axes.plot(*([number] for number in mean), mark, markersize=9, color=colour, label=legend_text(system.label))
+    axes.set_xlim(left=0)
+    axes.set_xlabel(cost, fontsize=9, color=INK)
+    axes.set_ylabel(measure, fontsize=9, color=INK)
+    shared_legend(figure)
     return figure

@@ -1,4 +1,4 @@
-"""What varies between runs, and what systems are called by it."""
+"""Choices that vary between runs, and the names of systems made from them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from attnlab.sweeps.naming import name_of, short_key
 
 SEED = "seed"
-# Columns of the table of runs that no choice may take the name of.
+# Columns of the table of runs; choices need other names.
 _TAKEN = (SEED, "run", "system", "run_id")
-# Settings that change nothing of what a run finds.
-_ASIDE = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
+# Settings that do not affect results.
+_IRRELEVANT = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
 
 
 def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
-    """The params that differ between systems: short ones such as `attention`, and of the others no more than it takes.
+    """The params that differ between systems: short ones such as `attention`, and as few dotted ones as possible.
 
-    A choice has many params, its class and its sizes. So the dotted ones count only where runs differ in them that
-    agree in all short ones, as when a sweep varies the learning rate.
+    A choice implies many dotted params, its class and its sizes. So these count only where runs that agree in all short
+    ones differ in them, as in a sweep over the learning rate.
 
     runs: the params of each.
     """
@@ -39,7 +39,7 @@ def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _goes_with_no_attention(key: str, runs: Sequence[Mapping[str, str]]) -> bool:
-    """Whether it is the decoder, and differs between runs with and without attention alone: that is one choice."""
+    """Whether `key` is the decoder and differs only between runs with and without attention: that is one choice."""
     without = {params.get("attention") == "none": set[str | None]() for params in runs}
     for params in runs:
         without[params.get("attention") == "none"].add(params.get(key))
@@ -49,21 +49,21 @@ def _goes_with_no_attention(key: str, runs: Sequence[Mapping[str, str]]) -> bool
 def _differing(runs: Sequence[Mapping[str, str]], keys: Iterable[str]) -> list[str]:
     return [
         key
-        for key in sorted(set(keys))  # the tracker has no order of its own
-        if key != SEED and not key.startswith(_ASIDE) and len({params.get(key) for params in runs}) > 1
+        for key in sorted(set(keys))  # the tracker returns params in any order
+        if key != SEED and not key.startswith(_IRRELEVANT) and len({params.get(key) for params in runs}) > 1
     ]
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """{key: its last word}, and the whole key where two of them end alike."""
+    """{key: its last word}, or the whole key where last words collide."""
     ends = Counter(map(short_key, keys))
     return {key: end if ends[end := short_key(key)] == 1 and end not in _TAKEN else key for key in keys}
 
 
 def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
-    """A name for each of these choices (full keys, without a seed): the same ones for the same choices, and no others.
+    """A name for each of these choices (full keys, without a seed), equal exactly for equal choices.
 
-    Names round numbers; where that makes one name of two systems, both get their choices as written.
+    Names round numbers; where two systems would share a name, both get their choices as written.
     """
     written = [" · ".join(f"{key}={value}" for key, value in each.items()) for each in choices]
     names = [name_of(each) for each in choices]

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnlab.config.paths import COMPARISON, check_replaceable
 from attnlab.files import atomic_folder
-from attnlab.plots.embedded_fonts import font_face_rules
-from attnlab.plots.figure import png_bytes
-from attnlab.plots.heat_map_html import environment
-from attnlab.report.comparison.attention import attention_side_by_side
-from attnlab.report.comparison.compared_run import ComparedRuns
-from attnlab.report.comparison.figures import figures_of
-from attnlab.report.comparison.findings import Findings, Pair
-from attnlab.report.comparison.measures import Measure, in_order, measure_named
-from attnlab.report.comparison.tables import (
+from attnlab.plots.figure import PAGE_DPI, png_bytes
+from attnlab.plots.html import inline_png, render
+from attnlab.report.compared_runs import ComparedRuns
+from attnlab.report.comparison_figures import attention_side_by_side, figures_of
+from attnlab.report.comparison_tables import (
     heading,
     letters_sentence,
     markdown,
@@ -30,6 +25,8 @@ from attnlab.report.comparison.tables import (
     write_runs,
     write_systems,
 )
+from attnlab.report.findings import Findings, Pair
+from attnlab.report.measures import Measure, in_order, measure_named
 
 PAGE = "index.html"
 
@@ -38,33 +35,30 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
     """Write the folder, whole or not at all; the same runs give the same bytes.
 
     index.html      the page, with its figures inside
-    comparison.csv  a row a run
-    systems.csv     a row a system and measure
-    comparison.md   the ranking, to paste
+    comparison.csv  a row for each run
+    systems.csv     a row for each system and measure
+    comparison.md   the ranking, as Markdown
     *.png           the figures
 
-    sentences: whose attention is shown, at most.
+    sentences: how many show their attention, at most.
 
     Raises:
-        ExperimentError: there is such a folder, and it holds something else.
+        ExperimentError: the folder exists and holds something else.
     """
     check_into(into)
-    figures = {name: png_bytes(figure, dpi=140) for name, figure in figures_of(findings).items()}
-    content = _content(compared, findings, figures, sentences)
-    page = environment("attnlab.report", "attnlab.plots").get_template("comparison.html")
-    # The fonts depend on all characters of the page, so it is made once without them.
-    font_faces = font_face_rules(page.render(**content, font_faces=""))
+    figures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures_of(findings).items()}
+    page = render("comparison.html", _content(compared, findings, figures, sentences), "attnlab.report")
     with atomic_folder(into) as folder:
         for name, picture in figures.items():
             (folder / f"{name}.png").write_bytes(picture)
         write_runs(compared.runs, folder / "comparison.csv")
         write_systems(findings, folder / "systems.csv")
         (folder / "comparison.md").write_text(markdown(findings), encoding="utf-8", newline="\n")
-        (folder / PAGE).write_text(page.render(**content, font_faces=font_faces), encoding="utf-8", newline="\n")
+        (folder / PAGE).write_text(page, encoding="utf-8", newline="\n")
 
 
 def check_into(into: Path) -> None:
-    """Raise ExperimentError where writing would put the comparison in the place of something else."""
+    """Raise ExperimentError where the comparison would replace something else."""
     check_replaceable("into", into, COMPARISON)
 
 
@@ -72,13 +66,11 @@ def _content(
     compared: ComparedRuns, findings: Findings, figures: Mapping[str, bytes], sentences: int
 ) -> dict[str, Any]:
     wanted = measure_named(findings.wanted.measure)
-    pictures = {
-        name: "data:image/png;base64," + base64.b64encode(picture).decode("ascii") for name, picture in figures.items()
-    }
+    pictures = {name: inline_png(picture) for name, picture in figures.items()}
     measured = [measure_named(name) for name in in_order({name for run in compared.runs for name in run.measured})]
     return {
         "title": compared.title,
-        "told": compared.told,
+        "facts": compared.facts,
         "measure": wanted,
         "heading": heading,
         "level": percent(findings.wanted.confidence),
@@ -128,9 +120,9 @@ def _cell(pair: Pair | None, findings: Findings, measure: Measure) -> dict[str, 
 
 
 def _grid(findings: Findings, measure: Measure) -> dict[str, Any] | None:
-    """Means by two factors, where two vary beside the seed, and most of their pairs are there.
+    """Means by two factors; None unless exactly two vary and most of their pairs exist.
 
-    A cell is the darker the better it is.
+    Better cells are darker.
     """
     choices = {system.name: system.runs[0].choices for system in findings.systems}
     names = list(dict.fromkeys(name for each in choices.values() for name in each))
@@ -155,5 +147,5 @@ def _grid(findings: Findings, measure: Measure) -> dict[str, Any] | None:
 
 
 def _as_read(findings: Findings) -> Sequence[Mapping[str, str]]:
-    """The choices of the systems in the order of the sweep, which is that of the command."""
+    """The choices of the systems in the order of the sweep."""
     return [system.runs[0].choices for system in sorted(findings.systems, key=lambda system: system.number)]

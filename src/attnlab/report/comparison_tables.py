@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab.report.comparison.compared_run import COSTS, ComparedRun
-from attnlab.report.comparison.findings import Findings
-from attnlab.report.comparison.measures import Measure, in_order, measure_named
+from attnlab.report.compared_runs import COSTS, ComparedRun
+from attnlab.report.findings import Findings
+from attnlab.report.measures import Measure, in_order, measure_named
 
 
 def measures_shown(findings: Findings) -> list[Measure]:
-    """What stands in the columns behind the wanted measure: costs, then other metrics."""
+    """Measures in the columns after the wanted one: costs, then other metrics."""
     others = [name for name in findings.estimates if name not in (findings.wanted.measure, *COSTS)]
     costs = [name for name in COSTS if name in findings.estimates and name != findings.wanted.measure]
     return [measure_named(name) for name in (*costs, *others)]
 
 
 def ranking(findings: Findings) -> list[dict[str, Any]]:
-    """A row for each system, the best one first: texts as they are shown."""
+    """A row of texts for each system, the best first."""
     wanted = measure_named(findings.wanted.measure)
     rows = []
     for rank, system in enumerate(findings.systems, start=1):
@@ -92,7 +92,7 @@ def letters_sentence(findings: Findings) -> str:
 
 
 def notes(findings: Findings) -> list[str]:
-    """What a reader has to know of the intervals and tests of this comparison."""
+    """Sentences about the intervals and tests of this comparison."""
     said = []
     of_measure = findings.estimates[findings.wanted.measure]
     for over in dict.fromkeys(found.over for found in of_measure.values()):
@@ -120,7 +120,7 @@ def notes(findings: Findings) -> list[str]:
 
 
 def write_runs(runs: Sequence[ComparedRun], path: Path) -> None:
-    """A row a run: its choices, its seed, all that was measured."""
+    """Write a row for each run: choices, seed, measures."""
     choices = list(dict.fromkeys(name for run in runs for name in run.choices))
     measured = in_order({name for run in runs for name in run.measured})
     rows = [
@@ -131,7 +131,7 @@ def write_runs(runs: Sequence[ComparedRun], path: Path) -> None:
 
 
 def write_systems(findings: Findings, path: Path) -> None:
-    """A row a system and measure. `over` is what the interval was drawn over."""
+    """Write a row for each system and measure. `over`: what was resampled for the interval."""
     rows = [
         {
             "system": system.name,

@@ -1,4 +1,4 @@
-"""How a number is called and written, and which way it is better."""
+"""Measures of a comparison: names, formats, and the better direction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attnlab.errors import ExperimentError
 from attnlab.report import classification, translation
 from attnlab.report.page import Metric
 
-# What an evaluation counts beside its metrics: facts of the test split.
+# Counts in metrics.json that are no measures: facts of the test split.
 FACTS = ("sentences", "target_tokens")
 _COSTS: dict[str, Metric] = {
     "cpu_seconds": ("CPU minutes", "↓", 2, "processor time of the training, validations not counted"),
@@ -23,7 +23,7 @@ _MOST = {
     **dict.fromkeys(("exact_match", "accuracy", "f1", "aer"), 1.0),
     **dict.fromkeys(("attention_coverage", "attention_diagonality", "attention_pad_mass"), 1.0),
 }
-# What systems are ranked by where nobody says.
+# Default measures for ranking, the first that exists.
 _FIRST = ("bleu", "exact_match", "accuracy")
 
 
@@ -31,11 +31,11 @@ _FIRST = ("bleu", "exact_match", "accuracy")
 class Measure:
     """A metric or a cost.
 
-    better: ↑, ↓, or empty where neither way is.
-    digits: behind the point.
-    meaning: what it is, and what it averages over.
+    better: ↑, ↓, or empty for neither.
+    digits: after the decimal point.
+    meaning: definition, and what it averages over.
     least, most: its range.
-    factor: from its unit in the files to the one that is shown.
+    factor: converts from the unit in files to the unit shown.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Measure:
 
     @property
     def sign(self) -> int:
-        """1 where more is better; it is also what orders a measure that has no better way."""
+        """-1 where less is better, else 1."""
         return -1 if self.better == "↓" else 1
 
     def shown(self, value: float | None, signed: bool = False) -> str:
@@ -65,16 +65,16 @@ def measure_named(name: str) -> Measure:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """The known ones in the order of the pages, costs behind them, and then the others."""
+    """Known names in the order of the pages, then costs, then unknown names."""
     there = set(names) - set(FACTS)
     known = [name for name in _KNOWN if name in there]
     return known + sorted(there - set(known))
 
 
 def chosen_measure(wanted: str | None, of_runs: Sequence[tuple[str, Iterable[str]]]) -> str:
-    """What to rank by; raises ExperimentError where it is not measured of every run.
+    """The measure to rank by; raises ExperimentError where a run lacks it.
 
-    of_runs: the name of each run and what is measured of it.
+    of_runs: the name of each run and its measures.
     """
     measured = [(name, set(in_order(names))) for name, names in of_runs]
     everywhere = in_order(set.intersection(*(names for _, names in measured)))
@@ -85,7 +85,7 @@ def chosen_measure(wanted: str | None, of_runs: Sequence[tuple[str, Iterable[str
     lacking = [name for name, names in measured if wanted not in names]
     if lacking and any(wanted in names for _, names in measured):
         raise ExperimentError(
-            f"metric: {wanted} is not known of {', '.join(lacking)}; of all runs there are {', '.join(everywhere)}"
+            f"metric: {wanted} is missing in {', '.join(lacking)}; all runs have {', '.join(everywhere)}"
         )
     if lacking:
         raise ExperimentError(f"metric must be null or one of {', '.join(everywhere)}; got {wanted!r}")
