@@ -17,7 +17,7 @@ def decode_job(model: Path, prepared: Path, precision: str, beam: int) -> dict[s
 
 
 def decode(job: dict[str, Any]) -> dict[str, float]:
-    """As `attnlab.evaluation.evaluate` does it, but no text is made of the tokens and no attention kept."""
+    """Decode as `attnlab.evaluation.evaluate` does, without detokenising and without attention."""
     import torch
 
     from attnlab.data.datamodule import BatchedRows

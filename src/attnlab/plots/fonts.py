@@ -75,10 +75,16 @@ def font_files() -> dict[str, Path]:
 
 
 @cache
+def characters(family: str) -> frozenset[int]:
+    """Code points that the font has; empty where its package is not installed."""
+    path = font_files().get(family)
+    if path is None:
+        return frozenset()
+    with TTFont(path, lazy=True) as font:
+        return frozenset(font.getBestCmap())
+
+
+@cache
 def _drawable() -> frozenset[int]:
     """Code points that one of the fonts has."""
-    points: set[int] = set()
-    for path in font_files().values():
-        with TTFont(path, lazy=True) as font:
-            points.update(font.getBestCmap())
-    return frozenset(points)
+    return frozenset().union(*map(characters, font_files()))

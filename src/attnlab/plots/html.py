@@ -19,7 +19,7 @@ from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from attnlab.plots.fonts import font_files
+from attnlab.plots.fonts import characters, font_files
 
 # Names for `font-family`, and the fonts they are cut from. Every browser draws the characters of DejaVu Sans.
 _FACES = (("attnlab kana", "attnlab IPAexGothic"), ("attnlab hangul", "attnlab NanumGothic"))
@@ -87,10 +87,10 @@ def font_face_rules(text: str) -> Markup:
     where they come last.) Empty where the text needs no such glyph. The same text gives the same bytes.
     """
     files = font_files()
-    wanted = {ord(character) for character in text if character != "\n"} - _characters(_EVERYWHERE)
+    wanted = {ord(character) for character in text if character != "\n"} - characters(_EVERYWHERE)
     rules = []
     for name, family in _FACES:
-        points = wanted & _characters(family)
+        points = wanted & characters(family)
         if points:
             data = base64.b64encode(_cut(str(files[family]), frozenset(points))).decode("ascii")
             source = f"url(data:font/woff;base64,{data}) format('woff')"
@@ -98,15 +98,6 @@ def font_face_rules(text: str) -> Markup:
             rules.append(f"@font-face {{ font-family: '{name}'; src: {source}; unicode-range: {covered}; }}")
         wanted -= points
     return Markup("\n".join(rules))  # base64 and our own names: nothing to escape
-
-
-@cache
-def _characters(family: str) -> frozenset[int]:
-    path = font_files().get(family)
-    if path is None:
-        return frozenset()
-    with TTFont(path, lazy=True) as font:
-        return frozenset(font.getBestCmap())
 
 
 def _cut(path: str, points: frozenset[int]) -> bytes:
