@@ -12,7 +12,8 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.tracking.pictures import ClassifiedSentences, HeatMaps, PictureCallback
 from attnlab.tracking.retention import keep_heat_maps, retired_heat_maps
-from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
+from attnlab.training.spool import SPOOL_NAME, MetricSpool
+from attnlab.training.trainer import SpoolLogger
 
 
 class Tiny(pl.LightningModule):

@@ -304,7 +304,7 @@ def fill_disk(monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
         yield
 
-    return lambda: monkeypatch.setattr("attnlab.tracking.run_folder.atomic_file", no_file)
+    return lambda: monkeypatch.setattr("attnlab.files.atomic_file", no_file)
 
 
 ENDS = [ExperimentError("the checkpoint could not be written"), KeyboardInterrupt()]

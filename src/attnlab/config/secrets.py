@@ -23,7 +23,7 @@ def masked(text: str) -> str:
 def masked_values(node: Any) -> Any:
     """A config with its texts masked."""
     if isinstance(node, Mapping):
-        return {name: masked_values(value) for name, value in node.items()}
+        return {str(name): masked_values(value) for name, value in node.items()}
     if isinstance(node, list | tuple):
         return type(node)(masked_values(value) for value in node)
     return masked(node) if isinstance(node, str) else node

@@ -18,10 +18,8 @@ from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.files import atomic_folder
 from attnlab.plots.confusion_matrix import confusion_matrix
 from attnlab.plots.figure import save_png
-from attnlab.plots.heat_map import heat_map
-from attnlab.plots.heat_map_html import heat_map_html
-from attnlab.plots.sentences import coloured_sentences
-from attnlab.plots.sentences_html import sentences_html
+from attnlab.plots.heat_map import heat_map, heat_map_html
+from attnlab.plots.sentences import coloured_sentences, sentences_html
 from attnlab.tracking.retention import HEAT_MAPS, keep_heat_maps, retired_heat_maps, step_name
 from attnlab.tracking.run_folder import OUTBOX
 from attnlab.training.spool import RUN_FOLDER

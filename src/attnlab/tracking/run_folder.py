@@ -22,7 +22,7 @@ from pydantic import Field
 
 from attnlab.config.secrets import masked, masked_values
 from attnlab.errors import ExperimentError
-from attnlab.files import atomic_file, atomic_folder, read_own_record
+from attnlab.files import atomic_file, atomic_folder, read_own_record, write_json
 from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
@@ -209,7 +209,7 @@ class Run:
     def digest(self) -> str:
         """SHA-256 of the state; how far the spool is safe is no part of it."""
         fields = {**asdict(self.state), "safe_offset": None}
-        return hashlib.sha256(json.dumps(fields, default=str).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
 
     def spools(self) -> list[tuple[MetricSpool, int | None]]:
         """The spools, each with the offset up to which it may be uploaded."""
@@ -310,7 +310,7 @@ class Run:
         """Note how much MLflow has."""
         self.uploaded = uploaded
         if self.folder.is_dir():
-            _write_json(self.folder / UPLOADED, asdict(uploaded))
+            write_json(self.folder / UPLOADED, asdict(uploaded))
 
     def _try_to_upload(self, at_the_end: bool = False) -> None:
         if self._upload is None or not self._is_ours():
@@ -339,7 +339,7 @@ class Run:
 
     def _write(self) -> None:
         try:
-            _write_json(self.folder / STATE, asdict(self.state))
+            write_json(self.folder / STATE, asdict(self.state))
         except OSError as error:
             raise ExperimentError(
                 f"{self.folder / STATE} could not be written: {error.strerror}; make room there, or allow it, and give "
@@ -498,11 +498,6 @@ def remove_archived(place: Path) -> None:
         shutil.rmtree(place)
         if not any(place.parent.iterdir()):
             place.parent.rmdir()
-
-
-def _write_json(path: Path, fields: Mapping[str, Any]) -> None:
-    with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(fields, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def _now() -> int:

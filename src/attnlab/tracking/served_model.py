@@ -13,16 +13,13 @@ class ServedModel(PythonModel):
     def load_context(self, context: PythonModelContext) -> None:
         from pathlib import Path
 
+        from attnlab.evaluation.predictors import SentenceClassifier, Translator
         from attnlab.model.model_folder import read_facts
 
         folder = Path(context.artifacts["model"])
         if read_facts(folder).num_classes is None:
-            from attnlab.evaluation.translator import Translator
-
             self.answer = Translator.load(folder).translate
         else:
-            from attnlab.evaluation.sentence_classifier import SentenceClassifier
-
             self.answer = SentenceClassifier.load(folder).classify
 
     # MLflow reads the type hints, and takes the form without a context too.
