@@ -11,8 +11,8 @@ from attnlab.experiment.task import Metrics, Task, Tell
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.data.labelled import LabelledCorpus
-    from attnlab.data.labelled_data import LabelledData
+    from attnlab.data.hub import LabelledCorpus
+    from attnlab.data.prepared import LabelledData
     from attnlab.experiment.experiment import Experiment
     from attnlab.model.classifier import Classifier
     from attnlab.report.page import Stages
@@ -29,9 +29,9 @@ class Classification(Task):
 
     def sections(self) -> dict[str, Any]:
         from attnlab.config.part import Part
-        from attnlab.data.labelled import LabelledCorpus
+        from attnlab.data.hub import LabelledCorpus
         from attnlab.model.classifier import Classifier
-        from attnlab.training.classification import ClassificationTraining
+        from attnlab.training.settings import ClassificationTraining
 
         return {
             "data": LabelledCorpus,
@@ -54,12 +54,12 @@ class Classification(Task):
         return []
 
     def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> None:
-        from attnlab.data.prepare_labelled import prepare_labelled
+        from attnlab.data.prepare import prepare
 
-        prepare_labelled(corpus, folder, tell)
+        prepare(corpus, folder, tell)
 
     def read_data(self, folder: Path) -> LabelledData:
-        from attnlab.data.labelled_data import LabelledData
+        from attnlab.data.prepared import LabelledData
 
         return LabelledData(folder)
 

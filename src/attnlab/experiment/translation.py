@@ -32,9 +32,9 @@ class Translation(Task):
         from attnlab.data.corpus import Corpus
         from attnlab.model.seq2seq import Seq2Seq
         from attnlab.search.search import Search
-        from attnlab.training.settings import Training
+        from attnlab.training.settings import TranslationTraining
 
-        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": Training}
+        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}
 
     def choices(self) -> dict[str, str]:
         return {

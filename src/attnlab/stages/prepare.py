@@ -30,7 +30,7 @@ def _check_place(folder: Path) -> None:
 
 def prepared_folder(experiment: Experiment) -> Path:
     """Where the prepared data of an experiment lie: as configured, or under runs/, shared by all that equal them."""
-    from attnlab.data.raw_state import raw_state
+    from attnlab.data.hub import raw_state
 
     if experiment.paths.data is not None:
         return here(experiment.paths.data)
