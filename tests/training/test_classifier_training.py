@@ -16,12 +16,12 @@ import yaml
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
+from attnlab.data.cleaning import SentenceCleaning
 from attnlab.data.datamodule import SeqDataModule
-from attnlab.data.labelled import LabelledCorpus
-from attnlab.data.labelled_data import LabelledData
-from attnlab.data.prepare_labelled import prepare_labelled
+from attnlab.data.hub import LabelledCorpus
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import LabelledData
 from attnlab.data.sampler import Batching
-from attnlab.data.sentence_cleaning import SentenceCleaning
 from attnlab.data.trainers import WordTrainer
 from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import ClassMetrics
@@ -51,7 +51,7 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         None, str(folder), None, None, {name: name for name in ("train", "validation", "test")}, "text", "label",
         None, 1, SentenceCleaning(), WordTrainer(min_frequency=1),
     )  # fmt: skip
-    prepare_labelled(corpus, folder / "data")
+    prepare(corpus, folder / "data")
     return LabelledData(folder / "data")
 
 

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.config.links import refuse_link
 from attnlab.experiment.experiment import Experiment, here
 
 if TYPE_CHECKING:
@@ -94,11 +93,7 @@ def changed_since(point: Path, moment: float) -> bool:
 
 
 def clear(point: Path, *kept: str) -> None:
-    """Remove what an earlier or repeated training left, but for the lock that is held and what is named.
-
-    Raises ExperimentError for a link in the place of the folder, which may lead to anything.
-    """
-    refuse_link(point)
+    """Remove what an earlier or repeated training left, but for the lock that is held and what is named."""
     for path in point.iterdir() if point.is_dir() else ():
         if path.name not in ("lock", *kept):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
