@@ -14,8 +14,7 @@ from test_chain import folder_of
 from test_dvc import choose, copy_of_project, dvc, hashes, ran
 from test_refusals import left, refused
 
-from attnlab.experiment.composed import ConfigSource
-from attnlab.stages.compose import CONF
+from attnlab.experiment.composition import compose
 
 TASK = (
     "task=classification",
@@ -182,9 +181,8 @@ CHOICES = [
 
 
 def test_the_task_goes_with_a_choice_of_each_of_its_groups() -> None:
-    with ConfigSource(CONF, "config") as source:
-        for choice in CHOICES:
-            assert source.check(["task=classification", choice]).task.name == "classification"
+    for choice in CHOICES:
+        assert compose(["task=classification", choice]).task.name == "classification"
 
 
 def test_params_yaml_takes_the_task(command: Command, folder: Path) -> None:

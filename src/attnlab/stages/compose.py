@@ -21,7 +21,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composed import CONF, ConfigSource
+from attnlab.experiment import composition
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from attnlab.files import parse_yaml
 
@@ -53,8 +53,7 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
         raise ExperimentError(f"{SETTINGS} must be a mapping such as {{data: {{num_pairs: 300}}}}, got {settings!r}")
     chosen = [f"{key}={_as_override(value)}" for key, value in {**_flat(choices), **_flat(settings)}.items()]
     places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
-    with ConfigSource(CONF, "config") as source:
-        experiment = source.check([*chosen, *overrides, *(more or []), *places, "chain=false"])
+    experiment = composition.compose([*chosen, *overrides, *(more or []), *places, "chain=false"])
     if experiment.paths.ensemble:
         raise ExperimentError(
             "paths.ensemble names models that no stage makes; leave it out here, and give it to pipelines/evaluate.py"

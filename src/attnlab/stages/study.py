@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composed import CONF, ConfigSource
+from attnlab.experiment.composition import compose
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
 from attnlab.experiment.point import checkpoint_to_go_on_from, clear, only_one_at_a_time
 from attnlab.stages.train import data_to_train_on, train
@@ -90,15 +90,14 @@ def compose_points(
         raise ExperimentError(taken)
     problems: list[str] = []
     points = []
-    with ConfigSource(CONF, "config") as source:
-        for label, overrides in varied.items():
-            for seed in seeds:
-                try:
-                    experiment = source.check([*common, *overrides, f"seed={seed}", *settings])
-                except ExperimentError as error:
-                    problems += error.problems
-                    break  # its other seeds would say the same
-                points.append(Point(label, seed, experiment))
+    for label, overrides in varied.items():
+        for seed in seeds:
+            try:
+                experiment = compose([*common, *overrides, f"seed={seed}", *settings])
+            except ExperimentError as error:
+                problems += error.problems
+                break  # its other seeds would say the same
+            points.append(Point(label, seed, experiment))
     if problems:
         raise ExperimentError(list(dict.fromkeys(problems)))
     return points
