@@ -14,12 +14,12 @@ from page_structure import HOSTILE, Structure, check_same_structure
 
 import made_sweep
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.heat_map_html import heat_map_html, visible
-from attnlab.plots.sentences_html import sentences_html
-from attnlab.report.comparison.findings import Wanted, findings_of
-from attnlab.report.comparison.from_sweep import runs_of_sweep
-from attnlab.report.comparison.page import write_comparison
+from attnlab.plots.heat_map import heat_map_html, visible
+from attnlab.plots.sentences import sentences_html
+from attnlab.report.comparison import write_comparison
+from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import Stages
+from attnlab.report.run_sources import runs_of_sweep
 from attnlab.report.translation import write_translation_report
 from attnlab.sweeps.find import find_sweep
 from made_sweep import write_sweep

@@ -96,7 +96,7 @@ class Classification(Task):
         tell: Tell,
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
-        from attnlab.evaluation.write_classification import write_classification
+        from attnlab.evaluation.write import write_classification
         from attnlab.files import atomic_folder
         from attnlab.model.model_folder import load_classifier
         from attnlab.tracking.pictures import ClassifiedSentences

@@ -99,7 +99,7 @@ class Translation(Task):
         )
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.example_maps import example_maps, example_rows
+        from attnlab.evaluation.hypotheses import example_maps, example_rows
         from attnlab.tracking.pictures import HeatMaps
 
         validation = data.split("validation")
@@ -122,7 +122,7 @@ class Translation(Task):
         tell: Tell,
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
-        from attnlab.evaluation.members import load_members
+        from attnlab.evaluation.predictors import load_members
         from attnlab.evaluation.write import write_evaluation
 
         models = load_members(model, experiment.ensemble_folders, experiment.hardware.device)
