@@ -12,7 +12,7 @@ from attnlab.experiment.point import begin_anew, only_one_at_a_time
 from attnlab.stages import deliver
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepFolder, SweepRecord
-from attnlab.tracking.run_folder import archive
+from attnlab.tracking.archive import archive
 from attnlab.tracking.settings import NoTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 

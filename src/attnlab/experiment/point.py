@@ -107,7 +107,8 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
 
 
 def _begin_anew(experiment: Experiment, point: Path) -> None:
-    from attnlab.tracking.run_folder import ARCHIVE, DONE, RUN_FOLDER, reset_without_checkpoint
+    from attnlab.tracking.archive import reset_without_checkpoint
+    from attnlab.tracking.run_folder import ARCHIVE, DONE, RUN_FOLDER
 
     is_new = not (point / DONE).is_file() and not has_checkpoint(point)
     if is_new and reset_without_checkpoint(point):

@@ -55,7 +55,8 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
     """Upload all pending runs; one that cannot be uploaded does not hold up the others."""
     from filelock import FileLock, Timeout
 
-    from attnlab.tracking.run_folder import Run, experiments_and_sweeps, places_of_runs, remove_archived
+    from attnlab.tracking.archive import experiments_and_sweeps, places_of_runs, remove_archived
+    from attnlab.tracking.run_folder import Run
     from attnlab.tracking.sync import sync
 
     made, connection = Deliveries(problems=written_by_an_earlier_version(runs_folder)), tracking.connection(runs_folder)

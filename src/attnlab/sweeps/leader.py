@@ -23,7 +23,8 @@ from attnlab.sweeps.job_failed import JobFailedError
 from attnlab.sweeps.outliving import this_process
 from attnlab.sweeps.progress import SweepProgress
 from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord
-from attnlab.tracking.run_folder import ARCHIVE, Run, RunRecord, places_of_runs
+from attnlab.tracking.archive import places_of_runs
+from attnlab.tracking.run_folder import ARCHIVE, Run, RunRecord
 from attnlab.tracking.settings import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run

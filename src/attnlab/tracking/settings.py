@@ -45,7 +45,7 @@ class Tracking(ABC):
 
     @abstractmethod
     def archive(self, runs_folder: Path, place: Path) -> None:
-        """Make room for new runs in a folder: see `attnlab.tracking.run_folder.archive`."""
+        """Make room for new runs in a folder: see `attnlab.tracking.archive`."""
 
     @abstractmethod
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
@@ -128,14 +128,14 @@ class MlflowTracking(Tracking):
         return replace(self, **own).start(runs_folder, place, record)  # type: ignore[arg-type]
 
     def archive(self, runs_folder: Path, place: Path) -> None:
-        from attnlab.tracking.run_folder import archive
+        from attnlab.tracking.archive import archive
         from attnlab.tracking.sync import sync
 
         connection = self.connection(runs_folder)
         archive(place, lambda run: sync(run, connection))
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
-        from attnlab.tracking.run_folder import close_killed
+        from attnlab.tracking.archive import close_killed
         from attnlab.tracking.sync import sync
 
         connection = self.connection(runs_folder)
@@ -161,7 +161,7 @@ class NoTracking(Tracking):
         pass
 
     def archive(self, runs_folder: Path, place: Path) -> None:
-        from attnlab.tracking.run_folder import archive
+        from attnlab.tracking.archive import archive
 
         archive(place)
 
