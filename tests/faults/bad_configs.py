@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt, MinLen
 from bad_case import CLASSIFICATION, TRANSLATION, Case, labelled_file
@@ -91,7 +91,7 @@ def schema_of(overrides: tuple[str, ...]) -> Schema:
 
 
 def _walk(path: str, name: str, annotation: Any, value: Any, owner: Any, has_default: bool, schema: Schema) -> None:
-    from attnlab.config.binding import component
+    from attnlab.config.binding import component, constructor_hints
 
     kind = component(annotation)
     if kind is None:
@@ -102,7 +102,7 @@ def _walk(path: str, name: str, annotation: Any, value: Any, owner: Any, has_def
     module, _, target = value["_target_"].rpartition(".")
     found = getattr(__import__(module, fromlist=[target]), target)
     schema.nodes.append(Node(path, kind, tuple(value)))
-    hints = get_type_hints(found.__init__, include_extras=True)
+    hints = constructor_hints(found)
     for key, parameter in inspect.signature(found).parameters.items():
         if key in value:
             with_default = parameter.default is not parameter.empty
@@ -248,7 +248,7 @@ _HOSTILE = (
     "attnlab",
     "attnlab.model.encoder.nn.Linear",
     "attnlab.model.encoder.torch.load",
-    "attnlab.config.allowed.importlib.import_module",
+    "attnlab.config.binding.importlib.import_module",
     "attnlab.errors.ExperimentError",
     "attnlab.nowhere.Nothing",
     "attnlab..model",

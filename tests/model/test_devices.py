@@ -7,8 +7,7 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.model.shift import flip_real
-from attnlab.model.skip_pads import flipped, packed
+from attnlab.model.pads import flip_real, flipped, packed
 
 # Numbers on the meta device are never there: whoever meets one of them fails.
 elsewhere = torch.device("meta")

@@ -9,15 +9,13 @@ import torch
 from small_attentions import MASK, PARTS, POSITIONS, B, D, H, S, inputs
 
 from attnlab.config.part import Part
-from attnlab.model.attention.mechanism import Mechanism, mechanism_of
+from attnlab.model.attention.attention import MultiHeadAttention, remember
+from attnlab.model.attention.mechanism import LinearProjection, Mechanism, mechanism_of
 from attnlab.model.attention.memory import Memory
-from attnlab.model.attention.multi_head import MultiHeadAttention
-from attnlab.model.attention.projection import LinearProjection
-from attnlab.model.attention.remember import remember
 from attnlab.model.encoder import Encoded
-from attnlab.model.normaliser.softmax import Softmax
-from attnlab.model.recurrent_state import RecurrentState
-from attnlab.model.scope.global_scope import GlobalScope
+from attnlab.model.normalisers import Softmax
+from attnlab.model.recurrence import RecurrentState
+from attnlab.model.scopes import GlobalScope
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from attnlab.model import product as module
-from attnlab.model.product import product
+from attnlab.model import fast_linear as module
+from attnlab.model.fast_linear import product
 
 
 @pytest.fixture(params=["as it comes", "without oneDNN"])

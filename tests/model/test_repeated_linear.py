@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.model.repeated_linear import RepeatedLinear, _Collected, gradients_after_the_loop, repeated_linear
+from attnlab.model.fast_linear import RepeatedLinear, _Collected, gradients_after_the_loop, repeated_linear
 
 STEPS = 5
 

@@ -7,16 +7,15 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.model import single_precision
-from attnlab.model.decoder.stacked_cell import StackedCell
+from attnlab.model import recurrence
+from attnlab.model.decoder.cells import StackedCell
 from attnlab.model.encoder import Encoder
-from attnlab.model.recurrent_state import CELLS, RecurrentState
-from attnlab.model.single_precision import in_single_precision
+from attnlab.model.recurrence import CELLS, RecurrentState, in_single_precision
 
 
 @pytest.fixture
 def halved_on_cpu(monkeypatch):
-    monkeypatch.setattr(single_precision, "HALVES_RECURRENCES", ("cpu",))
+    monkeypatch.setattr(recurrence, "HALVES_RECURRENCES", ("cpu",))
 
 
 def seen(x, *more):
@@ -39,7 +38,7 @@ def test_recurrence_without_autocast_gets_its_inputs_unchanged():
 
 
 def test_recurrence_on_the_cpu_stays_under_autocast():
-    assert single_precision.HALVES_RECURRENCES == ("cuda",)
+    assert recurrence.HALVES_RECURRENCES == ("cuda",)
     with torch.autocast("cpu", torch.bfloat16):
         assert in_single_precision(seen, *INPUTS) == (True, [torch.bfloat16, torch.float32, torch.long, None])
 

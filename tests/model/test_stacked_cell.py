@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attnlab.model.decoder.stacked_cell import StackedCell
-from attnlab.model.recurrent_state import RecurrentState
+from attnlab.model.decoder.cells import StackedCell
+from attnlab.model.recurrence import RecurrentState
 
 B, T, INPUT, HIDDEN, LAYERS = 2, 3, 4, 5, 3
 

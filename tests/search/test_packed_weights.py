@@ -7,12 +7,12 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from attnlab.search import packed_weights
+from attnlab.model import fast_linear
+from attnlab.model.fast_linear import PackedWeights, weights_packed_once
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
-from attnlab.search.packed_weights import PackedWeights, weights_packed_once
 
-packs = pytest.mark.skipif(not packed_weights._packs(torch.float32), reason="torch without oneDNN")
+packs = pytest.mark.skipif(not fast_linear._packs(torch.float32), reason="torch without oneDNN")
 
 
 @torch.no_grad()
@@ -67,7 +67,7 @@ def test_a_weight_is_laid_out_once_in_all_searches_that_share_it():
 def test_a_search_finds_what_it_finds_with_plain_products(search, choices, searchable, monkeypatch):
     model, source, mask = searchable(target_vocabulary_size=700, **choices)
     found = search(model, source, mask)
-    monkeypatch.setattr(packed_weights, "_packs", lambda dtype: False)
+    monkeypatch.setattr(fast_linear, "_packs", lambda dtype: False)
     for ours, theirs in zip(found, search(model, source, mask), strict=True):
         assert [(h.tokens, h.finished) for h in ours] == [(h.tokens, h.finished) for h in theirs]
         assert [h.score for h in ours] == pytest.approx([h.score for h in theirs], abs=1e-5)

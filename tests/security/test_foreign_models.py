@@ -99,7 +99,7 @@ def test_a_class_that_is_not_allowed(theirs: Path, mark: Path, node: dict[str, A
             config["model"] = hostile
 
     changed(theirs, "config.json", change)
-    with pytest.raises(ExperimentError, match=r"_target_ must be one of attnlab|is not a setting"):
+    with pytest.raises(ExperimentError, match=r"names classes of|_target_ must be one of attnlab|is not a setting"):
         load_model(theirs)
     assert not mark.exists()
 

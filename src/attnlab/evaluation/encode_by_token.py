@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.model.encoder import Encoded, Encoder
-from attnlab.model.recurrent_state import RecurrentState
+from attnlab.model.recurrence import RecurrentState
 
 States = tuple[Tensor, ...]
 """(hidden,) or, for an LSTM, (hidden, cell); (B, H) each."""

@@ -25,9 +25,9 @@ from attnlab.evaluation.hypothesis_text import HypothesisText
 from attnlab.evaluation.reference import read_reference
 from attnlab.evaluation.text_metrics import TextMetrics, signatures
 from attnlab.evaluation.write import DecodedSentence
+from attnlab.model.fast_linear import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
-from attnlab.search.packed_weights import weights_packed_once
 from attnlab.search.search import Search
 
 Progress = Callable[[str, int, int], None]

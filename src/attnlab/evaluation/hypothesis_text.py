@@ -8,8 +8,7 @@ from torch import Tensor
 
 from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.data.tokenizer import Tokenizer
-from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.search import without_attention
+from attnlab.search.search import Hypothesis, without_attention
 
 
 @dataclass(frozen=True)

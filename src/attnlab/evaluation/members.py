@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from attnlab.errors import ExperimentError
@@ -12,7 +12,9 @@ from attnlab.model.seq2seq import Seq2Seq
 TOKENIZERS = ("source_tokenizer.json", "target_tokenizer.json")
 
 
-def load_members(folder: Path, others: Sequence[Path], device: str = "cpu") -> list[Seq2Seq]:
+def load_members(
+    folder: Path, others: Sequence[Path], device: str = "cpu", allow: Collection[str] = ()
+) -> list[Seq2Seq]:
     """The model of a folder, and of others that can form an ensemble with it.
 
     All must have the same tokenizers, for they write one sentence, and pad on the same sides, for they read one
@@ -27,7 +29,7 @@ def load_members(folder: Path, others: Sequence[Path], device: str = "cpu") -> l
                     f"paths.ensemble: the model in {other} has another {name} than the one in {folder}; give models "
                     "that were trained on the same prepared data"
                 )
-    models = [load_model(each, device) for each in (folder, *others)]
+    models = [load_model(each, device, allow) for each in (folder, *others)]
     first = models[0].padding
     for other, model in zip(others, models[1:], strict=True):
         if (model.padding.encoder, model.padding.decoder) != (first.encoder, first.decoder):

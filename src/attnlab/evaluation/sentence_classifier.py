@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +26,9 @@ class SentenceClassifier:
         self.model, self.tokenizer, self.labels, self.padding = model, tokenizer, list(labels), padding
 
     @classmethod
-    def load(cls, folder: Path, device: str = "cpu") -> SentenceClassifier:
-        """A classifier from a model folder alone; raises ExperimentError where the folder is broken."""
-        model = load_classifier(folder, device)
+    def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> SentenceClassifier:
+        """A classifier from a model folder alone; `allow` and errors as for `load_model`."""
+        model = load_classifier(folder, device, allow)
         return cls(model, Tokenizer.load(folder / "tokenizer.json"), read_labels(folder / "data.json"), model.padding)
 
     def classify(self, texts: Sequence[str]) -> list[str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.hypothesis_text import HypothesisText
-from attnlab.model.model_folder import load_model, read_config
+from attnlab.model.model_folder import bind_section, load_model, read_config
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import Search
 
@@ -38,15 +37,15 @@ class Translator:
         self.search = search
 
     @classmethod
-    def load(cls, folder: Path, device: str = "cpu") -> Translator:
-        """A translator from a model folder alone; raises ExperimentError where the folder is broken."""
-        model = load_model(folder, device)
+    def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator:
+        """A translator from a model folder alone; `allow` and errors as for `load_model`."""
+        model = load_model(folder, device, allow)
         return cls(
             model,
             Tokenizer.load(folder / "source_tokenizer.json"),
             Tokenizer.load(folder / "target_tokenizer.json"),
             model.padding,
-            bind(read_config(folder).get("search"), Search, "search"),
+            bind_section(read_config(folder), "search", Search, allow),
         )
 
     def translate(self, texts: Sequence[str]) -> list[str]:

@@ -125,11 +125,14 @@ class Translation(Task):
         half: Callable[[], Any] | None,
         tell: Tell,
     ) -> Metrics:
+        from attnlab.config.binding import target_modules
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.evaluation.members import load_members
         from attnlab.evaluation.write import write_evaluation
 
-        models = load_members(model, experiment.ensemble_folders, experiment.hardware.device)
+        models = load_members(
+            model, experiment.ensemble_folders, experiment.hardware.device, target_modules(experiment.config)
+        )
         found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=tell)
         write_evaluation(
             into,

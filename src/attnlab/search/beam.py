@@ -10,9 +10,9 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.batch import BOS, EOS
-from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.packed_weights import PackedWeights
+from attnlab.model.fast_linear import PackedWeights
 from attnlab.search.search import (
+    Hypothesis,
     Search,
     Stepwise,
     check_lengths,

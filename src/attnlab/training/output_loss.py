@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlab.model.product import product
+from attnlab.model.fast_linear import product
 
 ROWS = 64  # of the logits, worked on at a time: what is written in between stays small
 
