@@ -79,4 +79,4 @@ audit: ## known weaknesses of the pinned dependencies; needs the network
 	  || { echo "audit: failed; either the table above names weaknesses, or the advisory service did not answer and nothing was checked" >&2; exit 1; }
 
 clean: ## remove what the chain built; runs/ and .venv stay
-	rm -rf build attentions/build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache

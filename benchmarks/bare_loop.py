@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "pipelines"))
 
 from attnlab.batch import Batch
 from attnlab.data.sampler import BatchSampler
-from attnlab.experiment.composed import CONF, ConfigSource
+from attnlab.experiment.composition import compose
 from attnlab.training.loss import summed_loss, summed_nll
 
 
@@ -22,8 +22,7 @@ class BareLoop:
     """One process on the CPU, with what an experiment's overrides say of model, batches and optimiser."""
 
     def __init__(self, overrides: Sequence[str], prepared: Path, steps: int) -> None:
-        with ConfigSource(CONF, "config") as source:
-            experiment = source.check(list(overrides))
+        experiment = compose(overrides)
         experiment.use_hardware()
         self.experiment, self.training, self.steps = experiment, experiment.training, steps
         self.opened = experiment.task.open_data(prepared)

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.batch import EOS, Padding
-from attnlab.data.labelled_data import FORMAT, LabelledData, LabelledInfo
-from attnlab.data.ragged import Ragged
+from attnlab.data.padding import Ragged
+from attnlab.data.prepared import FORMAT, LabelledData
 from attnlab.data.rows import RowGroups, write_json
-from attnlab.data.stats import LabelledCounter
+from attnlab.data.stats import SplitCounter
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
@@ -59,14 +59,14 @@ def data(tmp_path: Path) -> LabelledData:
     schema = pa.schema({"text": pa.string(), "label": pa.int32(), "ids": pa.list_(pa.int32())})
     counters = {}
     for split in ("train", "validation", "test"):
-        counter = counters[split] = LabelledCounter(LABELS)
+        counter = counters[split] = SplitCounter("sentences", ["text"])
         ids = tokenizer.encode_ids([text for text, _ in ROWS])
-        counter.keep(Ragged.from_rows(ids), np.array([label for _, label in ROWS]))
+        counter.add({"text": Ragged.from_rows(ids)}, [label for _, label in ROWS])
         with RowGroups(folder / f"{split}.arrow", schema) as file:
             columns = {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS], "ids": ids}
             file.add(columns)
-    write_json(folder / "stats.json", {"splits": {name: counter.summary() for name, counter in counters.items()}})
-    LabelledInfo(FORMAT, LABELS).write(folder / "data.json")
+    write_json(folder / "stats.json", {"splits": {name: counter.summary(LABELS) for name, counter in counters.items()}})
+    write_json(folder / "data.json", {"format": FORMAT, "labels": LABELS})
     return LabelledData(folder)
 
 

@@ -74,14 +74,11 @@ class Schema:
 
 def schema_of(overrides: tuple[str, ...]) -> Schema:
     """What a composition consists of."""
-    from attnlab.experiment.composed import CONF, ConfigSource
+    from attnlab.experiment.composition import compose_config
     from attnlab.experiment.experiment import plain, sections_of
     from attnlab.experiment.task import task_named
 
-    with ConfigSource(CONF, "config") as source:
-        config, problems = source.compose(list(overrides))
-    assert problems == []
-    values = plain(config)
+    values = plain(compose_config(overrides))
     task = task_named(values["task"])
     schema = Schema([], [])
     for name, annotation in sections_of(task).items():

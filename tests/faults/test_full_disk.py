@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from warmed import Warmed
 
-from attnlab.training.checkpoint_file import checkpoint_step
+from attnlab.training.checkpoints import checkpoint_step
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 TINY = (
@@ -99,7 +99,7 @@ def test_a_disk_that_fills_up_while_training(
     ballast.write_bytes(bytes(free - int(2.5 * checkpoint)))
 
     filled = run(folder, "train.py", "paths.model=model", tracking=tracking)
-    one_sentence(filled.returncode, filled.stderr, "could not be written: No space left", "before it are")
+    one_sentence(filled.returncode, filled.stderr, "could not be written: No space left", "older checkpoints are")
     assert not (folder / "model").exists()
     (point,) = (folder / "runs" / "points").iterdir()
     step = checkpoint_step(point / "checkpoints" / "last.ckpt")

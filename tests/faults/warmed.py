@@ -115,10 +115,9 @@ def serve(pipelines: Path) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for name in IMPORTED:
         importlib.import_module(name)
-    composed = importlib.import_module("attnlab.experiment.composed")
+    composition = importlib.import_module("attnlab.experiment.composition")
     for overrides in COMPOSED:
-        with composed.ConfigSource(composed.CONF, "config") as source:
-            source.check(overrides)
+        composition.compose(overrides)
     assert threading.active_count() == 1, threading.enumerate()
     gc.collect()
     gc.freeze()

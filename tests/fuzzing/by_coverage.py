@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-KINDS = ("params", "card", "metrics", "facts", "config", "record", "maps", "checkpoint")
+KINDS = ("params", "metrics", "facts", "config", "record", "maps", "checkpoint")
 SCRIPT = Path(__file__).with_name("one_kind.py")
 
 

@@ -117,7 +117,7 @@ def test_environment_variables_stay_unresolved_in_what_is_written(
     secret = "918273645"
     monkeypatch.setenv("ATTNLAB_DATA_SEED", secret)
     seed = "${oc.decode:${oc.env:ATTNLAB_DATA_SEED}}"
-    (folder / "params.yaml").write_text(f"data: copy\nsettings: {{data: {{seed: '{seed}'}}}}\n")
+    (folder / "params.yaml").write_text(f"data: copy\noverrides: [\"data.seed='{seed}'\"]\n")
     assert command("compose.py").code == 0
     assert OmegaConf.to_container(OmegaConf.load(folder / "build" / "resolved.yaml"))["data"]["seed"] == seed
 
@@ -131,14 +131,11 @@ def test_environment_variables_stay_unresolved_in_what_is_written(
 
 
 def test_another_environment_is_another_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnlab.experiment.composed import ConfigSource
-    from attnlab.stages.compose import CONF
+    from attnlab.experiment.composition import compose
 
     def identity(value: str) -> str:
         monkeypatch.setenv("ATTNLAB_SEED", value)
-        with ConfigSource(CONF, "config") as source:
-            experiment = source.check(["seed='${oc.decode:${oc.env:ATTNLAB_SEED}}'"])
-        return experiment.identity(("seed",), "", ())
+        return compose(["seed='${oc.decode:${oc.env:ATTNLAB_SEED}}'"]).identity(("seed",), "", ())
 
     assert identity("1") != identity("2")
     assert identity("1") == identity("1")

@@ -10,14 +10,13 @@ import yaml
 from entry_points import TINY, Command
 
 from attnlab.experiment.choices import changed_values, shown_choices
-from attnlab.experiment.composed import CONF, ConfigSource
+from attnlab.experiment.composition import compose
 
 CHOSEN = ("padding=post_post", "model/encoder=lstm", "search.size=3")
 
 
 def shown(*overrides: str) -> dict[str, str]:
-    with ConfigSource(CONF, "config") as source:
-        experiment = source.check(list(overrides))
+    experiment = compose(overrides)
     return shown_choices(experiment.choices, experiment.config)
 
 

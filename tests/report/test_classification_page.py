@@ -21,7 +21,7 @@ from attnlab.report.page import Stages
 EVIL = "<script>alert('x')</script> & \"q\" 안녕"
 CONFIG: dict[str, Any] = {
     "seed": 7,
-    "data": {"_target_": "attnlab.data.labelled.LabelledCorpus", "path": EVIL},
+    "data": {"_target_": "attnlab.data.hub.LabelledCorpus", "path": EVIL},
     "model": {
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 64},
         "dense_size": 20,

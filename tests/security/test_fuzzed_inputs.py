@@ -19,13 +19,11 @@ from omegaconf import OmegaConf
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
-from attnlab.data.hub_loading import load_pairs
+from attnlab.data.hub_loading import load_splits
 from attnlab.data.prepared import PreparedData
-from attnlab.data.tokenizer import Tokenizer
-from attnlab.data.trainers import BpeTrainer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import load_maps
-from attnlab.experiment.composed import CONF, ConfigSource
+from attnlab.experiment.composition import compose, compose_config
 from attnlab.model.model_folder import ModelFacts, load_model, save_model
 from attnlab.model.seq2seq import Seq2Seq
 
@@ -57,9 +55,7 @@ def places() -> list[str]:
                 yield f"{path}{key}"
                 yield from walk(value, f"{path}{key}.")
 
-    with ConfigSource(CONF, "config") as source:
-        config, _ = source.compose([])
-    return sorted(walk(OmegaConf.to_container(config, resolve=False), ""))
+    return sorted(walk(OmegaConf.to_container(compose_config(), resolve=False), ""))
 
 
 ODD = [
@@ -91,8 +87,7 @@ def override(draw: st.DrawFn) -> str:
 @example(overrides=["++model.coverage.x=1"])
 @example(overrides=["seed=${oc.create:{}}"])
 def test_any_override_is_refused_in_a_sentence_or_works(overrides: list[str]) -> None:
-    with ConfigSource(CONF, "config") as source:
-        told_or_done(lambda: source.check([*TINY, *overrides]), "")
+    told_or_done(lambda: compose([*TINY, *overrides]), "")
 
 
 LEAF = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["os.system"])
@@ -148,22 +143,6 @@ def test_any_change_of_the_weights(model_folder: Path, data: st.DataObject) -> N
         told_or_done(lambda: load_model(folder), str(folder))
 
 
-@cache
-def tokenizer_state() -> Any:
-    return json.loads(BpeTrainer(vocabulary_size=30).train(["Hello there , hello you"] * 5)._backend.to_str())
-
-
-@LONG
-@given(data=st.data())
-def test_any_change_of_a_tokeniser(data: st.DataObject) -> None:
-    with TemporaryDirectory() as place:
-        file = Path(place) / "tokenizer.json"
-        file.write_text(json.dumps(data.draw(changed(tokenizer_state()))))
-        tokenizer = told_or_done(lambda: Tokenizer.load(file), str(file))
-        if tokenizer is not None:
-            assert all(0 <= i < tokenizer.size for i in tokenizer.encode_ids(["Hello you, " + "a" * 30])[0])
-
-
 ROW = st.dictionaries(st.sampled_from(["de", "en", "x"]), JSON, max_size=3)
 CONTENT = st.one_of(
     st.binary(max_size=60), st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")),
@@ -178,7 +157,7 @@ def test_any_file_of_pairs(content: bytes, kind: str) -> None:
     with TemporaryDirectory() as place:
         file = Path(place) / f"pairs.{kind}"
         file.write_bytes(content)
-        told_or_done(lambda: load_pairs(None, str(file), None, None, "de", "en"), "data.path: ")
+        told_or_done(lambda: load_splits(None, file, None, None, "de", "en"), "data.path: ")
 
 
 @LONG

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnlab.batch import Padding
-from attnlab.data.labelled_data import LabelledData, LabelledSplit
+from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching, BatchSampler
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap

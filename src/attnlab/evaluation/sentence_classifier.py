@@ -9,9 +9,8 @@ import numpy as np
 import torch
 
 from attnlab.batch import Padding
-from attnlab.data.labelled_data import read_labels
-from attnlab.data.padding import pad_labelled
-from attnlab.data.ragged import Ragged
+from attnlab.data.padding import Ragged, pad_labelled
+from attnlab.data.prepared import read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier

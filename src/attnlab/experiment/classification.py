@@ -10,10 +10,9 @@ from attnlab.experiment.task import Metrics, Task, Tell
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
-    from matplotlib.figure import Figure
 
-    from attnlab.data.labelled import LabelledCorpus
-    from attnlab.data.labelled_data import LabelledData
+    from attnlab.data.hub import LabelledCorpus
+    from attnlab.data.prepared import LabelledData
     from attnlab.experiment.experiment import Experiment
     from attnlab.model.classifier import Classifier
     from attnlab.report.page import Stages
@@ -30,9 +29,9 @@ class Classification(Task):
 
     def sections(self) -> dict[str, Any]:
         from attnlab.config.part import Part
-        from attnlab.data.labelled import LabelledCorpus
+        from attnlab.data.hub import LabelledCorpus
         from attnlab.model.classifier import Classifier
-        from attnlab.training.classification import ClassificationTraining
+        from attnlab.training.settings import ClassificationTraining
 
         return {
             "data": LabelledCorpus,
@@ -54,16 +53,13 @@ class Classification(Task):
             return ["paths.ensemble must be null: only models that translate are put together"]
         return []
 
-    def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> Figure:
-        from attnlab.data.prepare_labelled import prepare_labelled
-        from attnlab.plots.length_histogram import length_histogram
+    def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> None:
+        from attnlab.data.prepare import prepare
 
-        prepare_labelled(corpus, folder, tell)
-        train = self.open_data(folder).stats["splits"]["train"]
-        return length_histogram({"sentences": dict(train["text"]["length_histogram"])})
+        prepare(corpus, folder, tell)
 
     def read_data(self, folder: Path) -> LabelledData:
-        from attnlab.data.labelled_data import LabelledData
+        from attnlab.data.prepared import LabelledData
 
         return LabelledData(folder)
 

@@ -27,35 +27,15 @@ if TYPE_CHECKING:
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
-# Which sections decide a stage's output, and the code that makes it. dvc.yaml says the same to DVC, and a test
-# holds the two together.
+# Which sections decide a stage's output, and the functions that make it, those of the experiment's task among them.
+# dvc.yaml says the same to DVC, and a test derives it from these.
 PREPARE_SECTIONS = ("data",)
-PREPARE_SOURCES = ("batch.py", "config", "data", "errors.py", "files.py")
+PREPARE_SOURCES = ("attnlab.stages.prepare:prepare", "task:prepare")
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware")
-TRAIN_SOURCES = (
-    "batch.py",
-    "config",
-    "data",
-    "errors.py",
-    "files.py",
-    "model",
-    "search",
-    "training",
-    "evaluation/text_metrics.py",
-)
+TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
-EVALUATE_SOURCES = (
-    "batch.py",
-    "config",
-    "data",
-    "errors.py",
-    "files.py",
-    "model",
-    "search",
-    "training/class_metrics.py",
-    "training/loss.py",
-    "evaluation",
-)
+EVALUATE_SOURCES = ("attnlab.stages.evaluate:evaluate", "task:evaluate,read_data", "attnlab.tracking.pictures")
+REPORT_SOURCES = ("attnlab.stages.report:report", "task:report")
 # How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is told of it.
 SWEEP_SECTIONS = ("sweep", "launcher")
 
@@ -108,7 +88,11 @@ class Experiment:
         variable is another experiment."""
         from attnlab.config.identity import experiment_identity
 
-        return experiment_identity({name: self.values[name] for name in names}, data, sources)
+        return experiment_identity({name: self.values[name] for name in names}, data, self.sources(sources))
+
+    def sources(self, sources: tuple[str, ...]) -> list[str]:
+        """The sources, with the module of this experiment's task for `task`."""
+        return [source.replace("task:", f"{type(self.task).__module__}:") for source in sources]
 
     def use_hardware(self) -> None:
         """Set torch up; raises ExperimentError where this machine lacks the device."""

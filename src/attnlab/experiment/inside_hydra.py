@@ -23,20 +23,16 @@ from typing import Any
 from hydra._internal import logging_config
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import ConfigRepository
-from hydra.core import utils as hydra_core
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
-from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException, InstantiationException
 from hydra.plugins.completion_plugin import CompletionPlugin
-from hydra.plugins.sweeper import Sweeper
 from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 import attnlab
-from attnlab.config.links import refuse_link
 from attnlab.config.secrets import told_override
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_node import hydra_problems, overrides_problems, searchpath_problems, write_out
@@ -46,8 +42,6 @@ _compose = ConfigLoaderImpl.load_configuration
 _compose_job = ConfigLoaderImpl.load_sweep_config
 _look_into_sources = ConfigRepository.initialize_sources
 _configure_logging = logging_config.configure_logging
-_save = hydra_core._save_config
-_make_sweeper = Plugins.instantiate_sweeper
 _complete = CompletionPlugin._query
 # A shell expands what it is offered: `$(...)` in a name or value of somebody's config would run.
 _OFFERED = re.compile(r"[\w./=+~@:,-]+")
@@ -59,8 +53,6 @@ def settle_in() -> None:
     ConfigLoaderImpl.load_configuration = _checked_config  # type: ignore[method-assign]
     ConfigLoaderImpl.load_sweep_config = _checked_job  # type: ignore[method-assign]
     logging_config.configure_logging = _told_logging
-    hydra_core._save_config = _save_unlinked
-    Plugins.instantiate_sweeper = _sweeper_without_links  # type: ignore[method-assign]
     CompletionPlugin._query = _plain_completions  # type: ignore[method-assign]
     # Hydra would announce every failure with "Error executing job with overrides: [...]" before it raises.
     JobReturn.return_value = JobReturn.return_value.getter(_return_value)  # type: ignore[method-assign,attr-defined]
@@ -111,9 +103,6 @@ def _checked_sources(self: ConfigRepository, config_search_path: ConfigSearchPat
 
 def _told_logging(config: dict[str, Any]) -> None:
     """Set loggers up; raises ExperimentError where `logging` finds a fault that `hydra_problems` does not know."""
-    for handler in (config.get("handlers") or {}).values():
-        if handler is not None and "filename" in handler:
-            refuse_link(Path(handler["filename"]))
     try:
         _configure_logging(config)
     except (ValueError, TypeError, AttributeError, LookupError) as error:
@@ -122,22 +111,6 @@ def _told_logging(config: dict[str, Any]) -> None:
             f"hydra.job_logging or hydra.hydra_logging cannot be used: {reason}; correct it there, or choose "
             "hydra/job_logging=default and hydra/hydra_logging=default"
         ) from error
-
-
-@functools.wraps(_save)
-def _save_unlinked(cfg: DictConfig, filename: str, output_dir: Path) -> None:
-    """Note down what was composed, in the run's folder."""
-    refuse_link(output_dir)
-    refuse_link(output_dir / filename)
-    _save(cfg, filename, output_dir)
-
-
-@functools.wraps(_make_sweeper)
-def _sweeper_without_links(self: Plugins, *, config: DictConfig, **more: Any) -> Sweeper:
-    """A sweeper, which notes down the sweep in its folder, and Optuna's what it found."""
-    for name in ("multirun.yaml", "optimization_results.yaml"):
-        refuse_link(Path(config.hydra.sweep.dir) / name)
-    return _make_sweeper(self, config=config, **more)
 
 
 @functools.wraps(_complete)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
-    from matplotlib.figure import Figure
 
     from attnlab.experiment.experiment import Experiment
     from attnlab.report.page import Stages
@@ -51,8 +50,8 @@ class Task(ABC):
         return []
 
     @abstractmethod
-    def prepare(self, corpus: Any, folder: Path, tell: Tell) -> Figure:
-        """Write the prepared data of a corpus, and return a histogram of their lengths."""
+    def prepare(self, corpus: Any, folder: Path, tell: Tell) -> None:
+        """Write the prepared data of a corpus."""
 
     def open_data(self, folder: Path) -> Any:
         """The prepared data of a folder; raises ExperimentError where there are none of this task."""

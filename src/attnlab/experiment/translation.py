@@ -10,7 +10,6 @@ from attnlab.experiment.task import Metrics, Task, Tell
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
-    from matplotlib.figure import Figure
 
     from attnlab.data.corpus import Corpus
     from attnlab.data.prepared import PreparedData
@@ -33,9 +32,9 @@ class Translation(Task):
         from attnlab.data.corpus import Corpus
         from attnlab.model.seq2seq import Seq2Seq
         from attnlab.search.search import Search
-        from attnlab.training.settings import Training
+        from attnlab.training.settings import TranslationTraining
 
-        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": Training}
+        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}
 
     def choices(self) -> dict[str, str]:
         return {
@@ -69,13 +68,10 @@ class Translation(Task):
             for problem in without_attention(f"{path}.{search.needs_attention}").problems
         ]
 
-    def prepare(self, corpus: Corpus, folder: Path, tell: Tell) -> Figure:
+    def prepare(self, corpus: Corpus, folder: Path, tell: Tell) -> None:
         from attnlab.data.prepare import prepare
-        from attnlab.plots.length_histogram import length_histogram
 
         prepare(corpus, folder, tell)
-        train = self.open_data(folder).stats["splits"]["train"]
-        return length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")})
 
     def read_data(self, folder: Path) -> PreparedData:
         from attnlab.data.prepared import PreparedData

@@ -72,8 +72,8 @@ def write_page(
 ) -> None:
     """Write `into`/index.html, whole or not at all, and the same bytes for the same inputs.
 
-    The learning curves and `pictures` are also written to `into`/pictures/<name>.png, for programs that show pictures
-    of several experiments side by side.
+    The histogram, the learning curves and `pictures` are also written to `into`/pictures/<name>.png, for programs that
+    show pictures of several experiments side by side.
 
     Args:
         template: of the task, which extends base.html.
@@ -111,7 +111,8 @@ def write_page(
     font_faces = font_face_rules(page.render(**content, font_faces=""))
     with atomic_folder(into) as folder:
         (folder / "pictures").mkdir()
-        for name, figure in {**({} if curves is None else {"curves": curves}), **pictures}.items():
+        drawn = {"lengths": lengths, **({} if curves is None else {"curves": curves}), **pictures}
+        for name, figure in drawn.items():
             save_png(figure, folder / "pictures" / f"{name}.png")
         text = page.render(**content, font_faces=font_faces)
         (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")

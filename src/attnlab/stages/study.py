@@ -17,16 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composed import CONF, ConfigSource
-from attnlab.experiment.experiment import EVALUATE_SECTIONS, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
+from attnlab.experiment.composition import compose
+from attnlab.experiment.experiment import EVALUATE_SECTIONS, EVALUATE_SOURCES, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
 from attnlab.experiment.point import checkpoint_to_go_on_from, clear, only_one_at_a_time
 from attnlab.stages.train import data_to_train_on, train
 
 if TYPE_CHECKING:
     from attnlab.data.prepared import PreparedData
-
-# The code of an evaluation, beside the TRAIN_SOURCES that the experiment's own identity has in it.
-STUDY_SOURCES = ("evaluation", "plots", "tracking/pictures.py")
 
 T = TypeVar("T")
 
@@ -90,15 +87,14 @@ def compose_points(
         raise ExperimentError(taken)
     problems: list[str] = []
     points = []
-    with ConfigSource(CONF, "config") as source:
-        for label, overrides in varied.items():
-            for seed in seeds:
-                try:
-                    experiment = source.check([*common, *overrides, f"seed={seed}", *settings])
-                except ExperimentError as error:
-                    problems += error.problems
-                    break  # its other seeds would say the same
-                points.append(Point(label, seed, experiment))
+    for label, overrides in varied.items():
+        for seed in seeds:
+            try:
+                experiment = compose([*common, *overrides, f"seed={seed}", *settings])
+            except ExperimentError as error:
+                problems += error.problems
+                break  # its other seeds would say the same
+            points.append(Point(label, seed, experiment))
     if problems:
         raise ExperimentError(list(dict.fromkeys(problems)))
     return points
@@ -136,7 +132,7 @@ def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Pa
 
     for point, data, folder in trained(points):
         # Not below evaluations/, where the tracked runs of evaluate.py keep their state.
-        evaluation = folder / "studies" / point.experiment.identity(EVALUATE_SECTIONS, data.digest, STUDY_SOURCES)
+        evaluation = folder / "studies" / point.experiment.identity(EVALUATE_SECTIONS, data.digest, EVALUATE_SOURCES)
         if not (evaluation / "metrics.json").is_file():
             evaluate(point.experiment, folder / "model", data.folder, evaluation)
         yield point, data, folder, evaluation
