@@ -1,4 +1,4 @@
-"""Recurrences leave autocast where it would run them in float16; the CPU stands in for the GPU."""
+"""Recurrent layers: single precision where autocast would halve them (the CPU stands in for the GPU), and dropout."""
 
 from __future__ import annotations
 
@@ -89,3 +89,35 @@ def test_model_under_gpu_autocast_trains_with_finite_gradients(cell, choices, ti
     gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
     assert gradients
     assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+B, T, INPUT, HIDDEN, LAYERS = 2, 3, 4, 5, 3
+
+
+@pytest.fixture(params=["rnn", "gru", "lstm"])
+def stack(request: pytest.FixtureRequest) -> StackedCell:
+    torch.manual_seed(1)
+    return StackedCell(request.param, INPUT, HIDDEN, LAYERS, dropout=1.0)
+
+
+def begin(stack: StackedCell) -> RecurrentState:
+    hidden = torch.randn(LAYERS, B, HIDDEN)
+    return RecurrentState(hidden, torch.randn(LAYERS, B, HIDDEN) if stack.state_shape.has_cell else None)
+
+
+def test_stacked_cell_step_drops_between_layers_only(stack: StackedCell) -> None:
+    before, xs = begin(stack), torch.randn(2, B, INPUT)
+    one, other = (stack(x, before).hidden for x in xs)
+    assert (one[0] != other[0]).all()
+    assert torch.equal(one[1:], other[1:])
+    stack.eval()
+    one, other = (stack(x, before).hidden for x in xs)
+    assert (one[1:] != other[1:]).any(dim=-1).all()
+
+
+@pytest.mark.parametrize("layers", [1, 2, LAYERS])
+def test_stacked_cell_all_steps_drop_between_layers_only(stack: StackedCell, layers: int) -> None:
+    stack.cells = stack.cells[:layers]
+    before, xs = begin(stack), torch.randn(2, B, T, INPUT)
+    one, other = (stack.all_steps(x, before) for x in xs)
+    assert torch.equal(one, other) == (layers > 1)
