@@ -62,7 +62,7 @@ class Search(ABC):
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
     ) -> list[list[Hypothesis]]:
-        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, none of them twice."""
+        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, without duplicates."""
 
     @property
     def needs_attention(self) -> str | None:

@@ -64,7 +64,7 @@ class Mechanism:
         score = self.score(**sizes) if self.projection is None else self.projection(score=self.score, **sizes)
         if self.coverage is not None and score.by_position:
             raise ValueError(
-                "coverage is told to the keys, but the location score has none; choose model/coverage=none"
+                "coverage is added to the keys, but the location score has none; choose model/coverage=none"
             )
         coverage = None if self.coverage is None else self.coverage(key_size=score.keys_size)
         return Attention(score, self.normaliser, self.scope(query_size=query_size), coverage)
