@@ -132,7 +132,11 @@ def rewrite(folder, **changes):
 def test_model_folder_with_foreign_code_is_refused_before_its_import(folder, tmp_path, monkeypatch):
     (tmp_path / "attnlab_evil.py").write_text("raise SystemExit('this ran')")
     monkeypatch.syspath_prepend(tmp_path)
-    for target, module in (("torch.hub.load", "torch.hub"), ("attnlab_evil.Encoder", "attnlab_evil"), ("eval", "eval")):
+    for target, module in (
+        ("torch.hub.load", "torch.hub"),
+        ("attnlab_evil.Encoder", "attnlab_evil"),
+        ("builtins.eval", "builtins"),
+    ):
         rewrite(folder, encoder={"_target_": target, "x": 1})
         with pytest.raises(ExperimentError, match=f"model of this model folder names classes of {module}; .* allow="):
             load_model(folder, allow=("attnlab_e",))

@@ -122,16 +122,6 @@ def class_named(target: object, kind: type) -> type:
     return found
 
 
-def target_modules(node: Any) -> set[str]:
-    """The modules of all classes that a config names, at any depth; a name without a module stands for itself."""
-    if isinstance(node, list):
-        return set().union(*map(target_modules, node))
-    if not isinstance(node, Mapping):
-        return set()
-    own = {str(node[TARGET]).rpartition(".")[0] or str(node[TARGET])} if node.get(TARGET) is not None else set()
-    return own.union(*map(target_modules, node.values()))
-
-
 def known_targets(kind: type) -> list[str]:
     """The dotted names of attnlab's classes of a kind: those of its module, or else those of the modules beside it."""
     home = importlib.import_module(kind.__module__)
@@ -223,6 +213,7 @@ _WORDS: dict[Any, str] = {
     str: "text",
     Path: "a path",
     type(None): "null",
+    None: "null",
 }
 
 

@@ -99,7 +99,7 @@ class Translation(Task):
         )
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.example_maps import example_maps, example_rows
+        from attnlab.evaluation.hypotheses import example_maps, example_rows
         from attnlab.tracking.pictures import HeatMaps
 
         validation = data.split("validation")
@@ -121,13 +121,13 @@ class Translation(Task):
         half: Callable[[], Any] | None,
         tell: Tell,
     ) -> Metrics:
-        from attnlab.config.binding import target_modules
+        from attnlab.config.identity import target_modules
         from attnlab.evaluation.evaluate import evaluate
-        from attnlab.evaluation.members import load_members
+        from attnlab.evaluation.predictors import load_members
         from attnlab.evaluation.write import write_evaluation
 
         models = load_members(
-            model, experiment.ensemble_folders, experiment.hardware.device, target_modules(experiment.config)
+            model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))
         )
         found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=tell)
         write_evaluation(

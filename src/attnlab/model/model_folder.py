@@ -21,7 +21,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from attnlab.batch import Padding
-from attnlab.config.binding import TARGET, bind, target_modules
+from attnlab.config.binding import TARGET, bind
+from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, check_regular, read_json
@@ -177,7 +178,7 @@ def bind_section(config: Mapping[str, Any], section: str, kind: type, allow: Col
     node = config.get(section)
     foreign = sorted(
         module
-        for module in target_modules(node)
+        for module in set(target_modules(node))
         if not any(f"{module}.".startswith(f"{each}.") for each in ("attnlab", *allow))
     )
     if foreign:

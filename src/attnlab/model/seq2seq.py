@@ -229,7 +229,7 @@ def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:
 
 
 def _rows_by_step(places: Tensor) -> tuple[Tensor, ...]:
-    """(B, T) bool -> of each step its rows in their order; all at once, as each read from a GPU is a synchronisation."""
+    """(B, T) bool -> of each step its rows in their order; at once, as each read from a GPU synchronises."""
     rows = places.t().nonzero()[:, 1].contiguous()
     return rows.split(places.sum(0).tolist())
 

@@ -23,17 +23,17 @@ from attnlab.experiment.settings_file import given_arguments
 from attnlab.stages.compare_settings import FILE, CompareSettings, read_settings
 
 if TYPE_CHECKING:
-    from attnlab.report.comparison.compared_run import ComparedRuns
-    from attnlab.report.comparison.findings import Findings
+    from attnlab.report.compared_runs import ComparedRuns
+    from attnlab.report.findings import Findings
     from attnlab.sweeps.record import SweepFolder
 
 
 def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
     """Write the comparison to a folder, whole or not at all, and return what it found."""
     from attnlab.experiment.progress import progress_bars
-    from attnlab.report.comparison.findings import Wanted, findings_of
-    from attnlab.report.comparison.measures import chosen_measure
-    from attnlab.report.comparison.page import check_into, write_comparison
+    from attnlab.report.comparison import check_into, write_comparison
+    from attnlab.report.findings import Wanted, findings_of
+    from attnlab.report.measures import chosen_measure
 
     check_into(into)
     measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
@@ -53,14 +53,13 @@ def sweep_meant(settings: CompareSettings) -> SweepFolder | None:
 
 def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedRuns:
     """From the sweep's records, from folders, or from MLflow."""
-    from attnlab.report.comparison.from_sweep import runs_of_sweep
-    from attnlab.report.comparison.from_tracker import runs_of_tracker
+    from attnlab.report.run_sources import runs_of_sweep, runs_of_tracker
     from attnlab.tracking.settings import MlflowTracking
 
     if sweep is not None:
         return runs_of_sweep(sweep, settings.runs_folder)
     if settings.builds is not None:
-        from attnlab.report.comparison.from_builds import runs_of_builds
+        from attnlab.report.run_sources import runs_of_builds
 
         return runs_of_builds([Path(folder).expanduser() for folder in settings.builds])
     if not isinstance(settings.tracking, MlflowTracking):
@@ -122,9 +121,9 @@ def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) 
     from rich.console import Console
     from rich.table import Table
 
-    from attnlab.report.comparison.measures import measure_named
-    from attnlab.report.comparison.page import PAGE
-    from attnlab.report.comparison.tables import heading, letters_sentence, notes, percent, ranking
+    from attnlab.report.comparison import PAGE
+    from attnlab.report.comparison_tables import heading, letters_sentence, notes, percent, ranking
+    from attnlab.report.measures import measure_named
 
     level = percent(findings.wanted.confidence)
     table = Table("system", heading(measure_named(findings.wanted.measure)), level, "group", "seeds")

@@ -123,7 +123,7 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
     """
     from attnlab.config.choice_name import choice_name
     from attnlab.model.model_folder import read_config
-    from attnlab.report.read import as_text
+    from attnlab.report.page import as_text
     from attnlab.tracking.flatten import readable_name, short_params
 
     folders = [model_folder, *experiment.ensemble_folders]
