@@ -10,7 +10,7 @@ attentions/build/data, and are shared by all that are composed there.
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.stages.compose import main
 
 if __name__ == "__main__":

@@ -74,9 +74,7 @@ class Schema:
 
 def schema_of(overrides: tuple[str, ...]) -> Schema:
     """What a composition consists of."""
-    from attnlab.experiment.composition import compose_config
-    from attnlab.experiment.experiment import plain, sections_of
-    from attnlab.experiment.task import task_named
+    from attnlab.experiment.composition import compose_config, plain, sections_of, task_named
 
     values = plain(compose_config(overrides))
     task = task_named(values["task"])

@@ -81,7 +81,6 @@ NONSENSE = {
     "overrides": (b"overrides: seed=2\n", "overrides must be a list of texts"),
     "override": (b"overrides: [seed]\n", "'seed' cannot be read"),
     "override target": (b"overrides: ['+model.encoder.x._target_=os.system']\n", "model.encoder.x is not a setting"),
-    "hydra target": (b"overrides: ['+hydra.callbacks.x._target_=os.system']\n", "hydra.callbacks.x._target_"),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.experiment.task import Metrics, Task, Tell
+from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from attnlab.data.labelled import LabelledCorpus
     from attnlab.data.labelled_data import LabelledData
-    from attnlab.experiment.experiment import Experiment
     from attnlab.model.classifier import Classifier
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
@@ -54,12 +53,12 @@ class Classification(Task):
             return ["paths.ensemble must be null: only models that translate are put together"]
         return []
 
-    def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> Figure:
+    def prepare(self, corpus: LabelledCorpus, folder: Path, progress: Progress) -> Figure:
         from attnlab.data.prepare_labelled import prepare_labelled
         from attnlab.plots.length_histogram import length_histogram
 
-        prepare_labelled(corpus, folder, tell)
-        train = self.open_data(folder).stats["splits"]["train"]
+        prepare_labelled(corpus, folder, progress)
+        train = self.read_data(folder).stats["splits"]["train"]
         return length_histogram({"sentences": dict(train["text"]["length_histogram"])})
 
     def read_data(self, folder: Path) -> LabelledData:
@@ -97,7 +96,7 @@ class Classification(Task):
         data: LabelledData,
         into: Path,
         half: Callable[[], Any] | None,
-        tell: Tell,
+        progress: Progress,
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
         from attnlab.evaluation.write_classification import write_classification
@@ -106,7 +105,7 @@ class Classification(Task):
         from attnlab.tracking.pictures import ClassifiedSentences
 
         classifier = load_classifier(model, experiment.hardware.device)
-        found = classify_split(classifier, data, classifier.padding, autocast=half, progress=tell)
+        found = classify_split(classifier, data, classifier.padding, autocast=half, progress=progress)
         with atomic_folder(into) as folder:
             write_classification(folder, found)
             ClassifiedSentences(found.maps, found.labels, found.confusions).write(folder, "Test split")

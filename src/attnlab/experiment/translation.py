@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.experiment.task import Metrics, Task, Tell
+from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from attnlab.data.corpus import Corpus
     from attnlab.data.prepared import PreparedData
-    from attnlab.experiment.experiment import Experiment
     from attnlab.model.seq2seq import Seq2Seq
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
@@ -69,12 +68,12 @@ class Translation(Task):
             for problem in without_attention(f"{path}.{search.needs_attention}").problems
         ]
 
-    def prepare(self, corpus: Corpus, folder: Path, tell: Tell) -> Figure:
+    def prepare(self, corpus: Corpus, folder: Path, progress: Progress) -> Figure:
         from attnlab.data.prepare import prepare
         from attnlab.plots.length_histogram import length_histogram
 
-        prepare(corpus, folder, tell)
-        train = self.open_data(folder).stats["splits"]["train"]
+        prepare(corpus, folder, progress)
+        train = self.read_data(folder).stats["splits"]["train"]
         return length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")})
 
     def read_data(self, folder: Path) -> PreparedData:
@@ -123,14 +122,14 @@ class Translation(Task):
         data: PreparedData,
         into: Path,
         half: Callable[[], Any] | None,
-        tell: Tell,
+        progress: Progress,
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.evaluation.members import load_members
         from attnlab.evaluation.write import write_evaluation
 
         models = load_members(model, experiment.ensemble_folders, experiment.hardware.device)
-        found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=tell)
+        found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=progress)
         write_evaluation(
             into,
             found.metrics,

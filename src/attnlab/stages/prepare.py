@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, check, here
+from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, here
 
 
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
-    from attnlab.experiment.progress import progress_bars
+    from attnlab.experiment.console import progress_bars
     from attnlab.files import atomic_folder
     from attnlab.plots.figure import save_png
 
     _check_place(folder)
     with atomic_folder(folder) as temporary:
-        with progress_bars() as tell:
-            lengths = experiment.task.prepare(experiment.data, temporary, tell)
+        with progress_bars() as progress:
+            lengths = experiment.task.prepare(experiment.data, temporary, progress)
         save_png(lengths, temporary / "lengths.png")
 
 
@@ -65,10 +63,9 @@ def prepare_where_missing(experiment: Experiment) -> Path:
     return folder
 
 
-def main(config: DictConfig) -> None:
-    from attnlab.experiment.progress import say
+def main(experiment: Experiment) -> None:
+    from attnlab.experiment.console import say
 
-    experiment = check(config)
     folder = prepared_folder(experiment)
     prepare(experiment, folder)
     sizes = experiment.task.open_data(folder).sizes

@@ -17,9 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig
-
-from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, output_folder
+from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, output_folder
 from attnlab.experiment.point import (
     begin_anew,
     changed_since,
@@ -49,7 +47,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
 
     from attnlab.data.datamodule import SeqDataModule
     from attnlab.errors import ExperimentError
-    from attnlab.experiment.progress import log
+    from attnlab.experiment.console import log
     from attnlab.tracking.picture_callback import PictureCallback
     from attnlab.training.checkpoint_average import best_checkpoints
     from attnlab.training.forked import answering_for_forked
@@ -141,13 +139,12 @@ def data_to_train_on(experiment: Experiment) -> Any:
     return data
 
 
-def main(config: DictConfig) -> Any:
-    from attnlab.experiment.progress import log
+def main(experiment: Experiment) -> Any:
+    from attnlab.experiment.console import log
     from attnlab.sweeps.job import current_job, objective_values
     from attnlab.tracking.flatten import readable_name, short_params
     from attnlab.tracking.settings import RunRecord
 
-    experiment = check(config)
     experiment.use_hardware()
     check_wanted_places(experiment)
     data = data_to_train_on(experiment)
@@ -163,12 +160,12 @@ def main(config: DictConfig) -> Any:
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
             train(experiment, data, point, UntrackedRun(), last)
         return None
-    log.info("experiment %s: %s", identity, readable_name(short_params(experiment.told)))
+    log.info("experiment %s: %s", identity, readable_name(short_params(experiment.logged)))
     job = current_job()
     if job is not None:
         job.tell(identity=identity, data=str(data.folder))
     record = RunRecord(
-        config=experiment.told,
+        config=experiment.logged,
         identity=identity,
         data_digest=data.digest,
         data_source=str(data.folder),
@@ -211,7 +208,7 @@ def main(config: DictConfig) -> Any:
 
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
-    from attnlab.experiment.progress import say
+    from attnlab.experiment.console import say
     from attnlab.files import atomic_file
 
     output = output_folder()
