@@ -1,4 +1,4 @@
-"""Kinds of arguments that the benchmarks take."""
+"""Argument types of the benchmarks."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ def decode_job(model: Path, prepared: Path, precision: str, beam: int) -> dict[s
 
 
 def decode(job: dict[str, Any]) -> dict[str, float]:
-    """As `attnlab.evaluation.evaluate` does it, but no text is made of the tokens and no attention kept."""
+    """Decode as `attnlab.evaluation.evaluate` does, without detokenising and without attention."""
     import torch
 
     from attnlab.data.datamodule import BatchedRows
     from attnlab.data.prepared import PreparedData
     from attnlab.data.sampler import Batching, BatchSampler
-    from attnlab.evaluation.members import load_members
+    from attnlab.evaluation.predictors import load_members
     from attnlab.search.beam import BeamSearch
     from attnlab.search.greedy import GreedySearch
     from attnlab.search.packed_weights import weights_packed_once

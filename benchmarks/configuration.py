@@ -1,4 +1,4 @@
-"""THE configuration: what every system is given alike, and who is compared with whom."""
+"""The configuration that all systems share, and the pairs of systems to compare."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python benchmarks/decoding.py --data <folder with Multi30k, tokenised> [--only attnlab OpenNMT] [--rounds 3]
 
-Each system first trains a model by itself, which is kept for the next time. Then each decodes in a process of its
+Each system first trains a model by itself, which later runs reuse. Then each decodes in a process of its
 own: attnlab through the way that its evaluation goes (the model folder, `attnlab.search`, its batches), the peers
 through their own searches, once on the batches that they make (`own`), once on attnlab's, which are sorted by length
 (`given`). Loading is not counted, nor is making texts of tokens. All may write equally many tokens; how many they

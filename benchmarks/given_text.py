@@ -22,7 +22,7 @@ def prepared_text(data: Path) -> tuple[Path, Path]:
     from attnlab.data.prepared import PreparedData
 
     if not data.is_dir():
-        sys.exit(f"--data must be a folder with the corpus, but {data} is none")
+        sys.exit(f"--data must be a folder with the corpus; {data} is not a folder")
     prepared, text = WORK / "data", WORK / "text"
     run_attnlab("prepare.py", *BAHDANAU, f"data.path={data.resolve()}", f"paths.data={prepared}")
     opened = PreparedData(prepared)

@@ -1,4 +1,4 @@
-"""What a figure was measured on: without it a figure says little."""
+"""Description of the machine that a figure was measured on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory over a long training: what the process holds after each epoch, and the most it ever held.
+"""Memory over a long training: usage after each epoch, and the peak.
 
     python benchmarks/memory.py --data <folder with Multi30k, tokenised> [--epochs 10] [--precision bf16 fp32]
     python benchmarks/memory.py --trained runs/benchmarks/quality/9-1

@@ -1,4 +1,4 @@
-"""What Lightning, MLflow, callbacks and plots cost over a bare loop around the same model.
+"""Cost of Lightning, MLflow, callbacks and plots, compared with a bare loop around the same model.
 
     python benchmarks/overhead.py --data <folder with Multi30k, tokenised> [--steps 460] [--rounds 3]
 

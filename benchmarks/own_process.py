@@ -1,4 +1,4 @@
-"""A function in a process of its own: what it costs and holds is nobody else's."""
+"""Run a function in its own process, to measure its time and memory alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bfloat16 gains on this processor, and on older ones: recurrences and products in both precisions.
+"""Gain of bfloat16 on this processor and on older ones: recurrences and products in both precisions.
 
     python benchmarks/precision.py
 

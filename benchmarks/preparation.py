@@ -41,12 +41,12 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, fl
     before = most = private_megabytes()
     started: dict[str, float] = {}  # CPU-seconds at the start of each stage
 
-    def tell(what: str, done: int, total: int) -> None:
+    def print_progress(what: str, done: int, total: int) -> None:
         nonlocal most
         most = max(most, private_megabytes())
         started.setdefault(what, time.process_time())
 
-    prepare(pairs, folder, tell)
+    prepare(pairs, folder, print_progress)
     end = time.process_time()
     return {
         "all": end - started["load"],

@@ -1,4 +1,4 @@
-"""What a process costs: processor time, its children's counted in, and the most memory it held."""
+"""Cost of a process: processor time including its children's, and peak memory."""
 
 from __future__ import annotations
 

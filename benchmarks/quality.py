@@ -1,4 +1,4 @@
-"""Quality for the processor time that it takes: BLEU on the test sentences after whole runs, for several seeds.
+"""Quality against processor time: BLEU on the test sentences after whole runs, for several seeds.
 
     python benchmarks/quality.py --data <folder with Multi30k, tokenised> [--epochs 5 9] [--seeds 1 2 3]
 

@@ -1,4 +1,4 @@
-"""What a benchmark found: a table for a reader, a JSON file for a program."""
+"""Results of a benchmark: a table for readers, a JSON file for programs."""
 
 from __future__ import annotations
 

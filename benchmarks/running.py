@@ -1,4 +1,4 @@
-"""Running a system at one job, in a process of its own."""
+"""Run one job of a system in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a token costs as things grow: the corpus, the sentences, the vocabulary; in training and in greedy decoding.
+"""Cost of a token as corpus, sentences and vocabulary grow, in training and in greedy decoding.
 
     python benchmarks/scaling.py [--only corpus length vocabulary decoding] [--steps 20]
 

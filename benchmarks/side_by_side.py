@@ -1,4 +1,4 @@
-"""Several contestants measured in turn, so that whatever else the machine does falls on all of them alike."""
+"""Measure several systems in turn, so that other load on the machine affects all of them equally."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ def newest_point(runs: Path) -> Path:
     """The folder of the experiment under `paths.runs` that was trained last; raises SystemExit where none is done."""
     done = [path.parent for path in (runs / "points").glob("*/done.json")]
     if not done:
-        sys.exit(f"{runs} must be the paths.runs of a training that is done, but there is none in it")
+        sys.exit(f"{runs} must be the paths.runs of a finished training; it contains no training")
     return max(done, key=lambda folder: (folder / "metrics.jsonl").stat().st_mtime)
 
 

@@ -1,4 +1,4 @@
-"""How long a person waits before anything happens: help, mistakes, and a chain with nothing to do.
+"""Waiting times: help, mistakes, and a chain with nothing to do.
 
     python benchmarks/startup.py [--rounds 5]
 

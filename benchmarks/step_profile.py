@@ -1,4 +1,4 @@
-"""Where the time of a training step goes, by torch's own profiler: the reason behind a share of the limit.
+"""Time of a training step by operation, from torch's profiler.
 
     python benchmarks/step_profile.py --data <folder with Multi30k, tokenised> [--steps 30]
 

@@ -1,4 +1,4 @@
-"""What several jobs at a time bring: the same sweep one job after the other, and by workers of its own.
+"""Gain of parallel jobs: the same sweep sequentially, and with several workers.
 
     python benchmarks/sweeping.py [--points 8] [--steps 600] [--workers 2] [--rounds 1]
 

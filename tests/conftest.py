@@ -1,8 +1,10 @@
-"""Small things that several test folders share. torch is imported only where a test asks for a model."""
+"""Fixtures and markers of the whole suite. torch is imported only where a test asks for a model."""
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +19,18 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 settings.register_profile("suite", deadline=None)
 settings.register_profile("campaign", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+
+# What a test says that depends on the processor's instructions.
+OF_THE_PROCESSOR = re.compile(r"bfloat16|bf16|onednn|cpu_has", re.IGNORECASE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test whose name, parameters or source speak of bfloat16 or oneDNN as `processor`."""
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        if OF_THE_PROCESSOR.search(item.name) or OF_THE_PROCESSOR.search(inspect.getsource(item.function)):
+            item.add_marker(pytest.mark.processor)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.evaluation.by_length import by_length
-from attnlab.evaluation.text_metrics import TextMetrics, signatures
-from attnlab.evaluation.write import DecodedSentence, write_evaluation, write_json, write_lines
+from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
+from attnlab.evaluation.write import DecodedSentence, write_evaluation
+from attnlab.files import write_json, write_json_lines
 from attnlab.sweeps.naming import name_of
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -98,7 +98,7 @@ def write_predictions(folder: Path, right: float, seed: int, count: int = 40) ->
     ]  # fmt: skip
     write_json(folder / "metrics.json", metrics)
     write_json(folder / "signatures.json", {"accuracy": "share of sentences"})
-    write_lines(folder / "predictions.jsonl", rows)
+    write_json_lines(folder / "predictions.jsonl", rows)
     maps = [
         AttentionMap(["문장", str(number), "<eos>"], [row["prediction"]], np.full((1, 3), 1 / 3), row["prediction"])
         for number, row in enumerate(rows[:2])

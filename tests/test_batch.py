@@ -24,7 +24,7 @@ LABELLED = LabelledBatch(
 
 
 @pytest.mark.parametrize("batch", [PAIRS, LABELLED], ids=["pairs", "labelled"])
-def test_moving_a_batch_moves_all_of_it_and_leaves_the_old_one(batch):
+def test_batch_to_device_moves_every_tensor_and_leaves_the_original(batch):
     moved = batch.to("meta")
     assert type(moved) is type(batch)
     for field in fields(batch):
@@ -34,27 +34,27 @@ def test_moving_a_batch_moves_all_of_it_and_leaves_the_old_one(batch):
 
 
 @pytest.mark.parametrize("batch", [PAIRS, LABELLED], ids=["pairs", "labelled"])
-def test_moving_a_batch_changes_no_number(batch):
+def test_batch_to_device_changes_no_value(batch):
     moved = batch.to(torch.device("cpu"))
     assert all(torch.equal(getattr(moved, field.name), getattr(batch, field.name)) for field in fields(batch))
 
 
 @pytest.mark.parametrize("batch", [PAIRS, LABELLED], ids=["pairs", "labelled"])
-def test_a_batch_is_as_long_as_it_has_sentences(batch):
+def test_batch_length_is_its_number_of_sentences(batch):
     assert len(batch) == 2
 
 
-def test_pads_are_no_target_tokens():
+def test_batch_target_tokens_exclude_pads():
     assert PAIRS.num_target_tokens == 5
 
 
-def test_count_of_tokens_is_known_after_a_move_without_a_look_at_the_device():
+def test_batch_token_count_after_a_move_needs_no_device_sync():
     moved = PAIRS.to("meta")  # numbers there cannot be read
     assert moved.num_target_tokens == moved.to("meta").num_target_tokens == 5
 
 
 @pytest.mark.parametrize("batch", [PAIRS, LABELLED], ids=["pairs", "labelled"])
-def test_pinning_a_batch_pins_every_tensor_of_it(batch, monkeypatch):
+def test_batch_pin_memory_pins_every_tensor(batch, monkeypatch):
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor + tensor.new_zeros(()))
     pinned = batch.pin_memory()
     assert type(pinned) is type(batch)
@@ -66,7 +66,7 @@ def test_pinning_a_batch_pins_every_tensor_of_it(batch, monkeypatch):
 
 @pytest.mark.parametrize(("device", "waits"), [("cuda", False), ("cuda:1", False), ("cpu", True), ("mps", True)])
 @pytest.mark.parametrize("batch", [PAIRS, LABELLED], ids=["pairs", "labelled"])
-def test_only_a_copy_to_cuda_is_not_waited_for(batch, device, waits, monkeypatch):
+def test_batch_copy_is_non_blocking_only_to_cuda(batch, device, waits, monkeypatch):
     asked = []
     monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *where, **how: asked.append((where, how)) or tensor)
     batch.to(device)

@@ -1,4 +1,4 @@
-"""What README and docs point to is there."""
+"""README and docs: every linked file and script exists, and no section is empty."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def named(page: Path) -> tuple[list[str], list[str]]:
     return links, re.findall(r"python (pipelines/\w+\.py)", text)
 
 
-def test_the_pages_point_somewhere():
+def test_docs_pages_have_links_and_scripts():
     found = [named(page) for page in PAGES]
     assert sum(len(links) for links, _ in found) > 5
     assert sum(len(scripts) for _, scripts in found) > 10
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_and_scripts_exist(page):
+def test_docs_page_links_only_to_existing_files(page):
     links, scripts = named(page)
     assert [link for link in links if not (page.parent / link).exists()] == []
     assert [script for script in scripts if not (ROOT / script).is_file()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_section_is_empty(page):
+def test_docs_page_has_no_empty_section(page):
     text = re.sub(r"```.*?```", "code", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for section in re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")

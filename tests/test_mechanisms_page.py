@@ -1,4 +1,4 @@
-"""docs/mechanisms.md names every choice, and nothing that is not there."""
+"""docs/mechanisms.md: every choice has a row, and every name in it exists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUPS = [
     "search",
     "padding",
 ]
-# What stands for the absence of a mechanism.
+# Choices that switch a mechanism off.
 ABSENT = {"model/projection=none", "model/coverage=none", "model/heads=one", "model/input_feeding=none", "search=none"}
 
 
@@ -29,13 +29,13 @@ def choices_of(group: str) -> list[str]:
     return [f"{group}={path.stem}" for path in sorted((CONF / group).glob("*.yaml"))]
 
 
-def test_the_table_is_read():
+def test_mechanisms_table_is_parsed():
     assert len(ROWS) > 60
     assert all(len(row) == 5 for row in ROWS), [row for row in ROWS if len(row) != 5]
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_every_choice_is_in_the_table(group):
+def test_mechanisms_table_names_every_choice_of_a_group(group):
     named = " ".join(row[3] for row in ROWS)
     missing = [
         choice
@@ -45,7 +45,7 @@ def test_every_choice_is_in_the_table(group):
     assert not missing
 
 
-def test_every_named_choice_exists():
+def test_mechanisms_table_names_only_existing_choices():
     for _, _, _, config, _ in ROWS:
         for word in re.findall(r"`([^`]+)`", config):
             for choice in re.findall(r"(?:^| )([a-z_/]+)=([a-z_0-9]+)", word):
@@ -57,12 +57,12 @@ def test_every_named_choice_exists():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_every_line_names_a_test_that_is_there(row):
+def test_mechanisms_row_names_an_existing_test(row):
     (test,) = re.findall(r"`(tests/[^`]+)`", row[4])
     assert (ROOT / test).is_file()
 
 
-def test_every_preset_that_is_named_exists():
+def test_mechanisms_page_names_only_existing_presets():
     section = PAGE.partition("## Presets")[2]
     names = re.findall(r"`([a-z]+\d{4}\w*)`", section)
     papers = sorted(path.stem for path in (CONF / "experiment").glob("*[0-9][0-9][0-9][0-9]*.yaml"))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import platform
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -153,6 +154,29 @@ def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise ExperimentError(f"{path} is damaged ({place}: {first['msg']}); {remedy}") from None
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write content as JSON with sorted keys, whole or not at all. Numbers that are not finite become null."""
+    text = json.dumps(_finite(content), ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False)
+    with atomic_file(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write one line of JSON for each row; see `write_json`."""
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as lines:
+        for row in rows:
+            lines.write(json.dumps(_finite(dict(row)), ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n")
+
+
+def _finite(content: Any) -> Any:
+    """JSON has no NaN and no infinity (a perplexity can overflow)."""
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def parse_json(text: str) -> Any:

@@ -21,11 +21,11 @@ from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.search import Search
 from attnlab.training.hardware import Hardware
-from attnlab.training.settings import Training
-from attnlab.training.teacher_forcing.teacher_forcing import TeacherForcing
+from attnlab.training.settings import TranslationTraining
+from attnlab.training.teacher_forcing import TeacherForcing
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-RATIO = "attnlab.training.teacher_forcing.constant.ConstantTeacherForcing"
+RATIO = "attnlab.training.teacher_forcing.ConstantTeacherForcing"
 
 
 def node_of(*parts: str) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def node_of(*parts: str) -> dict[str, Any]:
 
 @pytest.fixture
 def training() -> dict[str, Any]:
-    node = node_of("training", "standard")
+    node = node_of("training", "classification") | node_of("training", "standard")
     node["batching"]["pool"] = None  # in the composed config that of the hardware
     return node | {
         "optimizer": node_of("training", "optimizer", "adam"),
@@ -69,8 +69,8 @@ def problems(node: Any, kind: type, path: str = "here") -> list[str]:
 
 
 def test_a_good_node_becomes_its_object(training):
-    bound = bind(training, Training, "training")
-    assert isinstance(bound, Training)
+    bound = bind(training, TranslationTraining, "training")
+    assert isinstance(bound, TranslationTraining)
     assert isinstance(bound.validation_search, GreedySearch)
     chosen = (training["max_steps"], training["optimizer"]["learning_rate"], training["batching"]["size"])
     assert (bound.max_steps, bound.optimizer.learning_rate, bound.batching.size) == chosen
@@ -79,7 +79,7 @@ def test_a_good_node_becomes_its_object(training):
 
 def test_binding_leaves_the_config_as_it_was(training, model):
     before = copy.deepcopy((training, model))
-    bind(training, Training, "training")
+    bind(training, TranslationTraining, "training")
     bind(model, Seq2Seq, "model")
     assert (training, model) == before
 
@@ -185,18 +185,18 @@ def test_a_choice_of_two_types_that_is_none(value):
 def test_numbers_of_an_unbounded_kind_are_finite_too(training):
     for value in (math.inf, math.nan):
         training["gradient_clip"] = value
-        (problem,) = problems(training, Training, "training")
+        (problem,) = problems(training, TranslationTraining, "training")
         assert problem.startswith("training.gradient_clip must be a number of at least 0, got ")
 
 
 def test_null_is_legal_only_where_it_is_written(training):
-    bind(training | {"patience": None}, Training, "training")
-    (problem,) = problems(training | {"log_every": None}, Training, "training")
+    bind(training | {"patience": None}, TranslationTraining, "training")
+    (problem,) = problems(training | {"log_every": None}, TranslationTraining, "training")
     assert problem == "training.log_every must be a whole number above 0, got null"
 
 
 def test_a_rule_between_fields_is_told_with_its_path(training):
-    found = problems(training | {"max_steps": None}, Training, "training")
+    found = problems(training | {"max_steps": None}, TranslationTraining, "training")
     assert found == ["training.max_steps and max_epochs are both null; give at least one, or training never ends"]
     (problem,) = problems(node_of("hardware", "cpu") | {"devices": 2}, Hardware, "hardware")
     assert problem.startswith("hardware.strategy single has one process, but there are 2 device(s)")
@@ -229,7 +229,7 @@ def test_all_problems_are_told_together_each_with_its_path(model, training):
     config = {"model": model, "training": training, "seeds": 1}
     seed = Annotated[int, Field(ge=0)]
     with pytest.raises(ExperimentError) as caught:
-        bind_sections(config, {"seed": seed, "model": Part[Seq2Seq], "training": Training})
+        bind_sections(config, {"seed": seed, "model": Part[Seq2Seq], "training": TranslationTraining})
     found = caught.value.problems
     starts = (
         "seeds is not a setting; did you mean seed?",

@@ -20,7 +20,7 @@ def data(dates, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_batches_are_the_rows_they_name_for_any_number_of_workers(data, workers):
+def test_loader_batches_hold_their_rows_for_any_number_of_workers(data, workers):
     module = SeqDataModule(data, Batching(size=16), Padding(), seed=1, num_workers=workers)
     split = data.split("train")
     batches = list(module.train_dataloader())
@@ -72,7 +72,7 @@ class Recorder(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-def test_lightning_gets_every_epoch_in_an_order_of_its_own(data, tmp_path):
+def test_lightning_epochs_have_different_orders(data, tmp_path):
     model = Recorder()
     trainer = pl.Trainer(
         max_epochs=2,
@@ -93,7 +93,7 @@ def test_lightning_gets_every_epoch_in_an_order_of_its_own(data, tmp_path):
     assert sorted(model.validated[:n]) == list(range(n))
 
 
-def test_evaluation_may_have_batches_of_its_own(data):
+def test_evaluation_batching_replaces_the_training_batching(data):
     module = SeqDataModule(data, Batching(size=16), Padding(), evaluation_batching=Batching(size=7))
     assert [len(batch) for batch in module.test_dataloader()] == [7, 7, 7, 7, 2]
     assert [len(batch) for batch in module.val_dataloader()] == [7, 7, 7, 7, 2]
@@ -102,12 +102,12 @@ def test_evaluation_may_have_batches_of_its_own(data):
 @pytest.mark.parametrize(
     ("accelerator", "pinned"), [(CUDAAccelerator, True), (CPUAccelerator, False), (MPSAccelerator, False)]
 )
-def test_batches_are_pinned_for_cuda_alone(accelerator, pinned, data):
+def test_loader_pins_memory_only_for_cuda(accelerator, pinned, data):
     module = SeqDataModule(data, Batching(size=16), Padding())
     module.trainer = SimpleNamespace(accelerator=accelerator(), global_rank=0, world_size=1, current_epoch=0)
     for loader in (module.train_dataloader(), module.val_dataloader(), module.test_dataloader()):
         assert loader.pin_memory is pinned
 
 
-def test_batches_without_a_trainer_are_not_pinned(data):
+def test_loader_without_a_trainer_does_not_pin_memory(data):
     assert not SeqDataModule(data, Batching(size=16), Padding()).train_dataloader().pin_memory

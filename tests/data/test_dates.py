@@ -9,7 +9,7 @@ from attnlab.errors import ExperimentError
 
 
 @pytest.mark.parametrize("form", ["full", "long", "medium", "short"])
-def test_fields_rebuild_what_babel_formats_in_every_locale(form):
+def test_format_fields_equals_babels_format_in_every_locale(form):
     days = [datetime.date(1, 1, 1), datetime.date(1987, 12, 31), datetime.date(2024, 2, 29)]
     locales = [name for name in localedata.locale_identifiers() if Locale.parse(name).territory is None]
     assert len(locales) > 150
@@ -20,7 +20,7 @@ def test_fields_rebuild_what_babel_formats_in_every_locale(form):
             assert all(0 <= start < end <= len(text) for start, end in spans.values())
 
 
-def test_every_pair_of_the_default_is_babels_and_its_fields_mean_the_same(dates):
+def test_dates_pairs_are_babels_and_their_fields_match(dates):
     corpus = dates(num_pairs=2000)
     languages = set()
     for split in corpus.load().values():
@@ -44,7 +44,7 @@ def test_every_pair_of_the_default_is_babels_and_its_fields_mean_the_same(dates)
     assert languages == set(corpus.source_locales)
 
 
-def test_spans_name_the_same_field_on_both_sides():
+def test_format_fields_returns_the_span_of_each_field():
     text, spans = format_fields(datetime.date(2017, 3, 13), "full", "de_DE")
     assert {kind: text[a:b] for (kind, _), (a, b) in spans.items()} == {
         "weekday": "Montag",
@@ -55,7 +55,7 @@ def test_spans_name_the_same_field_on_both_sides():
 
 
 @pytest.mark.parametrize("formats", [["full"], ["short", "medium"]])
-def test_no_pair_and_no_day_is_in_two_splits(dates, formats):
+def test_dates_splits_share_no_pair_and_no_day(dates, formats):
     corpus = dates(formats=formats, num_pairs=2000, first_year=1850, last_year=2049)
     splits = corpus.load()
     assert [len(splits[name]) for name in ("train", "validation", "test")] == [1600, 200, 200]
@@ -67,7 +67,7 @@ def test_no_pair_and_no_day_is_in_two_splits(dates, formats):
         assert sum(map(len, days)) == len(set.union(*days))
 
 
-def test_the_seed_decides(dates):
+def test_dates_depend_on_the_seed(dates):
     assert dates(seed=1).load()["test"]["source"] == dates(seed=1).load()["test"]["source"]
     assert dates(seed=1).load()["test"]["source"] != dates(seed=2).load()["test"]["source"]
 
@@ -86,12 +86,12 @@ def test_the_seed_decides(dates):
         ({"validation_fraction": 0.5, "test_fraction": 0.5}, "must leave at least one pair"),
     ],
 )
-def test_a_wrong_value_is_refused_by_its_name(dates, changed, message):
+def test_dates_with_an_invalid_value_are_refused_by_its_name(dates, changed, message):
     with pytest.raises(ValueError, match=message):
         dates(**changed)
 
 
-def test_too_few_different_dates_is_one_sentence(dates):
+def test_dates_with_too_few_different_pairs_are_refused(dates):
     # en_US and en_PH write full dates alike, so half of the combinations are doubles.
     corpus = dates(source_locales=["en_US", "en_PH"], first_year=2000, last_year=2000, num_pairs=700)
     with pytest.raises(ExperimentError, match=r"data.num_pairs: the train split has \d+ different pairs, not 560"):

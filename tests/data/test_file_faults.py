@@ -1,4 +1,4 @@
-"""Where the fault in somebody's file is: the file, the line, and what is wrong with it."""
+"""Finding the place of a fault in a data file."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FAULTS = {
     "too many fields": ("a.csv", "de,en\na,b\na,b,c\n", "has 3 fields in line 3, but 2 columns"),
     "open quotation": ("a.csv", 'de,en\n"a"x,b\n', "has a fault in line 2: "),
     "too many tabs": ("a.tsv", 'de\ten\n"a\tb\tc\n', "has 3 fields in line 2, but 2 columns"),
-    "no parquet": ("a.parquet", "de,en\n", "is no whole parquet file: "),
-    "no gzip": ("a.csv.gz", "de,en\n", "is no whole gzip file"),
-    "half a gzip": ("a.csv.gz", gzip.compress(b"de,en\na,b\n")[:-9], "is no whole gzip file"),
+    "no parquet": ("a.parquet", "de,en\n", "is no complete parquet file: "),
+    "no gzip": ("a.csv.gz", "de,en\n", "is no complete gzip file"),
+    "half a gzip": ("a.csv.gz", gzip.compress(b"de,en\na,b\n")[:-9], "is no complete gzip file"),
     "plain text": ("a.de", b"gut\n\xff\n", "is not UTF-8 in line 2, byte 1; save it as UTF-8"),
 }
 
@@ -67,7 +67,7 @@ def test_find_fault_reports_the_fault_with_its_place(
     ],
     ids=["lines", "array", "lines in .json", "csv", "tsv", "gzip", "capitals", "text"],
 )
-def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path, name: str, content: str | bytes) -> None:
+def test_find_fault_of_a_good_file_returns_none(tmp_path: Path, name: str, content: str | bytes) -> None:
     write(tmp_path / name, content)
     assert find_fault(tmp_path / name) is None
     assert find_fault(tmp_path) is None
@@ -84,7 +84,7 @@ def test_find_fault_of_a_folder_reports_the_first_faulty_file(tmp_path: Path) ->
     assert str(find_fault(tmp_path)).startswith(f"{tmp_path / 'inner' / 'b.jsonl'} has a fault in line 1")
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_fault_of_an_unreadable_file_reports_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Path, *_: str) -> None:
         raise OSError(errno.EIO, "Input/output error")
 

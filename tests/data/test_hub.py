@@ -1,13 +1,17 @@
+import csv
 import gzip
 import json
 import os
 import shutil
 from typing import ClassVar
 
+import huggingface_hub
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import errors
 
-from attnlab.data.file_faults import too_deep
-from attnlab.data.hub_loading import resolve
+from attnlab.data.hub import resolve
 from attnlab.errors import ExperimentError
 
 FROM_TRAIN = {"train": "train", "validation": 0.25, "test": 0.25}
@@ -19,31 +23,20 @@ def as_json(path):
 
 
 def as_jsonl(path):
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-
-
-def as_jsonl_gz(path):
-    with gzip.open(path, "wt", encoding="utf-8") as file:
+    with gzip.open(path, "wt") if path.suffix == ".gz" else path.open("w") as file:
         file.writelines(json.dumps(row) + "\n" for row in ROWS)
 
 
 def as_csv(path):
-    def quoted(text):
-        return '"' + text.replace('"', '""') + '"'
-
-    lines = ["de,en", *(f"{quoted(row['de'])},{quoted(row['en'])}" for row in ROWS)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("de", "en"), *(row.values() for row in ROWS)])
 
 
 def as_tsv(path):
-    lines = ["de\ten", *(f"{row['de']}\t{row['en']}" for row in ROWS)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("".join("\t".join(row) + "\n" for row in [("de", "en"), *(r.values() for r in ROWS)]), "utf-8")
 
 
 def as_parquet(path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     pq.write_table(pa.Table.from_pylist(ROWS), path)
 
 
@@ -60,13 +53,13 @@ EXPECTED = sorted((row["de"], row["en"]) for row in ROWS)
     [
         ("train.json", as_json),
         ("train.jsonl", as_jsonl),
-        ("train.jsonl.gz", as_jsonl_gz),
+        ("train.jsonl.gz", as_jsonl),
         ("train.csv", as_csv),
         ("train.tsv", as_tsv),
         ("train.parquet", as_parquet),
     ],
 )
-def test_every_kind_of_file_gives_the_same_pairs(tmp_path, hub_corpus, name, write, in_folder):
+def test_hub_corpus_reads_the_same_pairs_from_every_kind_of_file(tmp_path, hub_corpus, name, write, in_folder):
     folder = tmp_path / "corpus"
     folder.mkdir()
     write(folder / name)
@@ -77,7 +70,7 @@ def test_every_kind_of_file_gives_the_same_pairs(tmp_path, hub_corpus, name, wri
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_parallel_text_files(tmp_path, hub_corpus, suffix):
+def test_hub_corpus_joins_parallel_text_files(tmp_path, hub_corpus, suffix):
     opened = gzip.open if suffix else open
     for split, rows in (("train", ROWS[:6]), ("validation", ROWS[6:7]), ("test", ROWS[7:])):
         for side in ("de", "en"):
@@ -88,13 +81,13 @@ def test_parallel_text_files(tmp_path, hub_corpus, suffix):
     assert pairs_of(splits) == EXPECTED
 
 
-def test_parallel_files_of_unequal_length_are_refused(tmp_path, hub_corpus):
+def test_hub_corpus_of_unequal_parallel_files_is_refused(tmp_path, hub_corpus):
     (tmp_path / "train.de").write_text("a\nb\n")
     (tmp_path / "train.en").write_text("a\n")
     assert "has 2 lines, but" in refusal(hub_corpus(tmp_path, splits=FROM_TRAIN))
 
 
-def test_words_that_look_like_missing_values_are_words(tmp_path, hub_corpus):
+def test_hub_corpus_reads_none_and_na_as_words(tmp_path, hub_corpus):
     (tmp_path / "train.csv").write_text("de,en\nNone,NA\nnull,nan\nx,y\nz,\n")
     assert pairs_of(hub_corpus(tmp_path, splits=FROM_TRAIN).load()) == [
         ("None", "NA"),
@@ -104,7 +97,7 @@ def test_words_that_look_like_missing_values_are_words(tmp_path, hub_corpus):
     ]
 
 
-def test_nested_columns(tmp_path, hub_corpus):
+def test_hub_corpus_reads_nested_columns(tmp_path, hub_corpus):
     lines = [json.dumps({"translation": row, "id": 1}) + "\n" for row in ROWS]
     (tmp_path / "train.jsonl").write_text("".join(lines))
     corpus = hub_corpus(tmp_path, source="translation.de", target="translation.en", splits=FROM_TRAIN)
@@ -115,13 +108,13 @@ def test_nested_columns(tmp_path, hub_corpus):
     assert "translation.de, translation.en, id" in refusal(wrong)
 
 
-def test_columns_may_be_called_the_other_way_round(tmp_path, hub_corpus):
+def test_hub_corpus_columns_can_swap_names(tmp_path, hub_corpus):
     (tmp_path / "train.jsonl").write_text('{"source": "s", "target": "t"}\n' * 4)
     splits = hub_corpus(tmp_path, source="target", target="source", splits=FROM_TRAIN).load()
     assert splits["test"].to_list() == [{"source": "t", "target": "s"}]
 
 
-def test_fractions_of_one_split(hub_folder, hub_corpus):
+def test_hub_corpus_fractions_are_drawn_from_one_split(hub_folder, hub_corpus):
     mixed = hub_corpus(hub_folder, splits={"train": "train", "validation": 0.25, "test": "test"})
     assert [len(mixed.load()[s]) for s in ("train", "validation", "test")] == [15, 5, 3]
     everything = {"train": 0.5, "validation": 0.25, "test": 0.25}
@@ -131,7 +124,7 @@ def test_fractions_of_one_split(hub_folder, hub_corpus):
     assert again["train"]["source"] != other["train"]["source"]
 
 
-def test_relative_paths_start_at_the_project(hub_folder, hub_corpus, tmp_path, monkeypatch):
+def test_hub_corpus_relative_path_starts_at_the_project(hub_folder, hub_corpus, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -143,14 +136,7 @@ def test_relative_paths_start_at_the_project(hub_folder, hub_corpus, tmp_path, m
     assert len(hub_corpus("corpus").load()["train"]) == 20
 
 
-def test_loading_leaves_nothing_beside_the_data(hub_folder, hub_corpus, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    before = sorted(str(p) for p in tmp_path.rglob("*"))
-    hub_corpus(hub_folder).load()
-    assert sorted(str(p) for p in tmp_path.rglob("*")) == before
-
-
-def test_a_changed_file_is_read_anew(hub_folder, hub_corpus):
+def test_hub_corpus_reads_a_changed_file_again(hub_folder, hub_corpus):
     hub_corpus(hub_folder).load()
     times = os.stat(hub_folder / "test.jsonl.gz")
     with gzip.open(hub_folder / "test.jsonl.gz", "wt") as file:
@@ -169,69 +155,25 @@ def refusal(corpus) -> str:
     return sentence
 
 
-GOOD = b'{"de": "x y", "en": "z"}\n'
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("train.jsonl", GOOD * 3 + b'{"de": "\xff\xfe", "en": "q"}\n', "is not UTF-8 in line 4, byte 9"),
-        ("train.jsonl", GOOD * 2 + b'{"de": "x",\n' + GOOD, "fault in line 3: it is no JSON"),
-        ("train.jsonl", GOOD + b'{"de": "\\ud800", "en": "q"}\n', "fault in line 2: it has half a character"),
+        ("train.jsonl", b'{"de": "x",\n', "fault in line 1: it is no JSON"),
         ("train.jsonl", b"", "has no rows"),
-        ("train.jsonl", b"\x00\x01\x02", "line 1"),
-        ("train.json", b'[{"de": "x"', "is no JSON"),
-        ("train.jsonl.gz", b"not gzip", "is no whole gzip file"),
-        ("train.jsonl.gz", gzip.compress(GOOD * 50, mtime=0)[:-12], "is no whole gzip file"),
-        ("train.csv", b"de,en\n1,2\n1,2,3,4\n", "has 4 fields in line 3, but 2 columns"),
+        ("train.jsonl.gz", b"not gzip", "is no complete gzip file"),
         ("train.csv", b"de,en\nx,\xe4\n", "is not UTF-8 in line 2"),
-        ("train.parquet", b"PAR1 but not really", "is no whole parquet file"),
+        ("train.parquet", b"PAR1 but not really", "is no complete parquet file"),
         ("train.de", b"\xff\n", "is not UTF-8 in line 1"),
         ("README.md", b"hello", "has no data files"),
-        ("corpus.py", b"raise SystemExit(3)", "has no data files"),
     ],
 )
-def test_a_faulty_file_is_one_sentence_that_names_it(tmp_path, hub_corpus, name, content, message):
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    (folder / name).write_bytes(content)
+def test_hub_corpus_with_a_faulty_file_is_refused_by_its_name(tmp_path, hub_corpus, name, content, message):
+    (tmp_path / name).write_bytes(content)
     if name == "train.de":
-        (folder / "train.en").write_bytes(b"x\n")
-    sentence = refusal(hub_corpus(folder, splits=FROM_TRAIN))
+        (tmp_path / "train.en").write_bytes(b"x\n")
+    sentence = refusal(hub_corpus(tmp_path, splits=FROM_TRAIN))
     assert message in sentence
-    assert str(folder) in sentence
-
-
-@pytest.mark.parametrize("name", ["train.jsonl", "train.json", "train.jsonl.gz"])
-def test_rows_that_would_crash_the_reader_never_reach_it(tmp_path, hub_corpus, name):
-    """The reader goes down into brackets by recursion, and its stack ends the process without a word."""
-    row = '{"de": "a [[[[ {{{{", "en": "b"}\n'
-    text = row * 3 + '{"de": ' + "[" * 20_000 + "]" * 20_000 + ', "en": "b"}\n'
-    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
-    with pytest.raises(ExperimentError, match=rf"{name} is nested too deeply in line 4; give rows"):
-        hub_corpus(path=tmp_path).load()
-
-
-def test_brackets_within_texts_nest_nothing(tmp_path):
-    row = json.dumps({"de": "[" * 900 + '"' + "{" * 900, "en": [["b"]]}) + "\n"
-    (tmp_path / "a.jsonl").write_text(row * 20)
-    (tmp_path / "b.json").write_text("[\n" + ",\n".join([row] * 300) + "]")
-    assert too_deep(tmp_path / "a.jsonl") is None
-    assert too_deep(tmp_path / "b.json") is None
-
-
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path, hub_corpus):
-    os.mkfifo(tmp_path / "train.jsonl")
-    with pytest.raises(ExperimentError, match=r"train\.jsonl is no file and no folder; take it out of the folder"):
-        hub_corpus(path=tmp_path).load()
-    with pytest.raises(ExperimentError, match=r"train\.jsonl is no file and no folder but a pipe"):
-        hub_corpus(path=tmp_path / "train.jsonl").load()
-
-
-def test_a_script_beside_the_data_is_not_run(hub_folder, hub_corpus, tmp_path):
-    (hub_folder / "corpus.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    assert "cannot be read as a dataset" in refusal(hub_corpus(hub_folder))
-    assert not (tmp_path / "ran").exists()
+    assert str(tmp_path) in sentence
 
 
 def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_folder, hub_corpus, tmp_path):
@@ -253,7 +195,6 @@ def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_f
 
 def test_unreachable_hub_is_reported_at_once(hub_corpus, monkeypatch, tmp_path):
     import httpx2 as httpx
-    import huggingface_hub
 
     def unreachable(*_args, **_options):
         raise httpx.ConnectError("Name or service not known")
@@ -267,8 +208,6 @@ def test_unreachable_hub_is_reported_at_once(hub_corpus, monkeypatch, tmp_path):
 
 
 def test_unknown_or_gated_hub_dataset_is_refused(hub_corpus, monkeypatch, tmp_path):
-    import huggingface_hub
-    from huggingface_hub import errors
 
     def raising(error):
         def call(*_args, **_options):
@@ -307,6 +246,6 @@ class _Response:
         ),
     ],
 )
-def test_a_wrong_value_is_refused_by_its_name(hub_corpus, changed, message):
+def test_hub_corpus_with_an_invalid_value_is_refused_by_its_name(hub_corpus, changed, message):
     with pytest.raises(ValueError, match=message):
         hub_corpus(None, **changed)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,14 +12,13 @@ import datasets
 import numpy as np
 import pytest
 
-from attnlab.batch import EOS, PAD, UNK, Padding
+from attnlab.batch import EOS, PAD, Padding
+from attnlab.data.cleaning import SentenceCleaning
 from attnlab.data.datamodule import SeqDataModule
-from attnlab.data.labelled import LabelledCorpus
-from attnlab.data.labelled_data import FILES, LabelledData, read_labels
-from attnlab.data.prepare_labelled import prepare_labelled
-from attnlab.data.prepared import PreparedData
+from attnlab.data.hub import LabelledCorpus
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import LabelledData, PreparedData, read_labels
 from attnlab.data.sampler import Batching
-from attnlab.data.sentence_cleaning import SentenceCleaning
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -68,21 +65,21 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def prepared(tmp_path: Path, corpus: LabelledCorpus) -> LabelledData:
-    prepare_labelled(corpus, tmp_path / "data")
+    prepare(corpus, tmp_path / "data")
     return LabelledData(tmp_path / "data")
 
 
 def refusal(tmp_path: Path, corpus: LabelledCorpus) -> str:
     with pytest.raises(ExperimentError) as caught:
-        prepare_labelled(corpus, tmp_path / "data")
+        prepare(corpus, tmp_path / "data")
     assert not (tmp_path / "data").exists()
     assert len(caught.value.problems) == 1
     return str(caught.value)
 
 
-def test_the_folder_reads_back_as_the_corpus(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_labelled_folder_reads_back_as_the_corpus(write: Callable[..., Path], tmp_path: Path) -> None:
     data = prepared(tmp_path, corpus_of(write(), label_names=["negative", "positive"]))
-    assert sorted(os.listdir(data.folder)) == sorted(FILES)
+    assert sorted(os.listdir(data.folder)) == LabelledData.files()
     assert data.labels == read_labels(data.folder / "data.json") == ["negative", "positive"]
     assert data.sizes == {"train": 4, "validation": 2, "test": 2}
     train = data.split("train")
@@ -99,11 +96,6 @@ def test_the_folder_reads_back_as_the_corpus(write: Callable[..., Path], tmp_pat
         data.split("dev")
 
 
-def test_the_tokenizer_is_learnt_from_training_text_alone(write: Callable[..., Path], tmp_path: Path) -> None:
-    data = prepared(tmp_path, corpus_of(write(test=[{"text": "unheard", "label": 1}])))
-    assert data.split("test").ids[0].tolist() == [UNK]
-
-
 @pytest.mark.parametrize(
     ("labels", "names"),
     [
@@ -115,7 +107,7 @@ def test_the_tokenizer_is_learnt_from_training_text_alone(write: Callable[..., P
     ],
     ids=["numbers", "text", "truth", "numbers with a gap", "two spellings"],
 )
-def test_classes_are_numbered_by_size_or_in_order(
+def test_classes_are_numbered_by_size_or_alphabetically(
     write: Callable[..., Path], tmp_path: Path, labels: list[Any], names: list[str]
 ) -> None:
     rows = [{"text": f"word {i}", "label": label} for i, label in enumerate(labels)]
@@ -128,7 +120,7 @@ def test_classes_are_numbered_by_size_or_in_order(
         assert named == [str(label) for label in kept]
 
 
-def test_the_names_that_a_dataset_brings_are_taken(tmp_path: Path) -> None:
+def test_class_names_default_to_those_of_the_dataset(tmp_path: Path) -> None:
     features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["no", "yes"]))
     folder = tmp_path / "corpus"
     for split in ("train", "validation", "test"):
@@ -137,7 +129,7 @@ def test_the_names_that_a_dataset_brings_are_taken(tmp_path: Path) -> None:
     assert prepared(tmp_path, corpus_of(folder)).labels == ["no", "yes"]
 
 
-def test_every_bad_row_is_counted_by_its_reason(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_prepare_counts_every_bad_sentence_by_its_reason(write: Callable[..., Path], tmp_path: Path) -> None:
     rows = [
         *ROWS,
         {"text": "no label", "label": None},
@@ -157,7 +149,7 @@ def test_every_bad_row_is_counted_by_its_reason(write: Callable[..., Path], tmp_
     assert stats["test"]["dropped"] == {}  # the limits in tokens are training's alone
 
 
-def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
+def test_prepare_drops_rows_with_nan_as_label(tmp_path: Path) -> None:
     labels = [0.0, 1.0, float("nan"), None] * 15
     rows = datasets.Dataset.from_dict({"text": [f"word {i}" for i in range(60)], "label": labels})
     rows.to_parquet(tmp_path / "all.parquet")
@@ -169,7 +161,7 @@ def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sign", ["", "-"])
-def test_infinity_is_no_label(tmp_path: Path, sign: str) -> None:
+def test_prepare_refuses_infinity_as_label(tmp_path: Path, sign: str) -> None:
     file = tmp_path / "all.csv"
     file.write_text("text,label\n" + "".join(f"word {i},{(0.0, 1.0)[i % 2]}\n" for i in range(60)) + f"x,{sign}inf\n")
     splits = {"train": "train", "validation": 0.2, "test": 0.2}
@@ -207,58 +199,26 @@ def test_labelled_data_unfit_for_a_classifier_are_refused(
         ({"label": "text"}, "text and label must be two columns, got text for both"),
         ({"label_names": ["a", "a"]}, "label_names must be at least two different names, got a, a"),
         ({"tokenizer": WordTrainer(joint=True)}, "tokenizer.joint must be false"),
-        ({"splits": {"train": "train"}}, "splits must give train, validation, test, got train"),
-        ({"dataset": "no-owner"}, "dataset must be an id of the hub, owner/name, got no-owner"),
     ],
 )
-def test_a_config_that_cannot_be_meant_is_refused(changed: dict[str, Any], said: str) -> None:
+def test_labelled_corpus_with_an_invalid_value_is_refused(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         corpus_of("x", **changed)
 
 
-def test_limits_that_leave_nothing_are_refused() -> None:
+def test_sentence_cleaning_with_crossed_limits_is_refused() -> None:
     with pytest.raises(ValueError, match=r"max_length must be at least min_length \(3\), got 2"):
         SentenceCleaning(min_length=3, max_length=2)
 
 
-def test_without_a_path_or_an_id(tmp_path: Path) -> None:
-    assert refusal(tmp_path, corpus_of(None)).startswith("data.path is not set")
-
-
-def test_fractions_of_one_file(tmp_path: Path) -> None:
-    lines = [json.dumps({"text": f"word {i}", "label": "ab"[i % 2]}) + "\n" for i in range(100)]
-    (tmp_path / "all.jsonl").write_text("".join(lines))
-    splits = {"train": "train", "validation": 0.1, "test": 0.2}
-    data = prepared(tmp_path, corpus_of(tmp_path / "all.jsonl", splits=splits))
-    assert data.sizes == {"train": 70, "validation": 10, "test": 20}
-    texts = [data.split(split).text(row) for split in data.sizes for row in range(data.sizes[split])]
-    assert len(set(texts)) == 100
-
-
-def test_the_same_bytes_in_another_process(write: Callable[..., Path], tmp_path: Path) -> None:
-    folder = write()
-    ours = prepared(tmp_path, corpus_of(folder))
-    program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
-        "from test_labelled import corpus_of, prepare_labelled\n"
-        "prepare_labelled(corpus_of(sys.argv[2]), Path(sys.argv[3]))"
-    )
-    arguments = [str(Path(__file__).parent), str(folder), str(tmp_path / "again")]
-    environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    subprocess.run([sys.executable, "-c", program, *arguments], check=True, env=environment)
-    for name in FILES:
-        assert (ours.folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
-    assert ours.digest == LabelledData(tmp_path / "again").digest
-
-
-def test_a_label_changes_the_digest(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_labelled_digest_changes_with_a_class_name(write: Callable[..., Path], tmp_path: Path) -> None:
     folder = write()
     first = prepared(tmp_path, corpus_of(folder)).digest
     assert prepared(tmp_path, corpus_of(folder, label_names=["no", "yes"])).digest != first
 
 
 @pytest.mark.parametrize("side", ["pre", "post"])
-def test_a_batch_has_its_pads_on_the_encoders_side(write: Callable[..., Path], tmp_path: Path, side: Any) -> None:
+def test_labelled_batch_is_padded_on_the_encoder_side(write: Callable[..., Path], tmp_path: Path, side: Any) -> None:
     split = prepared(tmp_path, corpus_of(write())).split("train")
     batch = split.batch(np.array([2, 1]), Padding(encoder=side))
     assert batch.labels.tolist() == [1, 0]
@@ -270,7 +230,7 @@ def test_a_batch_has_its_pads_on_the_encoders_side(write: Callable[..., Path], t
     assert len(batch) == len(batch.to("cpu")) == 2
 
 
-def test_an_epoch_is_every_sentence_once(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_labelled_epoch_has_every_sentence_once(write: Callable[..., Path], tmp_path: Path) -> None:
     rows = [{"text": "w " * (1 + i % 7), "label": i % 3} for i in range(50)]
     data = prepared(tmp_path, corpus_of(write(rows, rows[:9], rows[:9])))
     for batching in (Batching(size=8), Batching(by="tokens", size=24)):
@@ -283,25 +243,19 @@ def test_an_epoch_is_every_sentence_once(write: Callable[..., Path], tmp_path: P
                 assert batch.source.numel() <= 24
 
 
-def test_the_other_tasks_data_are_no_such_data(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_labelled_folder_opened_as_pairs_is_refused(write: Callable[..., Path], tmp_path: Path) -> None:
     data = prepared(tmp_path, corpus_of(write()))
-    with pytest.raises(ExperimentError, match=r"is no prepared data: source_tokenizer\.json, target_tokenizer\.json"):
+    with pytest.raises(ExperimentError, match=r"lacks prepared data: source_tokenizer\.json, target_tokenizer\.json"):
         PreparedData(data.folder)
     (data.folder / "tokenizer.json").unlink()
-    with pytest.raises(ExperimentError, match=r"is no prepared data: tokenizer\.json missing"):
+    with pytest.raises(ExperimentError, match=r"lacks prepared data: tokenizer\.json missing"):
         LabelledData(data.folder)
 
 
-def test_a_broken_folder_is_one_sentence(write: Callable[..., Path], tmp_path: Path) -> None:
-    data = prepared(tmp_path, corpus_of(write()))
-    (data.folder / "train.arrow").write_bytes(b"ARROW1")
-    with pytest.raises(ExperimentError, match=r"train\.arrow cannot be read"):
-        data.split("train")
-    (data.folder / "data.json").write_text('{"format": 99}')
-    with pytest.raises(ExperimentError, match="was prepared in format 99, this version reads 2"):
-        LabelledData(data.folder)
-    with pytest.raises(ExperimentError, match="does not name the classes"):
-        read_labels(data.folder / "data.json")
+def test_read_labels_of_a_file_without_them_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text('{"format": 2}')
+    with pytest.raises(ExperimentError, match=r"does not name the classes \(labels: Field required\)"):
+        read_labels(tmp_path / "data.json")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +265,9 @@ def test_a_broken_folder_is_one_sentence(write: Callable[..., Path], tmp_path: P
         ("korean_chatbot", "question", (9_823, 1_000, 1_000), 3),
     ],
 )
-def test_the_real_corpora(tmp_path: Path, name: str, text: str, sizes: tuple[int, ...], labels: int) -> None:
+def test_prepare_real_labelled_corpora(
+    tmp_path: Path, name: str, text: str, sizes: tuple[int, ...], labels: int
+) -> None:
     if not (CORPORA / name).is_dir():
         pytest.skip(f"there is no copy of {name} in {CORPORA}")
     data = prepared(tmp_path, corpus_of(CORPORA / name, text=text))

@@ -1,4 +1,4 @@
-"""Prepared splits are looked at where they lie: what is opened is not read."""
+"""Mapped splits: the files of prepared rows, and what reading them takes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from attnlab.batch import Padding
 from attnlab.data import rows as rows_module
 from attnlab.data.hub import HubCorpus
-from attnlab.data.mapped_ids import MappedIds, list_array
+from attnlab.data.padding import Ragged
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
-from attnlab.data.ragged import Ragged
-from attnlab.data.rows import RowGroups, batches_of_file, open_rows
+from attnlab.data.rows import MappedIds, RowGroups, batches_of_file, list_array, open_rows
 from attnlab.data.toy import CopyCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
@@ -51,7 +50,7 @@ def corpus(tmp_path: Path, hub_corpus: Callable[..., HubCorpus]) -> Callable[...
 
 
 @pytest.mark.usefixtures("small_groups")
-def test_a_corpus_of_many_groups_reads_back_in_order(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+def test_prepared_split_of_many_groups_reads_back_in_order(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
     prepare(corpus(100), tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     split = data.split("train")
@@ -69,7 +68,7 @@ def test_a_corpus_of_many_groups_reads_back_in_order(corpus: Callable[..., HubCo
 
 
 @pytest.mark.usefixtures("small_groups")
-def test_groups_do_not_change_the_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepared_content_does_not_depend_on_the_group_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = CopyCorpus(300, 5, 1, 6, None, None, 0.1, 0.1, 1, "none", WordTrainer(split="whitespace", min_frequency=1))
     prepare(corpus, tmp_path / "many")
     monkeypatch.undo()
@@ -82,7 +81,7 @@ def test_groups_do_not_change_the_content(tmp_path: Path, monkeypatch: pytest.Mo
         assert (tmp_path / "many" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
 
 
-def test_opening_a_split_reads_its_lengths_alone(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+def test_opening_a_split_reads_only_its_lengths(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
     prepare(corpus(5_000, words=200), tmp_path / "data")
     size = (tmp_path / "data" / "train.arrow").stat().st_size
     arrow = pa.total_allocated_bytes()
@@ -98,7 +97,7 @@ def test_opening_a_split_reads_its_lengths_alone(corpus: Callable[..., HubCorpus
     assert split.source_lengths is split.source_lengths  # whoever asks for each row's finds it counted
 
 
-def test_another_process_maps_the_file_too(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+def test_pickled_split_maps_the_file_again(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
     prepare(corpus(500), tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     split = data.split("train")
@@ -111,16 +110,14 @@ def test_another_process_maps_the_file_too(corpus: Callable[..., HubCorpus], tmp
 
 
 @pytest.mark.usefixtures("small_groups")
-def test_preparing_holds_only_a_few_batches(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+def test_prepare_holds_only_a_few_batches_in_memory(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
     before, held = pa.total_allocated_bytes(), []
     prepare(corpus(3_000), tmp_path / "data", lambda *_: held.append(pa.total_allocated_bytes() - before))
     assert max(held) < (tmp_path / "data" / "train.arrow").stat().st_size / 20
 
 
 @pytest.mark.parametrize("part", [0, 0.5, 0.99])
-def test_a_file_that_was_cut_short_is_one_sentence(
-    corpus: Callable[..., HubCorpus], tmp_path: Path, part: float
-) -> None:
+def test_truncated_split_is_refused(corpus: Callable[..., HubCorpus], tmp_path: Path, part: float) -> None:
     prepare(corpus(100), tmp_path / "data")
     file = tmp_path / "data" / "validation.arrow"
     content = file.read_bytes()
@@ -129,7 +126,7 @@ def test_a_file_that_was_cut_short_is_one_sentence(
         PreparedData(tmp_path / "data").split("validation")
 
 
-def test_a_folder_of_an_older_format_says_so_and_not_what_it_lacks(
+def test_prepared_folder_of_an_older_format_is_refused_by_its_format(
     corpus: Callable[..., HubCorpus], tmp_path: Path
 ) -> None:
     prepare(corpus(100), tmp_path / "data")
@@ -142,7 +139,7 @@ def test_a_folder_of_an_older_format_says_so_and_not_what_it_lacks(
 
 
 @given(groups=st.lists(st.lists(st.lists(st.integers(4, 90), max_size=4), min_size=1, max_size=5), max_size=4))
-def test_mapped_ids_are_the_rows_one_after_the_other(groups: list[list[list[int]]]) -> None:
+def test_mapped_ids_equal_the_rows_of_all_groups(groups: list[list[list[int]]]) -> None:
     rows = [row for group in groups for row in group]
     chunks = [list_array(Ragged.from_rows(group)) for group in groups]
     ids = MappedIds(pa.chunked_array(chunks, pa.list_(pa.int32())))
@@ -156,7 +153,7 @@ def test_mapped_ids_are_the_rows_one_after_the_other(groups: list[list[list[int]
 
 
 @pytest.mark.usefixtures("small_groups")
-def test_a_file_is_read_batch_by_batch(tmp_path: Path) -> None:
+def test_rows_file_is_read_batch_by_batch(tmp_path: Path) -> None:
     with RowGroups(tmp_path / "rows.arrow", pa.schema({"number": pa.int32()})) as file:
         for start in range(0, 95, 5):
             file.add({"number": list(range(start, start + 5))})

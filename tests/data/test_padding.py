@@ -5,13 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import BOS, EOS, PAD, Padding
-from attnlab.data.padding import make_batch, pad_labelled
-from attnlab.data.ragged import Ragged
+from attnlab.data.padding import Ragged, make_batch, pad_labelled
 
 ROWS = st.lists(st.lists(st.integers(4, 50), max_size=7), min_size=1, max_size=6)
 
 
-def test_post_padding_by_hand():
+def test_post_padding_matches_a_hand_made_batch():
     batch = make_batch([[5, 6], [7]], [[8], [9, 10, 11]], Padding(encoder="post", decoder="post"))
     assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
     assert batch.source_mask.tolist() == [[True, True, True], [True, True, False]]
@@ -21,7 +20,7 @@ def test_post_padding_by_hand():
     assert batch.num_target_tokens == 6
 
 
-def test_pre_padding_by_hand():
+def test_pre_padding_matches_a_hand_made_batch():
     batch = make_batch([[5, 6], [7]], [[8], [9, 10, 11]], Padding(encoder="pre", decoder="pre"), rows=[4, 2])
     assert batch.source.tolist() == [[5, 6, EOS], [PAD, 7, EOS]]
     assert batch.target_input.tolist() == [[PAD, PAD, BOS, 8], [BOS, 9, 10, 11]]
@@ -47,11 +46,11 @@ def test_labelled_sentences_are_padded_as_sources_are(side, source, mask):
     assert batch.labels.dtype == batch.rows.dtype == torch.long
 
 
-def test_the_numbers_of_the_rows_are_long_whatever_they_come_as():
+def test_batch_row_numbers_are_long_for_any_integer_type():
     assert make_batch([[5]], [[6]], Padding(), rows=np.array([3], dtype=np.int32)).rows.dtype == torch.long
 
 
-def test_a_batch_without_rows_has_no_rows():
+def test_make_batch_without_rows_is_empty():
     batch = make_batch([], [], Padding())
     assert batch.source.shape == batch.target_input.shape == (0, 1)
     assert len(batch) == batch.num_target_tokens == 0
@@ -81,12 +80,12 @@ def test_batch_masks_select_exactly_the_original_tokens(encoder, decoder, source
 
 
 @given(rows=ROWS, data=st.data())
-def test_taking_rows_of_a_ragged_array(rows, data):
+def test_ragged_take_returns_the_chosen_rows(rows, data):
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
     taken = Ragged.from_rows(rows).take(np.array(chosen, dtype=np.int64))
     assert [taken[i].tolist() for i in range(len(taken))] == [rows[i] for i in chosen]
 
 
-def test_sides_of_unequal_size_are_refused():
+def test_make_batch_of_unequal_sides_is_refused():
     with pytest.raises(ValueError, match="as many rows, got 1 and 2"):
         make_batch([[5]], [[5], [6]], Padding())

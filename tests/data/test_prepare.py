@@ -11,9 +11,9 @@ import pytest
 
 from attnlab.batch import UNK
 from attnlab.data.cleaning import Cleaning
-from attnlab.data.prepare import prepare
-from attnlab.data.prepared import FILES, PreparedData
-from attnlab.data.trainers import BpeTrainer, WordTrainer
+from attnlab.data.prepare import links_between, prepare
+from attnlab.data.prepared import LabelledData, PreparedData
+from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
 
 
@@ -26,9 +26,9 @@ def write_rows(folder, train, validation=None, test=None):
     return folder
 
 
-def test_the_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_path):
+def test_prepared_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_path):
     prepare(hub_corpus(hub_folder), tmp_path / "data")
-    assert sorted(os.listdir(tmp_path / "data")) == sorted(FILES)
+    assert sorted(os.listdir(tmp_path / "data")) == PreparedData.files()
     data = PreparedData(tmp_path / "data")
     assert data.info.source_language == "de"
     assert data.info.target_language == "en"
@@ -46,7 +46,7 @@ def test_the_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_path):
         data.split("dev")
 
 
-def test_the_tokenizer_is_learnt_from_training_text_alone(tmp_path, hub_corpus):
+def test_prepare_learns_the_tokenizer_from_training_text_alone(tmp_path, hub_corpus):
     folder = write_rows(tmp_path / "c", [{"de": "eins", "en": "one"}], test=[{"de": "zwei", "en": "one"}])
     prepare(hub_corpus(folder), tmp_path / "data")
     data = PreparedData(tmp_path / "data")
@@ -55,13 +55,15 @@ def test_the_tokenizer_is_learnt_from_training_text_alone(tmp_path, hub_corpus):
     assert data.stats["splits"]["test"]["target"]["unknown_tokens"] == 0
 
 
-def test_every_bad_row_is_counted_by_its_reason(tmp_path, hub_corpus):
+def test_prepare_counts_every_bad_row_by_its_reason(tmp_path, hub_corpus):
     rows = [
         {"de": "gut so", "en": "good so"},
         {"de": "", "en": "empty"},
         {"de": " \t\u3000", "en": "blank"},
         {"de": None, "en": "nothing"},
         {"de": "ohne"},
+        {"de": 5, "en": "five"},
+        {"de": ["a"], "en": "list"},
         {"de": "x" * 101, "en": "enormous"},
         {"de": "eins zwei drei vier fünf", "en": "long"},
         {"de": "kurz", "en": "one two three four five six"},
@@ -72,23 +74,17 @@ def test_every_bad_row_is_counted_by_its_reason(tmp_path, hub_corpus):
     stats = PreparedData(tmp_path / "data").stats["splits"]
     assert stats["train"]["dropped"] == {
         "empty": 2,
-        "not_text": 2,
+        "not_text": 4,
         "too_many_characters": 1,
         "source_too_long": 1,
         "target_too_long": 1,
     }
-    assert (stats["train"]["rows"], stats["train"]["pairs"]) == (8, 1)
+    assert (stats["train"]["rows"], stats["train"]["pairs"]) == (10, 1)
     assert stats["test"]["dropped"] == {}
     everywhere = Cleaning(max_source_length=4, limit_evaluation=True)
     with pytest.raises(ExperimentError, match=r"nothing is left of the test split.*1 source_too_long"):
         prepare(hub_corpus(folder, cleaning=everywhere), tmp_path / "data2")
     assert not (tmp_path / "data2").exists()
-
-
-def test_numbers_among_the_sentences_are_not_text(tmp_path, hub_corpus):
-    rows = [{"de": "gut", "en": "good"}, {"de": 5, "en": "five"}, {"de": ["a"], "en": "list"}]
-    prepare(hub_corpus(write_rows(tmp_path / "c", rows)), tmp_path / "data")
-    assert PreparedData(tmp_path / "data").stats["splits"]["train"]["dropped"] == {"not_text": 2}
 
 
 def test_cleaning_makes_one_spelling_and_single_spaces(tmp_path, hub_corpus):
@@ -100,7 +96,7 @@ def test_cleaning_makes_one_spelling_and_single_spaces(tmp_path, hub_corpus):
 
 
 @pytest.mark.parametrize("rows", [[], [{"de": "", "en": ""}], [{"de": 5, "en": 6}]])
-def test_nothing_left_is_one_sentence_and_leaves_nothing_behind(tmp_path, hub_corpus, rows):
+def test_prepare_without_a_row_left_is_refused_and_writes_nothing(tmp_path, hub_corpus, rows):
     folder = write_rows(tmp_path / "c", rows, rows or None, rows or None)
     with pytest.raises(ExperimentError, match=r"has no rows|nothing is left of the train split") as error:
         prepare(hub_corpus(folder), tmp_path / "data")
@@ -108,7 +104,7 @@ def test_nothing_left_is_one_sentence_and_leaves_nothing_behind(tmp_path, hub_co
     assert sorted(os.listdir(tmp_path)) == ["c"]
 
 
-def test_statistics_are_those_of_the_ids(dates, tmp_path):
+def test_prepared_statistics_equal_those_of_the_ids(dates, tmp_path):
     prepare(dates(), tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     for name in ("train", "validation", "test"):
@@ -127,38 +123,36 @@ def test_statistics_are_those_of_the_ids(dates, tmp_path):
     }
 
 
-def test_byte_identical_from_process_to_process(tmp_path, hub_folder):
+def test_prepare_writes_the_same_bytes_in_every_process(tmp_path, hub_folder):
     program = """
 import sys
 from pathlib import Path
-from attnlab.data.cleaning import Cleaning
+from attnlab.data.cleaning import Cleaning, SentenceCleaning
 from attnlab.data.dates import DatesCorpus
-from attnlab.data.hub import HubCorpus
+from attnlab.data.hub import HubCorpus, LabelledCorpus
 from attnlab.data.prepare import prepare
-from attnlab.data.trainers import BpeTrainer, CharacterTrainer
+from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 splits = {"train": "train", "validation": 0.2, "test": 0.2}
-bpe = BpeTrainer(joint=True)
-hub = HubCorpus(None, sys.argv[2], None, None, splits, "de", "en", 1, "13a", Cleaning(), bpe)
+place = (None, sys.argv[2], None, None, splits)
+hub = HubCorpus(*place, "de", "en", 1, "13a", Cleaning(), BpeTrainer(joint=True))
+labelled = LabelledCorpus(*place, "de", "en", None, 1, SentenceCleaning(), WordTrainer())
 locales, formats = ["en_US", "ja_JP"], ["full", "short"]
 dates = DatesCorpus(locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer())
-for name, corpus in (("hub", hub), ("dates", dates)):
+for name, corpus in (("hub", hub), ("dates", dates), ("labelled", labelled)):
     prepare(corpus, Path(sys.argv[1]) / name)
 """
-    for process in "ab":
-        environment = os.environ | {"PYTHONHASHSEED": {"a": "1", "b": "2"}[process], "TZ": "Asia/Seoul"}
-        subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / process), str(hub_folder)],
-            check=True,
-            env=environment,
-        )
-    for corpus in ("hub", "dates"):
+    for process, hash_seed in (("a", "1"), ("b", "2")):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed, "TZ": "Asia/Seoul"}
+        arguments = [str(tmp_path / process), str(hub_folder)]
+        subprocess.run([sys.executable, "-c", program, *arguments], check=True, env=environment)
+    for corpus, kind in (("hub", PreparedData), ("dates", PreparedData), ("labelled", LabelledData)):
         first, second = (tmp_path / process / corpus for process in "ab")
-        assert sorted(os.listdir(first)) == sorted(FILES)
-        assert all((first / name).read_bytes() == (second / name).read_bytes() for name in FILES)
-        assert PreparedData(first).digest == PreparedData(second).digest
+        assert sorted(os.listdir(first)) == kind.files()
+        assert all((first / name).read_bytes() == (second / name).read_bytes() for name in kind.files())
+        assert kind(first).digest == kind(second).digest
 
 
-def test_another_corpus_has_another_digest(dates, tmp_path):
+def test_prepared_digest_changes_with_the_corpus(dates, tmp_path):
     digests = set()
     for seed in (1, 2):
         prepare(dates(seed=seed), tmp_path / "data")  # in the place of the one before
@@ -166,7 +160,7 @@ def test_another_corpus_has_another_digest(dates, tmp_path):
     assert len(digests) == 2
 
 
-def test_many_rows_go_through_in_pieces(tmp_path, hub_corpus):
+def test_prepare_of_many_rows_reads_back_and_reports_progress(tmp_path, hub_corpus):
     rows = [{"de": f"Wort {i % 7} {i}", "en": f"word {i}"} for i in range(2_500)]
     reported = []
     prepare(hub_corpus(write_rows(tmp_path / "c", rows)), tmp_path / "data", lambda *step: reported.append(step))
@@ -177,7 +171,7 @@ def test_many_rows_go_through_in_pieces(tmp_path, hub_corpus):
     assert len(split) == 2_500
 
 
-def test_markup_and_control_characters_are_just_text(tmp_path, hub_corpus):
+def test_prepare_keeps_markup_and_control_characters_as_text(tmp_path, hub_corpus):
     nasty = "<script>alert(1)</script> <eos> \u202eabc\u0000 👩‍👩‍👧 ▁x"
     folder = write_rows(tmp_path / "c", [{"de": nasty, "en": nasty}])
     for trainer in (WordTrainer(min_frequency=1), BpeTrainer(min_frequency=1)):
@@ -187,15 +181,16 @@ def test_markup_and_control_characters_are_just_text(tmp_path, hub_corpus):
         assert train.source_ids(0).min() == UNK or train.source_ids(0).min() > 3
 
 
-@pytest.mark.parametrize("lost", FILES)
-def test_a_folder_that_lacks_a_file_is_one_sentence(dates, tmp_path, lost):
+def test_prepared_folder_that_lacks_a_file_is_refused(dates, tmp_path):
     prepare(dates(num_pairs=30), tmp_path / "data")
-    (tmp_path / "data" / lost).unlink()
-    with pytest.raises(ExperimentError, match=f"is no prepared data: {lost} missing"):
-        PreparedData(tmp_path / "data")
+    for lost in PreparedData.files():
+        (tmp_path / "data" / lost).rename(tmp_path / lost)
+        with pytest.raises(ExperimentError, match=f"lacks prepared data: {lost} missing"):
+            PreparedData(tmp_path / "data")
+        (tmp_path / lost).rename(tmp_path / "data" / lost)
 
 
-def test_a_damaged_file_is_one_sentence(dates, tmp_path):
+def test_prepared_folder_with_a_damaged_file_is_refused(dates, tmp_path):
     prepare(dates(num_pairs=30), tmp_path / "data")
     (tmp_path / "data" / "train.arrow").write_bytes(b"ARROW1")
     with pytest.raises(ExperimentError, match=r"train\.arrow cannot be read"):
@@ -206,7 +201,7 @@ def test_a_damaged_file_is_one_sentence(dates, tmp_path):
             PreparedData(tmp_path / "data")
 
 
-def test_a_file_with_columns_of_another_kind_is_one_sentence(dates, tmp_path):
+def test_prepared_split_with_columns_of_another_type_is_refused(dates, tmp_path):
     prepare(dates(num_pairs=30), tmp_path / "data")
     table = pa.table({"source_ids": [[1.5]], "target_ids": [["two"]]})
     with pa.ipc.new_file(str(tmp_path / "data" / "train.arrow"), table.schema) as file:
@@ -215,11 +210,53 @@ def test_a_file_with_columns_of_another_kind_is_one_sentence(dates, tmp_path):
         PreparedData(tmp_path / "data").split("train")
 
 
+def test_links_between_fields_match_hand_computed_links():
+    # "am 5. Mai" -> "5월 5일": the day is one token on each side, the month three against two.
+    source = [(0, 2), (2, 4), (4, 5), (6, 7), (7, 8), (8, 9)]
+    target = [(0, 1), (1, 2), (2, 4), (4, 5)]
+    sure, possible = links_between(source, target, [(3, 4), (6, 9)], [(3, 4), (0, 2)])
+    assert sure == [[2, 1]]
+    assert possible == [[0, 3], [0, 4], [0, 5], [1, 3], [1, 4], [1, 5], [2, 1]]
+
+
+def test_links_between_with_an_empty_field_are_empty():
+    assert links_between([(0, 1)], [(0, 1)], [(1, 1)], [(0, 1)]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "trainer",
+    [CharacterTrainer(), WordTrainer(min_frequency=1), BpeTrainer(vocabulary_size=120)],
+    ids=lambda trainer: type(trainer).__name__,
+)
+def test_prepared_dates_link_the_tokens_of_the_year(dates, tmp_path, trainer):
+    """The year is written alike on both sides: its tokens must be linked, and only to tokens of the year."""
+    prepare(dates(tokenizer=trainer, source_locales=["de_DE"]), tmp_path / "data")
+    data = PreparedData(tmp_path / "data")
+    split = data.split("train")
+    assert data.info.has_alignments
+    for row in range(len(split)):
+        source_text, target_text = split.source_text(row), split.target_text(row)
+        source = data.source_tokenizer.encode_batch([source_text])[0]
+        target = data.target_tokenizer.encode_batch([target_text])[0]
+        assert source.ids == split.source_ids(row).tolist()
+        year = target_text[:4]
+        at = source_text.index(year)
+        source_year = {i for i, (a, b) in enumerate(source.offsets) if a < at + 4 and b > at}
+        target_year = {i for i, (a, b) in enumerate(target.offsets) if a < 4 and b > 0}
+        links = {tuple(link) for link in split.possible_links(row).tolist()}
+        assert {(t, s) for t, s in links if t in target_year} >= {(t, s) for t in target_year for s in source_year}
+        if isinstance(trainer, CharacterTrainer):
+            assert {s for t, s in links if t in target_year} == source_year
+        sure = {tuple(link) for link in split.sure_links(row).tolist()}
+        assert sure <= links
+        assert all(0 <= t < len(target.ids) and 0 <= s < len(source.ids) for t, s in links)
+
+
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the real corpora are not here")
-def test_real_corpora_of_several_languages(tmp_path, hub_corpus):
+def test_prepare_real_corpora_of_several_languages(tmp_path, hub_corpus):
     words = WordTrainer(split="whitespace", min_frequency=2)
     prepare(hub_corpus(SHARED / "multi30k_tok", tokenizer=words), tmp_path / "captions")
     captions = PreparedData(tmp_path / "captions")

@@ -32,7 +32,7 @@ def name(trainer):
 
 
 @pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
-def test_known_text_survives_the_round_trip(trainer, tmp_path):
+def test_tokenizer_known_text_survives_the_round_trip(trainer, tmp_path):
     tokenizer = trainer.train(TEXT)
     tokenizer.save(tmp_path / "tokenizer.json")
     loaded = Tokenizer.load(tmp_path / "tokenizer.json")
@@ -47,7 +47,7 @@ def test_known_text_survives_the_round_trip(trainer, tmp_path):
 
 @pytest.mark.parametrize("trainer", RAW_TRAINERS, ids=name)
 @given(data=st.data())
-def test_any_text_of_known_tokens_survives(trainer, data):
+def test_tokenizer_any_text_of_known_tokens_survives(trainer, data):
     tokenizer = _trained(trainer)
     pieces = sorted({word for text in TEXT for word in text.split(" ")})
     text = " ".join(data.draw(st.lists(st.sampled_from(pieces), min_size=1, max_size=12)))
@@ -59,7 +59,7 @@ def test_any_text_of_known_tokens_survives(trainer, data):
 
 @pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
-def test_no_text_breaks_it_or_yields_a_special_id(trainer, text):
+def test_tokenizer_never_yields_a_special_id(trainer, text):
     tokenizer = _trained(trainer)
     (encoded,) = tokenizer.encode_batch([text])
     assert not {PAD, BOS, EOS} & set(encoded.ids)
@@ -69,22 +69,22 @@ def test_no_text_breaks_it_or_yields_a_special_id(trainer, text):
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
-def test_characters_are_lossless_for_any_text(text):
+def test_character_tokenizer_is_lossless_for_any_text(text):
     tokenizer = CharacterTrainer().train([text])
     assert tokenizer.decode(tokenizer.encode_ids([text])[0]) == text
 
 
 @pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
-def test_text_that_says_eos_never_ends_a_sentence(trainer):
-    hostile = ["a <eos> b", "<eos>", "<pad><bos><unk><eos>", "<eos> <eos> <eos>"] * 20
-    for tokenizer in (trainer.train(TEXT), trainer.train(TEXT + hostile)):
-        for ids in tokenizer.encode_ids(hostile):
+def test_tokenizer_reads_the_text_eos_as_unknown(trainer):
+    special = ["a <eos> b", "<eos>", "<pad><bos><unk><eos>", "<eos> <eos> <eos>"] * 20
+    for tokenizer in (trainer.train(TEXT), trainer.train(TEXT + special)):
+        for ids in tokenizer.encode_ids(special):
             assert not {PAD, BOS, EOS} & set(ids)
             assert ids
 
 
 @pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
-def test_display_and_decoding_of_specials(trainer):
+def test_tokenizer_shows_and_decodes_special_tokens(trainer):
     tokenizer = trainer.train(TEXT)
     assert tokenizer.tokens([PAD, UNK, BOS, EOS]) == list(SPECIAL_TOKENS)
     ids = tokenizer.encode_ids(["the cat"])[0]
@@ -93,17 +93,17 @@ def test_display_and_decoding_of_specials(trainer):
     assert not any("▁" in token for token in tokenizer.tokens(ids))
 
 
-def test_an_unknown_word_stays_a_word_of_its_own():
+def test_word_tokenizer_decodes_an_unknown_word_as_unk():
     tokenizer = WordTrainer(min_frequency=1).train(TEXT)
     assert tokenizer.decode(tokenizer.encode_ids(["the zebra sat"])[0]) == "the <unk> sat"
 
 
-def test_a_space_is_shown():
+def test_tokens_show_a_space_as_a_visible_mark():
     tokenizer = CharacterTrainer().train(TEXT)
     assert tokenizer.tokens(tokenizer.encode_ids(["a t"])[0]) == ["a", "␣", "t"]
 
 
-def test_offsets_are_places_in_the_text_as_given_also_after_normalisation():
+def test_offsets_point_into_the_text_before_normalisation():
     text = "한국 ÄB"
     decomposed = unicodedata.normalize("NFD", text)
     tokenizer = CharacterTrainer(normalization="nfc", lowercase=True).train([decomposed])
@@ -112,7 +112,7 @@ def test_offsets_are_places_in_the_text_as_given_also_after_normalisation():
     assert [decomposed[a:b] for a, b in encoded.offsets] == [unicodedata.normalize("NFD", c)[0] for c in text]
 
 
-def test_both_spellings_of_hangul_get_the_same_ids():
+def test_tokenizer_with_nfc_gives_both_spellings_the_same_ids():
     texts = ["나는 학교에 갑니다", "Ärger"]
     tokenizer = WordTrainer(min_frequency=1, normalization="nfc").train(texts)
     decomposed = [unicodedata.normalize("NFD", text) for text in texts]
@@ -120,14 +120,14 @@ def test_both_spellings_of_hangul_get_the_same_ids():
     assert tokenizer.encode_ids(decomposed) == tokenizer.encode_ids(texts)
 
 
-def test_punctuation_is_split_and_spacing_kept():
+def test_word_tokenizer_splits_punctuation_and_restores_spacing():
     tokenizer = WordTrainer(min_frequency=1).train(['She said: "no, (never)!"'])
     ids = tokenizer.encode_ids(['She said: "no, (never)!"'])[0]
     assert tokenizer.tokens(ids) == ["She", "said", ":", '"', "no", ",", "(", "never", ")", "!", '"']
     assert tokenizer.decode(ids) == 'She said: "no, (never)!"'
 
 
-def test_size_and_frequency_bound_the_vocabulary():
+def test_vocabulary_is_bounded_by_size_and_frequency():
     texts = ["a a a b b c"]
     assert WordTrainer(split="whitespace", min_frequency=2).train(texts).size == 4 + 2
     assert WordTrainer(split="whitespace", min_frequency=1, vocabulary_size=5).train(texts).size == 5
@@ -135,15 +135,15 @@ def test_size_and_frequency_bound_the_vocabulary():
     assert UnigramTrainer(vocabulary_size=120).train(TEXT).size <= 150
 
 
-def test_joint_is_one_vocabulary():
-    source, target = WordTrainer(min_frequency=1, joint=True).train_pair(iter(["ein Hund"]), iter(["a dog"]))
+def test_joint_tokenizer_has_one_vocabulary():
+    source, target = WordTrainer(min_frequency=1, joint=True).train_sides(iter(["ein Hund"]), iter(["a dog"]))
     assert source is target
     assert source.decode(source.encode_ids(["ein dog"])[0]) == "ein dog"
-    separate, _ = WordTrainer(min_frequency=1).train_pair(iter(["ein Hund"]), iter(["a dog"]))
+    separate, _ = WordTrainer(min_frequency=1).train_sides(iter(["ein Hund"]), iter(["a dog"]))
     assert UNK in separate.encode_ids(["ein dog"])[0]
 
 
-def test_the_same_text_gives_the_same_bytes_in_another_process(tmp_path):
+def test_tokenizer_file_is_the_same_bytes_in_another_process(tmp_path):
     program = """
 import sys, random
 from pathlib import Path
@@ -183,7 +183,7 @@ def test_decode_replaces_unknown_tokens_with_given_words_or_unk(trainer):
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"model": {"type": "Pickle"}}'])
-def test_a_file_that_is_no_tokenizer_is_one_sentence(tmp_path, content):
+def test_tokenizer_load_of_another_file_is_refused(tmp_path, content):
     path = tmp_path / "tokenizer.json"
     path.write_bytes(content)
     with pytest.raises(ExperimentError, match=str(path)):

@@ -25,7 +25,7 @@ def make(kind, **changed):
 
 @pytest.mark.parametrize("num_symbols", [26, 40])
 @pytest.mark.parametrize("kind", [CopyCorpus, ReverseCorpus])
-def test_aligned_symbols_are_the_same_symbol(kind, num_symbols, tmp_path):
+def test_sequence_corpus_aligns_equal_symbols(kind, num_symbols, tmp_path):
     corpus = make(kind, num_symbols=num_symbols)
     for split in corpus.load().values():
         for pair in split:
@@ -41,7 +41,7 @@ def test_aligned_symbols_are_the_same_symbol(kind, num_symbols, tmp_path):
         assert split.sure_links(row).tolist() == split.possible_links(row).tolist() == expected
 
 
-def test_test_sequences_can_be_longer_and_none_is_seen_twice():
+def test_sequence_corpus_test_lengths_differ_and_no_sequence_repeats():
     splits = make(ReverseCorpus, num_symbols=3, test_min_length=6, test_max_length=9).load()
     lengths = {name: {len(s.split()) for s in split["source"]} for name, split in splits.items()}
     assert lengths == {"train": {2, 3, 4, 5, 6}, "validation": lengths["validation"], "test": {6, 7, 8, 9}}
@@ -49,7 +49,7 @@ def test_test_sequences_can_be_longer_and_none_is_seen_twice():
     assert len(set(everything)) == len(everything) == 400
 
 
-def test_all_sequences_there_are_can_be_asked_for():
+def test_sequence_corpus_can_use_every_sequence():
     splits = make(CopyCorpus, num_symbols=2, min_length=1, max_length=3, num_pairs=14).load()
     assert len({s for split in splits.values() for s in split["source"]}) == 14
 
@@ -62,6 +62,6 @@ def test_all_sequences_there_are_can_be_asked_for():
         ({"test_min_length": 9}, "test_min_length must be at most test_max_length"),
     ],
 )
-def test_a_wrong_value_is_refused_by_its_name(changed, message):
+def test_sequence_corpus_with_an_invalid_value_is_refused_by_its_name(changed, message):
     with pytest.raises(ValueError, match=message):
         make(CopyCorpus, **changed)

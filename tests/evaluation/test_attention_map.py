@@ -15,7 +15,7 @@ from attnlab.evaluation.write import DecodedSentence, write_evaluation
 
 @pytest.mark.parametrize("source_first", [True, False])
 @pytest.mark.parametrize("target_first", [True, False])
-def test_pads_go_wherever_they_stand(source_first: bool, target_first: bool) -> None:
+def test_attention_map_drops_pads_on_either_side(source_first: bool, target_first: bool) -> None:
     def pad(tokens: list[str], first: bool) -> tuple[list[str], list[bool]]:
         pads = ["<pad>"] * 2
         padded = pads + tokens if first else tokens + pads
@@ -33,7 +33,7 @@ def test_pads_go_wherever_they_stand(source_first: bool, target_first: bool) -> 
             assert weight == np.float32((hash((t, s)) % 97) / 97)
 
 
-def test_shapes_are_checked() -> None:
+def test_attention_map_refuses_wrong_shapes_and_values() -> None:
     with pytest.raises(ValueError, match=r"\(T, S\) = \(2, 3\)"):
         AttentionMap(["a", "b", "c"], ["x", "y"], np.ones((3, 2)))
     with pytest.raises(ValueError, match="finite"):
@@ -42,7 +42,7 @@ def test_shapes_are_checked() -> None:
         AttentionMap.from_sentence(["a"], ["x"], np.ones((1, 1)), [True, True], [True])
 
 
-def test_saved_maps_come_back_and_have_the_same_bytes(tmp_path: Path) -> None:
+def test_saved_maps_load_again_and_have_the_same_bytes(tmp_path: Path) -> None:
     maps = [
         AttentionMap(["안녕", "<eos>"], ["hello", "😀", "שלום"], np.random.default_rng(0).random((3, 2)), "제목"),
         AttentionMap([], [], np.zeros((0, 0))),
@@ -61,7 +61,7 @@ def test_saved_maps_come_back_and_have_the_same_bytes(tmp_path: Path) -> None:
     assert load_maps(tmp_path / "none.npz") == []
 
 
-def test_the_evaluation_folder(tmp_path: Path) -> None:
+def test_write_evaluation_replaces_the_folder_and_writes_null_for_infinity(tmp_path: Path) -> None:
     sentences = [
         DecodedSentence("Hallo\u2028Welt", "안녕", "안녕", -0.5, 2),
         DecodedSentence("x", "y", "z", float("-inf"), 1),
@@ -80,7 +80,7 @@ def test_the_evaluation_folder(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["evaluation"]
 
 
-def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+def test_write_evaluation_failure_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_evaluation(tmp_path / "evaluation", {"bleu": object()}, {}, [], [])  # type: ignore[dict-item]
     assert list(tmp_path.iterdir()) == []

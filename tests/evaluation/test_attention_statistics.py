@@ -66,24 +66,24 @@ LENGTHS = [(3, 5), (6, 2), (4, 4), (1, 3), (2, 1)]
 
 @pytest.mark.parametrize("source_first", [True, False])
 @pytest.mark.parametrize("target_first", [True, False])
-def test_they_are_the_formulas_wherever_pads_stand(source_first: bool, target_first: bool) -> None:
+def test_attention_statistics_match_the_formulas_for_any_padding(source_first: bool, target_first: bool) -> None:
     sentences = drawn(LENGTHS)
     batch = padded(sentences, (source_first, target_first))
     assert measured(batch) == pytest.approx(by_hand(sentences), abs=1e-6)
 
 
-def test_batches_count_by_their_tokens() -> None:
+def test_attention_statistics_weight_batches_by_tokens() -> None:
     sentences = drawn(LENGTHS)
     split = measured(padded(sentences[:1], (True, False)), padded(sentences[1:], (False, True)))
     assert split == pytest.approx(by_hand(sentences), abs=1e-6)
 
 
-def test_rows_that_do_not_sum_to_one_are_shares_of_their_sum() -> None:
+def test_attention_statistics_normalise_rows() -> None:
     whole, half = drawn(LENGTHS), drawn(LENGTHS, sums=0.5)
     assert measured(padded(half, (True, False))) == pytest.approx(by_hand(whole), abs=1e-6)
 
 
-def test_rows_without_any_attention_have_no_place_and_cover_nothing() -> None:
+def test_attention_statistics_of_rows_of_zeros_cover_nothing() -> None:
     rows = torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])
     everything = torch.ones(1, 2, dtype=torch.bool)
     assert measured([rows, everything, everything]) == pytest.approx(
@@ -96,7 +96,7 @@ def test_rows_without_any_attention_have_no_place_and_cover_nothing() -> None:
     )
 
 
-def test_attention_on_pads_covers_nothing_and_does_not_move_the_diagonal() -> None:
+def test_attention_on_pads_affects_neither_coverage_nor_diagonality() -> None:
     # Each of two target tokens looks at its own source token with 3/4, and at the pad with 1/4.
     weights = torch.tensor([[[0.25, 0.75, 0.0], [0.25, 0.0, 0.75]]])
     source_mask = torch.tensor([[False, True, True]])
@@ -120,11 +120,11 @@ def test_attention_on_pads_covers_nothing_and_does_not_move_the_diagonal() -> No
         (np.eye(400)[::-1].copy(), 2 * math.log(2) - 1, 0.003),
     ],
 )
-def test_known_diagonalities(rows: NDArray[np.float64], diagonality: float, tolerance: float) -> None:
+def test_diagonality_of_known_matrices(rows: NDArray[np.float64], diagonality: float, tolerance: float) -> None:
     assert measured(padded([rows], (True, False)))["attention_diagonality"] == pytest.approx(diagonality, abs=tolerance)
 
 
-def test_looking_at_one_token_covers_one_token() -> None:
+def test_coverage_of_attention_on_one_token_is_one_token() -> None:
     rows = np.zeros((5, 5))
     rows[:, 2] = 1
     found = measured(padded([rows], (True, False)))
@@ -132,7 +132,7 @@ def test_looking_at_one_token_covers_one_token() -> None:
     assert found["attention_entropy"] == 0
 
 
-def test_no_attention_has_no_statistics() -> None:
+def test_attention_statistics_without_attention_are_none() -> None:
     statistics = AttentionStatistics()
     source_mask, target_mask = torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool)
     statistics.update(None, source_mask, target_mask)
@@ -141,7 +141,7 @@ def test_no_attention_has_no_statistics() -> None:
         statistics.update(torch.ones(2, 3, 4), source_mask, target_mask)
 
 
-def test_two_processes_have_the_statistics_of_one() -> None:
+def test_attention_statistics_of_two_processes_equal_those_of_one() -> None:
     torch.manual_seed(0)
     whole, halves = AttentionStatistics(), [AttentionStatistics(), AttentionStatistics()]
     for half, length in zip(halves, (3, 5), strict=True):

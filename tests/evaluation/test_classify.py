@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.batch import EOS, Padding
-from attnlab.data.labelled_data import FORMAT, LabelledData, LabelledInfo
-from attnlab.data.ragged import Ragged
+from attnlab.data.padding import Ragged
+from attnlab.data.prepared import FORMAT, LabelledData
 from attnlab.data.rows import RowGroups, write_json
-from attnlab.data.stats import LabelledCounter
+from attnlab.data.stats import SplitCounter
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
-from attnlab.evaluation.sentence_classifier import SentenceClassifier
-from attnlab.evaluation.write_classification import write_classification
+from attnlab.evaluation.predictors import SentenceClassifier
+from attnlab.evaluation.write import write_classification
 from attnlab.model.classifier import Classified
 from attnlab.training.class_metrics import SIGNATURES
 
@@ -59,14 +59,14 @@ def data(tmp_path: Path) -> LabelledData:
     schema = pa.schema({"text": pa.string(), "label": pa.int32(), "ids": pa.list_(pa.int32())})
     counters = {}
     for split in ("train", "validation", "test"):
-        counter = counters[split] = LabelledCounter(LABELS)
+        counter = counters[split] = SplitCounter("sentences", ["text"])
         ids = tokenizer.encode_ids([text for text, _ in ROWS])
-        counter.keep(Ragged.from_rows(ids), np.array([label for _, label in ROWS]))
+        counter.add({"text": Ragged.from_rows(ids)}, [label for _, label in ROWS])
         with RowGroups(folder / f"{split}.arrow", schema) as file:
             columns = {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS], "ids": ids}
             file.add(columns)
-    write_json(folder / "stats.json", {"splits": {name: counter.summary() for name, counter in counters.items()}})
-    LabelledInfo(FORMAT, LABELS).write(folder / "data.json")
+    write_json(folder / "stats.json", {"splits": {name: counter.summary(LABELS) for name, counter in counters.items()}})
+    write_json(folder / "data.json", {"format": FORMAT, "labels": LABELS})
     return LabelledData(folder)
 
 
@@ -75,7 +75,7 @@ def found(data: LabelledData) -> Classification:
     return classify_split(ByLength().eval(), data, Padding())  # type: ignore[arg-type]
 
 
-def test_the_numbers_are_those_of_counting(found: Classification) -> None:
+def test_classify_split_metrics_equal_counts(found: Classification) -> None:
     predictions = [len(text.split()) - 1 for text, _ in ROWS]
     labels = [label for _, label in ROWS]
     assert [LABELS.index(sentence.prediction) for sentence in found.sentences] == predictions
@@ -96,13 +96,13 @@ def test_the_numbers_are_those_of_counting(found: Classification) -> None:
     assert set(found.metrics) - {"sentences"} == set(found.signatures)
 
 
-def test_the_sentences_are_in_the_splits_order(found: Classification) -> None:
+def test_classify_split_keeps_the_order_of_sentences(found: Classification) -> None:
     assert [sentence.text for sentence in found.sentences] == [text for text, _ in ROWS]
     assert [sentence.length for sentence in found.sentences] == [len(text.split()) for text, _ in ROWS]
     assert all(sentence.probability == pytest.approx(0.8) for sentence in found.sentences)
 
 
-def test_the_examples_are_the_sentences_with_their_weights(found: Classification, data: LabelledData) -> None:
+def test_classify_split_examples_carry_their_weights(found: Classification, data: LabelledData) -> None:
     rows = example_rows(data.split("test"), 12)
     assert len(found.maps) == len(rows)
     for attention, row in zip(found.maps, rows, strict=True):
@@ -115,7 +115,7 @@ def test_the_examples_are_the_sentences_with_their_weights(found: Classification
         assert (f", but it is {LABELS[label]}" in attention.title) == (len(text.split()) - 1 != label)
 
 
-def test_examples_are_as_many_of_each_class(data: LabelledData) -> None:
+def test_example_rows_are_balanced_over_classes(data: LabelledData) -> None:
     split = data.split("test")
     for count in (0, 1, 2, 3, 4, 6, 100):
         rows = example_rows(split, count)
@@ -126,7 +126,7 @@ def test_examples_are_as_many_of_each_class(data: LabelledData) -> None:
     assert np.bincount(split.labels[example_rows(split, 6)]).tolist() == [2, 2, 2]
 
 
-def test_the_folder(found: Classification, tmp_path: Path) -> None:
+def test_write_classification_writes_all_files(found: Classification, tmp_path: Path) -> None:
     folder = tmp_path / "evaluation"
     folder.mkdir()
     write_classification(folder, found)
@@ -139,7 +139,7 @@ def test_the_folder(found: Classification, tmp_path: Path) -> None:
     assert [each.title for each in load_maps(folder / "attention.npz")] == [each.title for each in found.maps]
 
 
-def test_texts_get_the_names_of_their_classes(data: LabelledData) -> None:
+def test_sentence_classifier_returns_class_names(data: LabelledData) -> None:
     classifier = SentenceClassifier(ByLength().eval(), data.tokenizer, LABELS, Padding())  # type: ignore[arg-type]
     texts = ["x y z", "unheard", "x", "x y"] * 40
     assert classifier.classify(texts) == ["love", "일상", "일상", "break-up"] * 40

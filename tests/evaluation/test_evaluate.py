@@ -13,7 +13,7 @@ from attnlab.batch import Padding
 from attnlab.data.datamodule import BatchedRows
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluate import evaluate
-from attnlab.evaluation.translator import Translator
+from attnlab.evaluation.predictors import Translator
 from attnlab.evaluation.write import write_evaluation
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
@@ -40,7 +40,7 @@ def model(tiny_model, copies):
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 @pytest.mark.parametrize("side", ["pre", "post"])
-def test_copied_words_make_an_exact_match(search, side, copies):
+def test_evaluate_replacing_unknown_words_gives_exact_matches(search, side, copies):
     copier = Copier(copies.target_tokenizer.size)
     found = evaluate([copier], search(replace_unknown=True), copies, Padding(encoder=side))
     assert found.metrics["exact_match"] == 1.0
@@ -51,7 +51,7 @@ def test_copied_words_make_an_exact_match(search, side, copies):
     assert {word for sentence in without.sentences for word in sentence.hypothesis.split()} == {"<unk>"}
 
 
-def test_the_translator_copies_too(copies):
+def test_translator_replaces_unknown_words(copies):
     for side in ("pre", "post"):
         translator = Translator(
             Copier(copies.target_tokenizer.size),
@@ -64,7 +64,7 @@ def test_the_translator_copies_too(copies):
         assert translator.translate(texts) == ["Rom", "Bern Zürich Basel", "", "Ulm Ulm"]
 
 
-def test_without_attention_nothing_is_copied(copies):
+def test_evaluate_replacing_unknown_words_requires_attention(copies):
     copier = Copier(copies.target_tokenizer.size, attends=False)
     with pytest.raises(ExperimentError, match=r"search\.replace_unknown goes by"):
         evaluate([copier], GreedySearch(12, replace_unknown=True), copies, Padding())
@@ -72,7 +72,7 @@ def test_without_attention_nothing_is_copied(copies):
 
 
 @pytest.mark.parametrize(("n_best", "written"), [(1, None), (3, 3)])
-def test_the_best_hypotheses_are_written_down(n_best, written, model, copies, tmp_path):
+def test_evaluate_writes_n_best_hypotheses(n_best, written, model, copies, tmp_path):
     found = evaluate([model()], BeamSearch(4, 1.0, 6, n_best=n_best), copies, Padding())
     write_evaluation(tmp_path / "out", found.metrics, found.signatures, found.sentences, found.by_length, found.maps)
     rows = [json.loads(line) for line in (tmp_path / "out" / "hypotheses.jsonl").read_text().splitlines()]
@@ -87,7 +87,7 @@ def test_the_best_hypotheses_are_written_down(n_best, written, model, copies, tm
         assert row["n_best"][0] == {"hypothesis": row["hypothesis"], "score": row["score"]}
 
 
-def test_a_model_twice_is_the_model(model, copies):
+def test_evaluate_ensemble_of_one_model_twice_equals_the_model(model, copies):
     search = BeamSearch(3, 1.0, 6)
     single, twice = (evaluate([model()] * count, search, copies, Padding()) for count in (1, 2))
     assert twice.metrics == pytest.approx(single.metrics, abs=1e-5)
@@ -96,7 +96,7 @@ def test_a_model_twice_is_the_model(model, copies):
     assert len(twice.maps) == len(single.maps) > 0
 
 
-def test_an_ensembles_likelihood_is_the_mean_of_its_members(model, copies):
+def test_evaluate_ensemble_likelihood_is_the_mean_of_members(model, copies):
     models = [model(1), model(2, decoder="no_attention")]
     found = evaluate(models, GreedySearch(6), copies, Padding())
     split = copies.split("test")
@@ -114,7 +114,7 @@ def test_an_ensembles_likelihood_is_the_mean_of_its_members(model, copies):
     assert found.metrics["attention_entropy"] == pytest.approx(attending.metrics["attention_entropy"], abs=1e-6)
 
 
-def test_sampled_hypotheses_do_not_depend_on_the_sentence_order(model, copies):
+def test_evaluate_sampling_ignores_the_sentence_order(model, copies):
     """Evaluating again, in whatever batches, gives the same hypotheses."""
     search = SampleSearch(1.0, None, None, 7, 6)
     found = evaluate([model()], search, copies, Padding())

@@ -11,8 +11,14 @@ import torch
 
 from attnlab.batch import Batch, Padding
 from attnlab.data.padding import make_batch
-from attnlab.evaluation.encode_by_token import encode_by_token, state_size
-from attnlab.evaluation.gradient_flow import distances, gradient_flow, sentence_losses, state_gradients
+from attnlab.evaluation.gradient_flow import (
+    distances,
+    encode_by_token,
+    gradient_flow,
+    sentence_losses,
+    state_gradients,
+    state_size,
+)
 
 Pairs = Callable[..., tuple[list[list[int]], list[list[int]]]]
 CELLS = ["rnn", "gru", "lstm"]
@@ -42,7 +48,7 @@ def batch_of(pairs: Pairs) -> Callable[..., Batch]:
 @pytest.mark.parametrize("reverse_source", [False, True])
 @pytest.mark.parametrize("side", ["pre", "post"])
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
-def test_a_token_at_a_time_is_the_encoder(
+def test_encode_by_token_equals_the_encoder(
     one_way: Callable[..., Any],
     batch_of: Callable[..., Batch],
     cell: str,
@@ -67,7 +73,7 @@ def test_a_token_at_a_time_is_the_encoder(
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("layers", [1, 2])
-def test_gradients_are_finite_differences(
+def test_state_gradients_equal_finite_differences(
     one_way: Callable[..., Any], batch_of: Callable[..., Batch], cell: str, decoder: str, layers: int
 ) -> None:
     model = one_way(cell, decoder=decoder, layers=layers)
@@ -89,7 +95,7 @@ def test_gradients_are_finite_differences(
     assert (gradients[~batch.source_mask] == 0).all()
 
 
-def test_without_attention_it_is_the_product_of_the_jacobians(
+def test_state_gradients_without_attention_are_products_of_jacobians(
     one_way: Callable[..., Any], batch_of: Callable[..., Batch]
 ) -> None:
     """Pascanu et al. 2013, equation 5, for h_s = tanh(W x_s + U h_{s-1} + b): dh_{s+1}/dh_s = diag(1 - h_{s+1}²) U."""
@@ -107,7 +113,7 @@ def test_without_attention_it_is_the_product_of_the_jacobians(
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("encoder_side", ["pre", "post"])
 @pytest.mark.parametrize("decoder_side", ["pre", "post"])
-def test_a_sentence_has_its_own_gradients_wherever_pads_stand(
+def test_state_gradients_of_a_sentence_ignore_batch_and_padding(
     one_way: Callable[..., Any], pairs: Pairs, decoder: str, encoder_side: Any, decoder_side: Any
 ) -> None:
     padding = Padding(encoder=encoder_side, decoder=decoder_side)
@@ -120,7 +126,7 @@ def test_a_sentence_has_its_own_gradients_wherever_pads_stand(
         torch.testing.assert_close(gradients[row][together.source_mask[row]], alone, rtol=0, atol=1e-10)
 
 
-def test_whose_loss_it_is(one_way: Callable[..., Any], pairs: Pairs) -> None:
+def test_sentence_losses_select_all_first_or_last_token(one_way: Callable[..., Any], pairs: Pairs) -> None:
     model = one_way(decoder="attend_then_step")
     sources, _ = pairs(source_lengths=(6,), target_lengths=(2,))
 
@@ -136,14 +142,14 @@ def test_whose_loss_it_is(one_way: Callable[..., Any], pairs: Pairs) -> None:
     torch.testing.assert_close(gradients([4], "all"), both)
 
 
-def test_distance_counts_real_tokens_to_the_hand_over() -> None:
+def test_distances_count_real_tokens_to_the_final_state() -> None:
     mask = torch.tensor([[False, True, True, True], [True, True, False, False]])
     assert distances(mask, reverse_source=False)[mask].tolist() == [2, 1, 0, 1, 0]
     assert distances(mask, reverse_source=True)[mask].tolist() == [0, 1, 2, 0, 1]
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_norms_are_means_over_the_sentences_of_a_distance(one_way: Callable[..., Any], pairs: Pairs, cell: str) -> None:
+def test_gradient_flow_norms_are_means_by_distance(one_way: Callable[..., Any], pairs: Pairs, cell: str) -> None:
     model = one_way(cell)
     sources, targets = pairs(source_lengths=(2, 4, 2), target_lengths=(3, 2, 1))
     batches = [make_batch(sources[:2], targets[:2], model.padding), make_batch(sources[2:], targets[2:], model.padding)]
@@ -167,14 +173,14 @@ def test_norms_are_means_over_the_sentences_of_a_distance(one_way: Callable[...,
         np.testing.assert_array_equal(flow.state, flow.hidden)
 
 
-def test_two_directions_are_refused(tiny_model: Callable[..., Any], batch_of: Callable[..., Batch]) -> None:
+def test_gradient_flow_refuses_two_directions(tiny_model: Callable[..., Any], batch_of: Callable[..., Batch]) -> None:
     model = tiny_model(bidirectional=True)
     batch = batch_of(model.padding)
     with pytest.raises(ValueError, match="bidirectional must be false"):
         encode_by_token(model.encoder, batch.source, batch.source_mask)
 
 
-def test_the_model_is_left_as_it_was(one_way: Callable[..., Any], batch_of: Callable[..., Batch]) -> None:
+def test_gradient_flow_leaves_the_model_unchanged(one_way: Callable[..., Any], batch_of: Callable[..., Batch]) -> None:
     model = one_way()
     batch = batch_of(model.padding)
     before = model(batch).readout

@@ -34,7 +34,7 @@ def rows(hypotheses: list[str], references: list[str]) -> list[dict[str, object]
 
 
 @pytest.mark.parametrize("tokenize", ["13a", "none", "char"])
-def test_the_whole_corpus_gives_the_metrics_of_the_evaluation_and_of_sacrebleu(tokenize: str) -> None:
+def test_corpus_metrics_equal_text_metrics_and_sacrebleu(tokenize: str) -> None:
     hypotheses, references = sentences()
     evaluated = TextMetrics(tokenize)
     evaluated.update(hypotheses, references)
@@ -54,13 +54,13 @@ def test_the_whole_corpus_gives_the_metrics_of_the_evaluation_and_of_sacrebleu(t
     ("signature", "tokenize"),
     [("", "13a"), ("nrefs:1|case:mixed|tok:char|smooth:none", "char"), ("tok:none|smooth:none", "none")],
 )
-def test_the_tokens_are_those_of_the_signature_and_sacrebleus_own_without_one(signature: str, tokenize: str) -> None:
+def test_translation_metrics_tokenise_as_the_signature_says(signature: str, tokenize: str) -> None:
     given = rows(*sentences())
     found = translation_metrics({"bleu": signature} if signature else {})["bleu"].statistics(given)
     np.testing.assert_array_equal(found, SacrebleuMetric(sacrebleu_metrics(tokenize)["bleu"]).statistics(given))
 
 
-def test_a_sample_gives_the_metrics_of_the_sentences_in_it() -> None:
+def test_corpus_metrics_of_a_sample_equal_those_of_its_sentences() -> None:
     hypotheses, references = sentences()
     drawn = np.random.default_rng(0).integers(len(hypotheses), size=len(hypotheses)).tolist()
     counts = np.bincount(drawn, minlength=len(hypotheses)).astype(float)
@@ -73,7 +73,7 @@ def test_a_sample_gives_the_metrics_of_the_sentences_in_it() -> None:
         assert score == pytest.approx(theirs, abs=1e-9), name
 
 
-def test_classes() -> None:
+def test_classification_metrics_equal_hand_counts() -> None:
     draw = np.random.default_rng(1)
     labels = draw.integers(4, size=50)
     taken = np.where(draw.random(50) < 0.6, labels, draw.integers(3, size=50))

@@ -8,8 +8,9 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from sacrebleu.metrics import BLEU
 
-from attnlab.evaluation.text_metrics import TextMetrics, sacrebleu_metrics, signatures
+from attnlab.evaluation.text_metrics import TextMetrics, by_length, length_buckets, sacrebleu_metrics, signatures
 
 WORDS = [
     "a",
@@ -75,12 +76,12 @@ def assert_like_sacrebleu(hypotheses: list[str], references: list[str], tokenize
 
 @pytest.mark.parametrize("tokenize", ["13a", "none", "char", "intl", "zh"])
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_equals_sacrebleu(corpus: str, tokenize: str) -> None:
+def test_text_metrics_equal_sacrebleu(corpus: str, tokenize: str) -> None:
     assert_like_sacrebleu(*CORPORA[corpus], tokenize)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_equals_sacrebleu_on_random_corpora(seed: int) -> None:
+def test_text_metrics_equal_sacrebleu_on_random_corpora(seed: int) -> None:
     rng = random.Random(seed)
     references, hypotheses = [], []
     for _ in range(rng.randint(1, 6)):
@@ -93,7 +94,7 @@ def test_equals_sacrebleu_on_random_corpora(seed: int) -> None:
     assert_like_sacrebleu(hypotheses, references, rng.choice(["13a", "none", "char", "intl"]))
 
 
-def test_batches_add_up_and_reset_forgets() -> None:
+def test_text_metrics_add_up_over_batches_and_reset() -> None:
     whole, parts = TextMetrics("13a"), TextMetrics("13a")
     parts.update(["forget me"], ["please"])
     parts.reset()
@@ -110,7 +111,7 @@ def test_chrf_of_perfect_short_segments_is_100() -> None:
     assert metrics.compute()["chrf"] == pytest.approx(100)
 
 
-def test_exact_match_is_a_share() -> None:
+def test_text_metrics_exact_match_is_a_share() -> None:
     metrics = TextMetrics("none", ter=False)
     metrics.update(["a b", "a b ", "", "ㄱ"], ["a b", "a b", "", "ㄴ"])
     computed = metrics.compute()
@@ -118,12 +119,12 @@ def test_exact_match_is_a_share() -> None:
     assert set(computed) == {"bleu", "chrf", "exact_match"}
 
 
-def test_unequal_lists_are_refused() -> None:
+def test_text_metrics_refuse_lists_of_different_lengths() -> None:
     with pytest.raises(ValueError, match="2 hypotheses for 1 references"):
         TextMetrics().update(["a", "b"], ["a"])
 
 
-def test_signatures_are_sacrebleus() -> None:
+def test_signatures_equal_sacrebleus() -> None:
     written = signatures("13a")
     assert written["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:none|version:2.")
     assert written["chrf"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.")
@@ -140,7 +141,7 @@ def _one_process(rank: int, meeting_point: str, results: mp.SimpleQueue) -> None
     dist.destroy_process_group()
 
 
-def test_two_processes_give_the_corpus_of_both(tmp_path) -> None:
+def test_text_metrics_of_two_processes_equal_those_of_one(tmp_path) -> None:
     torch.set_num_threads(1)  # a forked child must not inherit a thread pool
     context = mp.get_context("fork")
     results = context.SimpleQueue()
@@ -155,3 +156,71 @@ def test_two_processes_give_the_corpus_of_both(tmp_path) -> None:
         whole.update(*corpus)
     for computed in both:
         assert computed == pytest.approx(whole.compute(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "buckets"),
+    [
+        ([7] * 5, [(7, 7)]),
+        (range(1, 11), [(n, n) for n in range(1, 11)]),  # ten ranges are not too many, eleven are
+        (range(1, 12), [(n, n + 1) for n in range(1, 12, 2)]),
+        (range(8, 43), [(n, n + 4) for n in range(6, 42, 5)]),  # 8 lies in 6-10, not at the start of a range
+        ([5, 10, 11, 31], [(1, 5), (6, 10), (11, 15), (31, 35)]),  # 16-20, ... have no sentence
+        ([3] * 300 + [900], [(3, 900)]),  # one in 301 is longer: it goes to the last range
+        ([4] * 99 + [40], [(1, 5), (36, 40)]),  # one in a hundred counts
+        ([0, 1, 2], [(0, 0), (1, 1), (2, 2)]),
+        ([1, 10_000], [(1, 1000), (9001, 10_000)]),
+        ([1, 10_001], [(1, 1001), (9010, 10_010)]),  # no round width is wide enough
+    ],
+)
+def test_length_buckets_match_hand_made_ones(lengths: list[int], buckets: list[tuple[int, int]]) -> None:
+    assert length_buckets(lengths) == buckets
+
+
+def test_length_buckets_widen_when_fewer_are_allowed() -> None:
+    assert length_buckets(range(1, 101), most=4) == [(1, 25), (26, 50), (51, 75), (76, 100)]
+
+
+def test_by_length_bleu_is_the_corpus_bleu_of_each_bucket() -> None:
+    references = ["the cat sat on the mat", "a dog barked at the man", "yes", "no"] * 3
+    hypotheses = ["the cat sat on a mat", "a dog barked at the man", "yes", "well"] * 3
+    lengths = [6, 26, 1, 1] * 3
+    table = by_length(lengths, hypotheses, references, "13a")
+    assert [row["sentences"] for row in table] == [6, 3, 3]
+    for row, chosen in zip(table, ([2, 3, 6, 7, 10, 11], [0, 4, 8], [1, 5, 9]), strict=True):
+        expected = BLEU(smooth_method="none").corpus_score(
+            [hypotheses[i] for i in chosen], [[references[i] for i in chosen]]
+        )
+        assert row["bleu"] == pytest.approx(expected.score, abs=1e-4)
+    assert [row["exact_match"] for row in table] == [0.5, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("tokenize", ["13a", "char", "none"])
+def test_by_length_bleu_uses_the_given_tokenisation(tokenize: str) -> None:
+    hypothesis, reference = "the cat, which sat there, slept", "the cat, which sat here, slept"
+    (row,) = by_length([6], [hypothesis], [reference], tokenize)
+    expected = BLEU(tokenize=tokenize, smooth_method="none").corpus_score([hypothesis], [[reference]])
+    assert row["bleu"] == pytest.approx(expected.score, abs=1e-4)
+
+
+def test_by_length_trailing_space_affects_only_exact_match() -> None:
+    (row,) = by_length([4], ["a b c d "], ["a b c d"], "13a")
+    assert (row["bleu"], row["exact_match"]) == (pytest.approx(100.0), 0.0)
+    (row,) = by_length([4], ["a b c d"], ["a b c d\n"], "char")
+    assert (row["bleu"], row["exact_match"]) == (pytest.approx(100.0), 0.0)
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 2), (2, 1, 2), (2, 2, 1)])
+def test_by_length_refuses_lists_of_different_lengths(sizes: tuple[int, int, int]) -> None:
+    lengths, hypotheses, references = sizes
+    with pytest.raises(ValueError, match=f"{lengths} lengths, {hypotheses} hypotheses and {references} references"):
+        by_length([4] * lengths, ["a"] * hypotheses, ["a"] * references, "13a")
+
+
+def test_by_length_uses_given_ranges() -> None:
+    texts = ["a b c d", "a b c d e", "a b c d f"]
+    table = by_length([4, 5, 5], ["a b c d", "a b c d e", "x"], texts, "none", [(4, 4), (5, 5)])
+    assert [(row["from"], row["to"], row["sentences"], row["exact_match"]) for row in table] == [
+        (4, 4, 1, 1.0),
+        (5, 5, 2, 0.5),
+    ]

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from attnlab.evaluation.holm import holm
-from attnlab.evaluation.letter_groups import letter_groups
-from attnlab.evaluation.system_difference import p_of_difference
-from attnlab.evaluation.system_estimate import estimate
-from attnlab.evaluation.two_level_bootstrap import SystemSample, resampled_sums, system_sample
+from attnlab.evaluation.significance import holm, letter_groups, p_of_difference
+from attnlab.evaluation.two_level_bootstrap import SystemSample, estimate, resampled_sums, system_sample
 
 SAMPLES, SENTENCES = 200, 150
 
@@ -44,21 +41,21 @@ def letters(systems: list[SystemSample]) -> list[str]:
 
 
 @pytest.mark.parametrize(("seeds", "spread"), [(1, 0.0), (2, 0.3), (3, 0.3), (3, 0.0), (5, 0.1)])
-def test_equal_systems_share_a_letter(seeds: int, spread: float) -> None:
+def test_comparison_of_equal_systems_rarely_finds_a_difference(seeds: int, spread: float) -> None:
     draw = np.random.default_rng(seeds)
     found = [letters(simulated([0.5] * 3, seeds, spread, draw)) for _ in range(200)]
     assert sum(each == ["a"] * 3 for each in found) >= 0.9 * len(found)
 
 
 @pytest.mark.parametrize("seeds", [1, 2, 3])
-def test_systems_that_differ_by_a_lot_do_not(seeds: int) -> None:
+def test_comparison_of_very_different_systems_finds_a_difference(seeds: int) -> None:
     draw = np.random.default_rng(seeds)
     for _ in range(20):
         assert letters(simulated([2.5, -1.0], seeds, 0.05, draw)) == ["a", "b"]
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])
-def test_the_interval_holds_the_mean_of_all_seeds(seeds: int) -> None:
+def test_estimate_interval_covers_the_true_mean(seeds: int) -> None:
     """Of a measure without sentences, for two seeds too; plain percentiles would hold it half of the time."""
     draw = np.random.default_rng(seeds)
     held = 0
@@ -70,7 +67,7 @@ def test_the_interval_holds_the_mean_of_all_seeds(seeds: int) -> None:
     assert held >= 0.85 * 400
 
 
-def test_samples_have_the_variances_of_means() -> None:
+def test_system_samples_have_the_variances_of_means() -> None:
     values: NDArray[np.float64] = np.array([1.0, 4.0, 5.0])
     draw = np.random.default_rng(0)
     sample = system_sample(values.tolist(), None, None, 20_000, draw)
@@ -83,7 +80,7 @@ def test_samples_have_the_variances_of_means() -> None:
     assert not one.by_seeds.any()
 
 
-def test_sentences_are_drawn_with_replacement_and_alike_for_all() -> None:
+def test_resampled_sums_draw_the_same_sentences_for_all_systems() -> None:
     first = np.stack([np.arange(30.0), np.ones(30)], axis=1)
     sums, again = resampled_sums([first, 2 * first], 250, np.random.default_rng(3))
     assert sums.shape == (250, 2)
@@ -103,7 +100,7 @@ def test_estimate_reports_seeds_mean_std_and_interval() -> None:
     assert (bare.std, bare.low, bare.high, bare.over) == (None, None, None, "")
 
 
-def test_the_p_of_seeds_alone_is_that_of_welchs_test() -> None:
+def test_p_of_difference_of_seeds_alone_equals_welchs_test() -> None:
     from scipy.stats import ttest_ind
 
     one, other = [1.0, 1.2, 0.9, 1.1], [1.5, 1.9, 1.3]
@@ -125,7 +122,7 @@ def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(seeds: t
     assert apart <= 0.08 * 400
 
 
-def test_one_seed_each_where_one_has_no_sentences() -> None:
+def test_p_of_difference_of_single_seeds_without_sentences_is_none() -> None:
     draw = np.random.default_rng(0)
     with_sentences = system_sample([3.0], np.arange(100.0)[None], 7, 100, draw)
     without = system_sample([2.0], None, None, 100, draw)
@@ -133,7 +130,7 @@ def test_one_seed_each_where_one_has_no_sentences() -> None:
     assert p_of_difference(without, with_sentences) is None
 
 
-def test_differences_without_any_scatter() -> None:
+def test_p_of_difference_without_variance_is_zero_or_one() -> None:
     draw = np.random.default_rng(0)
     same, other = (system_sample([value] * 2, None, None, 100, draw) for value in (0.3, 0.4))
     assert p_of_difference(same, same) == 1.0
@@ -142,7 +139,7 @@ def test_differences_without_any_scatter() -> None:
     assert p_of_difference(single, single) is None
 
 
-def test_an_interval_over_three_seeds_hardly_depends_on_the_draw():
+def test_estimate_interval_over_three_seeds_hardly_depends_on_the_draw():
     """One outlier of three: the sample that holds nothing else, 1 of 27, lies within every interval of 95 %."""
     lows = []
     for seed in range(20):

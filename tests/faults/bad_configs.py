@@ -1,180 +1,201 @@
-"""Bad configs, made from the schema itself: every setting of several compositions, with every kind of wrong value.
+"""Bad configs, derived from the annotations of every constructor that conf/ names.
 
-The constructors' annotations say what each setting may be; what a wrong value of it is follows from them here, by rules
-of its own and not by those of `attnlab.config.binding`, which are on trial.
+What a wrong value is, and which words its sentence needs, follows from the annotations by rules of this file, not by
+those of `attnlab.config.binding`, which are under test.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import itertools
+import json
 import math
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt, MinLen
-from bad_case import CLASSIFICATION, TRANSLATION, Case, labelled_file
+from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig, OmegaConf, open_dict
 from pydantic.fields import FieldInfo
 
-# Together they have every section, both tasks and most classes.
-COMPOSITIONS: dict[str, tuple[str, ...]] = {
-    "translation": TRANSLATION,
-    "classification": CLASSIFICATION,
-    "luong": (
-        *(text for text in TRANSLATION[:-1] if text != "search.size=2"), "model/encoder=lstm",
-        "model/decoder=step_then_attend", "model/readout=attentional",
-        "model/input_feeding=attentional_hidden", "model/scope=local_p", "training/teacher_forcing=inverse_sigmoid",
-        "training/schedule=halving", "training/optimizer=sgd", "search=sample",
-    ),
-    "files": (
-        *(text for text in TRANSLATION[:-1] if not text.startswith("data.") and text != "data=copy"), "data=hub",
-        "data.path=pairs.jsonl", "data/tokenizer=bpe", "model/heads=multi", "model/coverage=see2017",
-        "training/optimizer=adadelta", "training/schedule=plateau", "sweep=optuna",
-    ),
-    "dates": (
-        *(text for text in TRANSLATION[:-1] if not text.startswith("data")), "data=dates", "data.num_pairs=60",
-        "data/tokenizer=unigram", "model/attention=normed_bahdanau", "training/teacher_forcing=linear",
-        "training/schedule=cosine", "launcher=joblib",
-    ),
+from attnlab.config.binding import component
+from attnlab.experiment.composition import sections_of, task_named
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+TARGET = "_target_"
+REMOVED = object()
+# A wrong value of each kind, and the words by which a sentence says that the kind is allowed.
+GIVEN = {"whole": 3, "fraction": 1.5, "flag": True, "text": "abc", "list": [1], "mapping": {"a": 1}, "null": None}
+WORDS = {
+    "whole": "a whole number", "fraction": "a number", "flag": "true or false", "text": "text", "path": "a path",
+    "list": "a list of", "mapping": "a mapping of", "null": "null",
 }  # fmt: skip
 
-_TEXTS = {"whole": "3", "fraction": "1.5", "flag": "true", "text": "abc", "list": "[1]", "mapping": "{a:1}"}
-_EMPTY = "''"
-_NOT_FINITE = ("nan", "inf", "-inf")
-_BEYOND_64_BITS = ("1" + "0" * 30, "-1" + "0" * 30)
+
+@dataclass(frozen=True)
+class Fault:
+    """A wrong value at a place of a config, or `REMOVED`. said: texts that its sentence must have beside the place."""
+
+    path: str
+    value: Any
+    said: tuple[str, ...]
+
+    def put_into(self, config: DictConfig) -> None:
+        above, _, name = self.path.rpartition(".")
+        node = OmegaConf.select(config, above) if above else config
+        with open_dict(node):
+            if self.value is REMOVED:
+                del node[name]
+            else:
+                node[name] = self.value
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One value of the config that can be changed. owner: the class that takes it, or the task for a section."""
+    """A value of a config that can be changed."""
 
     path: str
-    name: str
     annotation: Any
-    owner: Any
-    has_default: bool
+    is_required: bool
 
 
 @dataclass(frozen=True)
 class Node:
-    """A mapping with a target."""
+    """A mapping with a target. names: what its constructor takes."""
 
     path: str
-    kind: type
+    target: type
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Schema:
-    settings: list[Setting]
-    nodes: list[Node]
+def compositions() -> Iterator[tuple[DictConfig, str]]:
+    """The default config of each task, and one for each further class; where its faults are to be tried."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        bases = [[], ["task=classification"]]
+        targets = set()
+        for base in bases:
+            config = _filled(compose("config", base))
+            targets |= set(_targets(OmegaConf.to_container(config)))
+            yield config, ""
+        for file in sorted(CONF.rglob("*.yaml")):
+            group, target = str(file.parent.relative_to(CONF)), OmegaConf.load(file).get(TARGET)
+            if target in targets or target is None:
+                continue
+            targets.add(target)
+            base = bases[1 if group in ("data", "training") and _is_for_classifiers(target) else 0]
+            config = _filled(compose("config", [*base, f"{group}={file.stem}"]))
+            yield config, f"{group.replace('/', '.')}."
 
 
-def schema_of(overrides: tuple[str, ...]) -> Schema:
-    """What a composition consists of."""
-    from attnlab.experiment.composition import compose_config, plain, sections_of, task_named
+def _is_for_classifiers(target: str) -> bool:
+    annotations = sections_of(task_named("classification"))
+    return any(issubclass(_class(target), component(annotations[name]) or ()) for name in ("data", "training"))
 
-    values = plain(compose_config(overrides))
-    task = task_named(values["task"])
-    schema = Schema([], [])
-    for name, annotation in sections_of(task).items():
+
+def _filled(config: DictConfig) -> DictConfig:
+    """The config without interpolations, and with values for what its user must give."""
+    for path in OmegaConf.missing_keys(config):
+        OmegaConf.update(config, path, "given")
+    return OmegaConf.create(OmegaConf.to_container(config, resolve=True))  # type: ignore[return-value]
+
+
+def _targets(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get(TARGET), str):
+            yield node[TARGET]
+        for value in node.values():
+            yield from _targets(value)
+
+
+def bad_configs() -> Iterator[tuple[DictConfig, list[Fault]]]:
+    """Configs, each with its faults. Together they make each setting and each class wrong in every way once.
+
+    Wrong values stand together in a config; a wrong class stands alone, for it hides what is inside.
+    """
+    seen: set[Any] = set()
+    turn = itertools.count()
+    for config, place in compositions():
+        of_settings = []
+        for found in _walk(config):
+            key = found.target if isinstance(found, Node) else (_owner(config, found.path), found.path.split(".")[-1])
+            if key in seen or not f"{found.path}.".startswith(place):
+                continue
+            seen.add(key)
+            if isinstance(found, Setting):
+                of_settings.append(list(_of_setting(found, turn)))
+            else:
+                for fault in _of_node(found):
+                    yield _spoilt(config, [fault])
+        for together in itertools.zip_longest(*of_settings):
+            yield _spoilt(config, [fault for fault in together if fault is not None])
+
+
+def _spoilt(config: DictConfig, faults: list[Fault]) -> tuple[DictConfig, list[Fault]]:
+    spoilt = config.copy()
+    for fault in faults:
+        fault.put_into(spoilt)
+    return spoilt, faults
+
+
+def _owner(config: DictConfig, path: str) -> Any:
+    return OmegaConf.select(config, f"{path.rpartition('.')[0]}.{TARGET}") if "." in path else None
+
+
+def _walk(config: DictConfig) -> Iterator[Setting | Node]:
+    for name, annotation in sections_of(task_named(config.task)).items():
         if name != "task":
-            _walk(name, name, annotation, values[name], task.name, False, schema)
-    return schema
+            yield from _walk_value(config, name, annotation, True)
 
 
-def _walk(path: str, name: str, annotation: Any, value: Any, owner: Any, has_default: bool, schema: Schema) -> None:
-    from attnlab.config.binding import component
-
-    kind = component(annotation)
-    if kind is None:
-        schema.settings.append(Setting(path, name, annotation, owner, has_default))
+def _walk_value(config: DictConfig, path: str, annotation: Any, is_required: bool) -> Iterator[Setting | Node]:
+    if component(annotation) is None:
+        yield Setting(path, annotation, is_required)
         return
-    if not isinstance(value, Mapping):
+    value = OmegaConf.select(config, path)
+    if not isinstance(value, DictConfig):
         return
-    module, _, target = value["_target_"].rpartition(".")
-    found = getattr(__import__(module, fromlist=[target]), target)
-    schema.nodes.append(Node(path, kind, tuple(value)))
-    hints = get_type_hints(found.__init__, include_extras=True)
-    for key, parameter in inspect.signature(found).parameters.items():
-        if key in value:
-            with_default = parameter.default is not parameter.empty
-            _walk(f"{path}.{key}", key, hints[key], value[key], found.__name__, with_default, schema)
+    target = _class(value[TARGET])
+    hints = get_type_hints(target.__init__, include_extras=True)  # type: ignore[misc]
+    parameters = inspect.signature(target).parameters
+    yield Node(path, target, tuple(name for name in parameters if name in value))
+    for name, parameter in parameters.items():
+        if name in value:
+            yield from _walk_value(config, f"{path}.{name}", hints[name], parameter.default is parameter.empty)
 
 
-def cases() -> Iterator[Case]:
-    """Every case of wrong values, each setting of a class once."""
-    seen: set[tuple[Any, str]] = set()
-    seen_nodes: set[type] = set()
-    for composition, overrides in COMPOSITIONS.items():
-        schema = schema_of(overrides)
-        for setting in schema.settings:
-            if (setting.owner, setting.name) not in seen:
-                seen.add((setting.owner, setting.name))
-                yield from _of_setting(composition, setting)
-        for node in schema.nodes:
-            if node.kind not in seen_nodes:
-                seen_nodes.add(node.kind)
-                yield from _of_node(composition, node)
-    yield from _illegal_pairs()
-    yield from _more_arguments()
-
-
-def _case(
-    composition: str, kind: str, overrides: tuple[str, ...], said: tuple[str, ...], expected: str = "refused"
-) -> Case:
-    return Case(
-        name=f"{composition}: {' '.join(overrides)}",
-        kind=f"{kind}; refuses before it writes",
-        script="train.py",
-        arguments=(*COMPOSITIONS[composition], *overrides),
-        expected=expected,  # type: ignore[arg-type]
-        said=said,
-        make=_files,
-    )
-
-
-def _files(folder: Path) -> None:
-    labelled_file(folder)
-    (folder / "pairs.jsonl").write_text('{"source": "a b", "target": "c d"}\n' * 60, encoding="utf-8")
+def _class(target: str) -> type:
+    module, _, name = target.rpartition(".")
+    found: type = getattr(importlib.import_module(module), name)
+    return found
 
 
 # ----- one setting ---------------------------------------------------------------------------------------------------
 
 
-def _of_setting(composition: str, setting: Setting) -> Iterator[Case]:
-    path, allowed = setting.path, _kinds(setting.annotation)
-    said = (path,)
-    for kind, text in _TEXTS.items():
-        if kind not in allowed and not (kind == "text" and "choice" in allowed):
-            yield _case(composition, "wrong type", (f"{path}={text}",), said)
-    if "choice" in allowed:
-        yield _case(composition, "wrong type", (f"{path}=abc",), said)
-    if "null" not in allowed:
-        yield _case(composition, "null", (f"{path}=null",), said)
-    if not allowed & {"text", "choice"}:
-        yield _case(composition, "empty text", (f"{path}={_EMPTY}",), said)
-    if allowed & {"whole", "fraction"}:
-        for text in _NOT_FINITE:
-            yield _case(composition, "not finite", (f"{path}={text}",), said)
-        for text in _out_of_range(setting.annotation):
-            yield _case(composition, "out of range", (f"{path}={text}",), said)
-    if "whole" in allowed and "text" not in allowed:
-        for text in _BEYOND_64_BITS:
-            yield _case(composition, "huge", (f"{path}={text}",), said)
-    if not setting.has_default and "." in path:
-        yield _case(composition, "missing", (f"~{path}",), said)
-    if "mapping" not in allowed:
-        yield _case(composition, "key below a value", (f"{path}.x=1",), said)
-        yield _case(composition, "several values without -m", (f"{path}=1,2",), said)
-    yield _case(composition, "reference to nothing", (f"{path}=${{nowhere.at_all}}",), ("nowhere.at_all",))
-    yield _case(composition, "near key", (f"{path}s=1",), (f"{path}s is not a setting",))
+def _of_setting(setting: Setting, turn: Iterator[int]) -> Iterator[Fault]:
+    path, kinds = setting.path, _kinds(setting.annotation)
+    allowed = (*(WORDS[kind] for kind in kinds if kind in WORDS), *_choices(setting.annotation))
+    if "whole" in kinds and "fraction" in kinds:
+        allowed = tuple(words for words in allowed if words != WORDS["whole"])
+    wrong = [kind for kind in GIVEN if kind not in kinds and not (kind == "text" and "path" in kinds)]
+    value = GIVEN[wrong[next(turn) % len(wrong)]]
+    yield Fault(path, value, (f"got {_shown(value)}", *allowed))
+    for edge, beyond in _beyond_bounds(setting.annotation, whole="fraction" not in kinds):
+        yield Fault(path, beyond, (f"got {_shown(beyond)}", str(edge)))
+    if setting.is_required and "." in path:
+        yield Fault(path, REMOVED, ("is missing", *allowed))
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _kinds(annotation: Any) -> set[str]:
-    """Which of the kinds of `_TEXTS` an annotation allows, `null` and `choice` beside them."""
+    """The kinds of `WORDS` that an annotation allows."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _kinds(arguments[0])
@@ -182,107 +203,57 @@ def _kinds(annotation: Any) -> set[str]:
         return set().union(*map(_kinds, arguments))
     if origin is Literal:
         return {"choice"}
-    if origin in (list, tuple) or annotation in (list, tuple):
-        return {"list"}
-    if origin is dict or annotation is dict:
-        return {"mapping"}
-    return {
-        bool: {"flag"},
-        int: {"whole"},
-        float: {"whole", "fraction"},
-        str: {"text"},
-        Path: {"text"},
-        type(None): {"null"},
-        None: {"null"},
-    }[annotation]
+    if origin in (list, tuple, dict):
+        return {"mapping"} if origin is dict else {"list"}
+    kinds = {
+        bool: {"flag"}, int: {"whole"}, float: {"whole", "fraction"}, str: {"text"}, Path: {"path"},
+        type(None): {"null"}, None: {"null"}, list: {"list"}, dict: {"mapping"},
+    }  # fmt: skip
+    return kinds[annotation]
 
 
-def _out_of_range(annotation: Any) -> list[str]:
-    """The first values outside of each bound, and one far outside."""
-    texts = []
-    whole = "fraction" not in _kinds(annotation)
-    for bound in _bounds(annotation):
-        if isinstance(bound, Ge | Gt):
-            edge = bound.ge if isinstance(bound, Ge) else bound.gt
-            texts += [_number(edge if isinstance(bound, Gt) else _below(edge, whole)), "-1000000"]
-        else:
-            edge = bound.le if isinstance(bound, Le) else bound.lt
-            texts += [_number(edge if isinstance(bound, Lt) else -_below(-edge, whole)), "1000000000000000"]
-    return list(dict.fromkeys(texts))
+def _choices(annotation: Any) -> tuple[str, ...]:
+    if get_origin(annotation) is Literal:
+        return tuple(
+            str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in get_args(annotation)
+        )
+    if get_origin(annotation) in (Union, types.UnionType, Annotated):
+        return tuple(itertools.chain(*map(_choices, get_args(annotation))))
+    return ()
 
 
-def _bounds(annotation: Any) -> list[Any]:
+def _beyond_bounds(annotation: Any, whole: bool) -> Iterator[tuple[float, float]]:
+    """Each bound of a number, and the first value that it forbids."""
     if get_origin(annotation) in (Union, types.UnionType):
-        numbers = [argument for argument in get_args(annotation) if _kinds(argument) & {"whole", "fraction"}]
-        return _bounds(numbers[0]) if len(numbers) == 1 else []
+        for argument in get_args(annotation):
+            yield from _beyond_bounds(argument, whole)
     if get_origin(annotation) is not Annotated:
-        return []
-    found = []
+        return
     for item in get_args(annotation)[1:]:
         parts = item.metadata if isinstance(item, FieldInfo) else item if isinstance(item, GroupedMetadata) else [item]
-        found += [part for part in parts if isinstance(part, Ge | Gt | Le | Lt) and not isinstance(part, MinLen)]
-    return found
+        for part in parts:
+            if isinstance(part, Gt | Lt):
+                edge = part.gt if isinstance(part, Gt) else part.lt
+                yield edge, edge
+            elif isinstance(part, Ge | Le):
+                edge, way = (part.ge, -1) if isinstance(part, Ge) else (part.le, 1)
+                yield edge, edge + way if whole else math.nextafter(edge, way * math.inf)
 
 
-def _below(edge: float, whole: bool) -> float:
-    return edge - 1 if whole else math.nextafter(edge, -math.inf)
+# ----- one class -----------------------------------------------------------------------------------------------------
 
 
-def _number(value: float) -> str:
-    return repr(value)
+def _of_node(node: Node) -> Iterator[Fault]:
+    if node.names:
+        name = max(node.names, key=len)
+        near = f"{node.path}.{name[:-1]}{name[-1] * 2}"
+        yield Fault(near, 1, ("is not a setting", f"did you mean {name}?", *node.names))
+    for target in ("torch.nn.Linear", "attnlab.nowhere.Nothing"):
+        yield Fault(f"{node.path}.{TARGET}", target, (f"got {target!r}",))
+    yield Fault(node.path, GIVEN["text"], ("got 'abc'", TARGET))
 
 
-# ----- nodes and their targets ---------------------------------------------------------------------------------------
-
-_HOSTILE = (
-    "os.system",
-    "builtins.eval",
-    "subprocess.Popen",
-    "torch.hub.load",
-    "pickle.loads",
-    "attnlab",
-    "attnlab.model.encoder.nn.Linear",
-    "attnlab.model.encoder.torch.load",
-    "attnlab.config.allowed.importlib.import_module",
-    "attnlab.errors.ExperimentError",
-    "attnlab.nowhere.Nothing",
-    "attnlab..model",
-    "../../os.system",
-)
-_ODD_TARGETS = ("null", "1", "true", _EMPTY, "[os.system]", "{_target_:os.system}")
-_HYDRAS_KEYS = ("_partial_=true", "_args_=[pwned]", "_recursive_=false", "_convert_=all", "__class__=os.system")
-
-
-def _of_node(composition: str, node: Node) -> Iterator[Case]:
-    path = node.path
-    for target in _HOSTILE:
-        yield _case(composition, "hostile target", (f"{path}._target_={target}",), (f"{path}._target_",))
-    for text in _ODD_TARGETS:
-        yield _case(composition, "odd target", (f"{path}._target_={text}",), (path,))
-    for pair in _HYDRAS_KEYS:
-        yield _case(composition, "Hydra's keys", (f"+{path}.{pair}",), (f"{path}.{pair.partition('=')[0]}",))
-    yield _case(composition, "unknown key", (f"+{path}.nonsense=1",), (f"{path}.nonsense",))
-    yield _case(composition, "unknown key", (f"+{path}.nested.deep._target_=os.system",), (f"{path}.nested",))
-    yield _case(composition, "no target", (f"~{path}._target_",), (path,))
-    if "." in path:
-        for text in ("3", "abc", "[1]", "true"):
-            yield _case(composition, "value for a node", (f"{path}={text}",), (path,))
-        yield _case(composition, "node by reference", (f"{path}=${{paths}}",), (path,))
-
-
-# ----- pairs, and what is no setting ---------------------------------------------------------------------------------
-
-
-def _illegal_pairs() -> Iterator[Case]:
-    pairs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-        "nothing to merge": (
-            ("model.encoder.bidirectional=false", "model.encoder.merge=sum"),
-            ("model.encoder.merge",),
-        ),
-    }
-    for overrides, said in pairs.values():
-        yield _case("translation", "illegal pair", overrides, said)
-
-
-def _more_arguments() -> Iterator[Case]:
-    yield _case("translation", "unreadable", ("seed",), ("seed",))
+def groups() -> Iterator[tuple[str, list[str]]]:
+    """Each group of conf/ with its choices."""
+    for folder in sorted({file.parent for file in CONF.rglob("*.yaml")} - {CONF}):
+        yield str(folder.relative_to(CONF)), sorted(file.stem for file in folder.glob("*.yaml"))

@@ -1,16 +1,12 @@
-"""What the campaigns share: the process whose forks run the commands."""
+"""What the tests of faults share: commands in a process that is warm already."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
+from command_fixtures import command, folder  # noqa: F401 (fixtures)
 from warmed import Warmed
 
 
-@pytest.fixture(scope="module")
-def warmed() -> Iterator[Warmed]:
-    process = Warmed(Path(__file__).resolve().parents[2] / "pipelines")
-    yield process
-    process.close()
+@pytest.fixture(scope="session")
+def warmed() -> Warmed:
+    return Warmed()

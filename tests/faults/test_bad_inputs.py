@@ -1,165 +1,160 @@
-"""Bad configs, commands, data and files at the real entry points: each works, or ends with a sentence and nothing else.
-
-What is tried is made by `bad_configs`, `bad_commands`, `bad_data` and `bad_files`: several thousand cases of some dozen
-kinds. A plain run draws a few of each kind, always the same; ATTNLAB_FAULTS is how many, and 0 takes all:
-
-    ATTNLAB_FAULTS=0 python -m pytest tests/faults/test_bad_inputs.py
-"""
+"""What users get wrong, in configs and in data files: each mistake ends in a sentence with the place and the remedy."""
 
 from __future__ import annotations
 
-import importlib
-import os
-import random
-import shlex
-import subprocess
-import sys
-import time
-from collections import defaultdict
-from collections.abc import Iterable
+import json
 from pathlib import Path
 
 import pytest
-from bad_case import Case
-from bad_judge import faults, files
-from warmed import Ended, Warmed
+from bad_configs import Fault, bad_configs, groups
+from entry_points import TINY, Command
 
-PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
-OF_EACH_KIND = int(os.environ.get("ATTNLAB_FAULTS", "1"))
-AT_THE_SHELL = 20
-SECONDS = 120.0  # a command that takes longer hangs; the longest takes a few
-
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the commands run in forks of one process")
+from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import check
 
 
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What a command has beside the environment of the tests, which is kept from it."""
-    taken = ("DVC_ROOT", "DVC_STAGE", "ATTNLAB_ABSENT", "HYDRA_FULL_ERROR", "LOCAL_RANK", "NODE_RANK")
-    return {**dict.fromkeys(taken, ""), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+def unlike(problems: list[str], faults: list[Fault]) -> list[str]:
+    """What is wrong with the sentences for these faults; empty where each fault has one, and there are no more."""
+    wrong, left = [], list(problems)
+    for fault in faults:
+        found = [problem for problem in left if problem.startswith((f"{fault.path} ", f"{fault.path}:"))]
+        if len(found) != 1:
+            wrong.append(f"{fault.path}={fault.value!r} has {len(found)} sentences")
+        for problem in found:
+            left.remove(problem)
+            wrong += [f"{text!r} is missing in: {problem}" for text in fault.said if text not in problem]
+    return wrong + [f"one sentence too many: {problem}" for problem in left]
 
 
-def made(what: str) -> list[Case]:
-    """The cases of `bad_configs`, `bad_commands` or `bad_data`; making them composes configs, which takes a while."""
-    return list(importlib.import_module(f"bad_{what}").cases())
+def test_config_with_wrong_values_is_refused_with_a_sentence_for_each() -> None:
+    number, wrong = 0, []
+    for config, faults in bad_configs():
+        number += len(faults)
+        problems: list[str] = []
+        try:
+            check(config)
+        except ExperimentError as error:
+            problems = error.problems
+        wrong += unlike(problems, faults)
+    assert wrong == [], "\n" + "\n".join(wrong)
+    assert number > 300
 
 
-def drawn(cases: Iterable[Case], number: int) -> list[Case]:
-    """So many cases of each kind, the same each time; all of them for 0."""
-    kinds = defaultdict(list)
-    for case in cases:
-        kinds[case.kind].append(case)
-    return [
-        case
-        for kind in sorted(kinds)
-        for case in (random.Random(1).sample(kinds[kind], min(number or len(kinds[kind]), len(kinds[kind]))))
-    ]
+def test_judge_of_sentences_finds_a_missing_a_vague_and_a_needless_one() -> None:
+    fault = Fault("seed", "abc", ("got 'abc'", "a whole number"))
+    good = "seed must be a whole number, got 'abc'"
+    assert unlike([good], [fault]) == []
+    assert unlike([], [fault])
+    assert unlike(["seed must be something else, got 'abc'"], [fault])
+    assert unlike([good, good], [fault])
+    assert unlike([good, "model must be smaller"], [fault])
 
 
-def tried(case: Case, number: int, root: Path, environment: dict[str, str], warmed: Warmed | None) -> list[str]:
-    """What is wrong with how the command met the case. warmed: None runs it as a shell does."""
-    folder, temporary = root / str(number) / "folder", root / str(number) / "temporary"
-    for path in (folder, temporary):
-        path.mkdir(parents=True)
-    case.make(folder)
-    if case.unprivileged and os.geteuid() == 0:
-        for path in (*root.resolve().parents, root, folder.parent, folder, temporary):
-            if path.stat().st_uid == 0 and path.is_relative_to(root.parent.parent):
-                path.chmod(0o777)
-    before = files(folder)
-    given = {**environment, "TMPDIR": str(temporary), **dict(case.environment)}
-    if warmed is None:
-        ended = _at_the_shell(case, folder, given)
-    else:
-        ended = warmed.run(case.script, case.arguments, folder, given, SECONDS, case.unprivileged)
-    return faults(case, ended, folder, before, temporary)
+def refused(command: Command, *arguments: str) -> str:
+    """The sentences of a command that must end with code 1, a sentence a line and nothing else."""
+    ended = command(*arguments)
+    assert ended.code == 1, (arguments, ended)
+    lines = [line for line in ended.err.splitlines() if line.startswith("error: ")]
+    assert lines, ended.err
+    assert "Traceback" not in ended.err + ended.out
+    return "\n".join(lines)
 
 
-def _at_the_shell(case: Case, folder: Path, environment: dict[str, str]) -> Ended:
-    started = time.monotonic()
-    ended = subprocess.run(
-        [sys.executable, str(PIPELINES / case.script), *case.arguments],
-        cwd=folder,
-        env={name: value for name, value in {**os.environ, **environment}.items() if value},
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=SECONDS,
-        check=False,
-    )
-    out, err = (text.decode("utf-8", "backslashreplace") for text in (ended.stdout, ended.stderr))
-    return Ended(ended.returncode, out, err, time.monotonic() - started, 0.0, False)
+@pytest.mark.parametrize(("group", "choices"), groups())
+def test_unknown_choice_is_refused_with_the_choices_of_its_group(
+    group: str, choices: list[str], command: Command
+) -> None:
+    said = refused(command, "train.py", f"{group}=nonsense")
+    assert f"{group} must be one of {', '.join(choices)}" in said
+    assert "'nonsense'" in said
 
 
-def told(case: Case, found: list[str]) -> str:
-    command = shlex.join(["python", f"pipelines/{case.script}", *(text[:200] for text in case.arguments)])
-    return "\n".join([f"{case.name[:200]}:", *(f"    {fault[:400]}" for fault in found), f"    {command}"])
+COMMANDS = {
+    "near group": (("model/atention=dot",), "did you mean model/attention?"),
+    "near choice": (("model/attention=bahdanu",), "did you mean bahdanau?"),
+    "near key": (("training.max_step=4",), "did you mean training.max_steps?"),
+    "key of another place": (("hidden_size=4",), "model.encoder.hidden_size"),
+    "several wrong values": (("seed=x", "training.max_steps=-1"), "training.max_steps must be"),
+    "no such reference": (("seed=${nowhere}",), "seed"),
+    "unset environment variable": (("seed=${oc.env:ATTNLAB_ABSENT}",), "ATTNLAB_ABSENT"),
+    "values that do not go together": (("model/decoder=no_attention",), "choose model/attention=none"),
+    "several values without -m": (("seed=1,2",), "-m"),
+    "wrong value in a sweep": (("-m", "seed=1,x"), "seed must be a whole number"),
+    "unknown choice in a sweep": (("-m", "model/attention=dot,nonsense"), "model/attention must be one of"),
+    "not an override": (("seed",), "seed"),
+    "unknown option": (("--nonsense",), "--nonsense"),
+}
 
 
-def check(cases: list[Case], root: Path, environment: dict[str, str], warmed: Warmed | None) -> None:
-    assert cases
-    wrong = []
-    for number, case in enumerate(cases, 1):
-        if found := tried(case, number, root, environment, warmed):
-            wrong.append(told(case, found))
-        if number % 50 == 0:
-            print(f"{number} of {len(cases)}, {len(wrong)} badly met", flush=True)
-    print(f"{len(cases)} bad inputs, {len(wrong)} badly met")
-    assert not wrong, "\n" + "\n".join(wrong)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_with_a_mistake_is_refused_before_it_writes(name: str, command: Command, folder: Path) -> None:
+    arguments, said = COMMANDS[name]
+    assert said in refused(command, "train.py", *arguments, "tracking=none")
+    assert list(folder.iterdir()) == []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(4 * 3600)
-@pytest.mark.parametrize("what", ["configs", "commands", "data"])
-def test_bad(what: str, warmed: Warmed, tmp_path: Path, environment: dict[str, str]) -> None:
-    check(drawn(made(what), OF_EACH_KIND), tmp_path, environment, warmed)
+PAIRS = "".join(json.dumps({"source": f"ein Hund {i}", "target": f"a dog {i}"}) + "\n" for i in range(30))
+LABELLED = "".join(f"{'good' if i % 2 else 'bad'} film {i},{'yes' if i % 2 else 'no'}\n" for i in range(30))
+HUB = ("data=hub", "data.splits.train=0.6", "data.splits.validation=0.2", "data.splits.test=0.2")
+CLASSES = ("task=classification", *HUB[1:])
+FILES: dict[str, tuple[dict[str, str | bytes], tuple[str, ...], tuple[str, ...]]] = {
+    "no path": ({}, HUB, ("data.path",)),
+    "wrong path": ({}, (*HUB, "data.path=nowhere"), ("nowhere",)),
+    "empty folder": ({"data/notes.docx": "x"}, (*HUB, "data.path=data"), ("data",)),
+    "empty file": ({"a.jsonl": ""}, (*HUB, "data.path=a.jsonl"), ("a.jsonl",)),
+    "header alone": ({"a.csv": "source,target\n"}, (*HUB, "data.path=a.csv"), ("a.csv",)),
+    "torn row": ({"a.jsonl": PAIRS + '{"source": "a", \n'}, (*HUB, "data.path=a.jsonl"), ("a.jsonl", "line 31")),
+    "not UTF-8": ({"a.csv": "source,target\nä,a\n".encode("latin-1")}, (*HUB, "data.path=a.csv"), ("a.csv", "UTF-8")),
+    "semicolons": ({"a.csv": "source;target\n" + "a;b\n" * 30}, (*HUB, "data.path=a.csv"), ("data.source",)),
+    "missing column": ({"a.jsonl": PAIRS}, (*HUB, "data.path=a.jsonl", "data.source=de"), ("data.source", "target")),
+    "numbers for text": ({"a.jsonl": '{"source": 1, "target": "a"}\n' * 30}, (*HUB, "data.path=a.jsonl"), ("source",)),
+    "empty texts": ({"a.jsonl": '{"source": "", "target": "a"}\n' * 30}, (*HUB, "data.path=a.jsonl"), ("data",)),
+    "too few rows": ({"a.jsonl": PAIRS[:40] + "\n"}, (*HUB, "data.path=a.jsonl"), ("data",)),
+    "unknown split": ({"a.jsonl": PAIRS}, (*HUB, "data.path=a.jsonl", "data.splits.test=dev"), ("data.splits",)),
+    "fractions above 1": ({"a.jsonl": PAIRS}, (*HUB, "data.path=a.jsonl", "data.splits.test=0.9"), ("data.splits",)),
+    "nothing short enough": (
+        {"a.jsonl": PAIRS}, (*HUB, "data.path=a.jsonl", "data.cleaning.max_source_length=1"), ("data.cleaning",),
+    ),
+    "parallel files of different lengths": (
+        {"data/train.de": "a\n" * 30, "data/train.en": "a\n" * 29},
+        (*HUB, "data.path=data", "data.source=de", "data.target=en"), ("train.de", "30", "29"),
+    ),
+    "one side alone": (
+        {"data/train.de": "a\n" * 30}, (*HUB, "data.path=data", "data.source=de", "data.target=en"), ("data",),
+    ),
+    "missing label": ({"a.csv": "text,class\n" + LABELLED}, (*CLASSES, "data.path=a.csv"), ("data.label", "class")),
+    "one class": ({"a.csv": "text,label\n" + "a film,yes\n" * 30}, (*CLASSES, "data.path=a.csv"), ("data.label",)),
+    "grades for classes": (
+        {"a.csv": "text,label\n" + "".join(f"film {i},{i / 7}\n" for i in range(30))}, (*CLASSES, "data.path=a.csv"),
+        ("data.label",),
+    ),
+    "too few names": (
+        {"a.csv": "text,label\n" + "a film,0\nb film,1\n" * 20},
+        (*CLASSES, "data.path=a.csv", "data.label_names=[one]"), ("data.label_names",),
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(4 * 3600)
-def test_bad_files_of_the_stages(warmed: Warmed, tmp_path: Path, environment: dict[str, str]) -> None:
-    from bad_files import cases, make_stages
-
-    stages = make_stages(tmp_path / "stages", warmed, environment)
-    check(drawn(cases(stages), OF_EACH_KIND), tmp_path, environment, warmed)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_the_same_at_the_shell(tmp_path: Path, environment: dict[str, str]) -> None:
-    """A new process for each: what a fork of a warmed one shows is what a user sees."""
-    number = AT_THE_SHELL if "ATTNLAB_FAULTS" in os.environ else 2
-    every = (case for what in ("configs", "commands", "data") for case in made(what))
-    refused = [case for case in every if case.expected == "refused" and not case.unprivileged]
-    check(random.Random(2).sample(refused, number), tmp_path, environment, None)
+@pytest.mark.parametrize("name", FILES)
+def test_data_with_a_mistake_are_refused_with_the_place(name: str, command: Command, folder: Path) -> None:
+    files, arguments, said = FILES[name]
+    for path, content in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+    sentences = refused(command, "prepare.py", *arguments, "paths.data=prepared")
+    assert [text for text in said if text not in sentences] == [], sentences
+    assert not (folder / "prepared").exists()
 
 
-def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
-    case = Case("a", "b; refuses before it writes", "train.py", (), "refused", ("seed",))
-    (tmp_path / "given").write_text("")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
+STAGES = {
+    "train.py": (("chain=false", "paths.data=nowhere"), "nowhere"),
+    "evaluate.py": (("paths.model=nowhere", "paths.data=nowhere"), "nowhere"),
+    "evaluate.py ": (("paths.model=nowhere",), "paths.data"),
+    "report.py": (("paths.evaluation=nowhere",), "paths.training"),
+}
 
-    def judged(code: int, err: str, expected: str = "refused", timed_out: bool = False) -> list[str]:
-        folder = tmp_path / "folder"
-        folder.mkdir(exist_ok=True)
-        one = Case(case.name, case.kind, case.script, (), expected, case.said)  # type: ignore[arg-type]
-        return faults(one, Ended(code, "", err, 1.0, 1.0, timed_out), folder, set(), scratch)
 
-    good = "error: seed must be a whole number, got 'x'\n"
-    assert judged(1, good) == []
-    assert judged(0, "", "works") == []
-    assert judged(0, "", "refused")
-    assert judged(1, good, "works")
-    assert judged(-9, "", timed_out=True)
-    assert judged(-11, good)
-    assert judged(1, "Traceback (most recent call last):\nKeyError: 'seed'\n")
-    assert judged(1, "")
-    assert judged(1, good + "error: training must be something else\n")
-    assert judged(1, "error: model must be smaller\n") == ["'seed' is not named"]
-    assert judged(1, "error: seed is bad\n")
-    assert judged(1, "error: seed must be no \x1b[31m\n") == ["control characters reach the terminal"]
-    (tmp_path / "folder" / "metrics.json").write_text("{}")
-    assert judged(1, good)
-    (tmp_path / "folder" / "metrics.json").unlink()
-    (tmp_path / "folder" / ".model.x7").mkdir()
-    assert judged(1, good)
+@pytest.mark.parametrize("script", STAGES)
+def test_stage_without_its_input_is_refused_with_the_path(script: str, command: Command) -> None:
+    arguments, said = STAGES[script]
+    assert said in refused(command, script.strip(), *TINY, "tracking=none", *arguments)

@@ -1,4 +1,4 @@
-"""A disk that is full or read-only, and a folder that vanishes: one sentence, and nothing that was finished is lost."""
+"""A full disk, a read-only or removed folder: the command ends with one sentence, and no finished file is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from warmed import Warmed
 
-from attnlab.training.checkpoint_file import checkpoint_step
+from attnlab.training.checkpoints import checkpoint_step
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 TINY = (
@@ -83,7 +83,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
-def test_a_disk_that_fills_up_while_training(
+def test_training_on_a_disk_that_fills_up_stops_and_resumes(
     tracking: tuple[str, ...], start: Path, small_disk: Path, tmp_path: Path
 ) -> None:
     if tracking == TRACKED:  # its database lies elsewhere: the disk is for checkpoints
@@ -99,7 +99,7 @@ def test_a_disk_that_fills_up_while_training(
     ballast.write_bytes(bytes(free - int(2.5 * checkpoint)))
 
     filled = run(folder, "train.py", "paths.model=model", tracking=tracking)
-    one_sentence(filled.returncode, filled.stderr, "could not be written: No space left", "before it are")
+    one_sentence(filled.returncode, filled.stderr, "could not be written: No space left", "older checkpoints are")
     assert not (folder / "model").exists()
     (point,) = (folder / "runs" / "points").iterdir()
     step = checkpoint_step(point / "checkpoints" / "last.ckpt")
@@ -116,7 +116,7 @@ def test_a_disk_that_fills_up_while_training(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("script", "limit"), [("prepare.py", 2_000), ("train.py", 60_000)])
-def test_a_file_that_may_not_grow(script: str, limit: int, start: Path, tmp_path: Path) -> None:
+def test_stage_beyond_a_file_quota_leaves_outputs_alone(script: str, limit: int, start: Path, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     shutil.copytree(start, folder)
     before = {path: path.read_bytes() for path in (folder / "data").rglob("*") if path.is_file()}
@@ -129,7 +129,7 @@ def test_a_file_that_may_not_grow(script: str, limit: int, start: Path, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["prepare.py", "train.py"])
-def test_a_folder_that_is_read_only(script: str, start: Path, warmed: Warmed) -> None:
+def test_stage_in_a_read_only_folder_says_permission_denied(script: str, start: Path, warmed: Warmed) -> None:
     # Not below pytest's own folder, into which only the user that runs the tests may look. Root may write everywhere,
     # so it is another user that meets the folder.
     with tempfile.TemporaryDirectory() as place:
@@ -152,8 +152,8 @@ def test_a_folder_that_is_read_only(script: str, start: Path, warmed: Warmed) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
-def test_a_folder_that_vanishes_while_training(tracking: tuple[str, ...], start: Path, tmp_path: Path) -> None:
-    """Somebody clears runs/ under a training: it ends with a sentence, and the same command does it all again."""
+def test_training_whose_folder_is_removed_starts_again(tracking: tuple[str, ...], start: Path, tmp_path: Path) -> None:
+    """runs/ is removed during training: the command ends with a sentence, and the same command starts again."""
     folder = tmp_path / "work"
     shutil.copytree(start, folder)
     longer = ("training.max_steps=4000", "paths.model=model")

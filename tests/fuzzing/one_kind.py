@@ -16,19 +16,17 @@ with atheris.instrument_imports(include=["attnlab", "yaml", "omegaconf", "zipfil
     import numpy as np
     import torch
 
-    from attnlab.data.dataset_folder import check_metadata
     from attnlab.errors import ExperimentError
     from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
     from attnlab.model.model_folder import read_config, read_facts
     from attnlab.stages.compose import read_params
     from attnlab.tracking.kept_run import read as read_kept
-    from attnlab.training.checkpoint_file import CheckpointFiles, checkpoint_step
+    from attnlab.training.checkpoints import CheckpointFiles, checkpoint_step
     from attnlab.training.spool import MetricSpool
 
 # Kind: the file's name, what reads it, and what it may raise.
 READERS: dict[str, tuple[str, Callable[[Path], object], type[Exception]]] = {
     "params": ("params.yaml", read_params, ExperimentError),
-    "card": (".huggingface.yaml", lambda path: check_metadata(path.parent), ExperimentError),
     "metrics": ("metrics.jsonl", lambda path: MetricSpool(path).read(), ExperimentError),
     "facts": ("model.json", lambda path: read_facts(path.parent), ExperimentError),
     "config": ("config.json", lambda path: read_config(path.parent), ExperimentError),
@@ -38,7 +36,6 @@ READERS: dict[str, tuple[str, Callable[[Path], object], type[Exception]]] = {
 }
 SEEDS = {
     "params": "seed: 1\nmodel/attention: dot\noverrides: [seed=1]\ndata: &x {a: !!int 3, b: *x}\n",
-    "card": "configs:\n- config_name: default\n  data_files: [{split: train, path: 'a*.csv'}]\n  sep: ':'\n",
     "metrics": '{"time": 1, "step": 2, "epoch": null, "metrics": {"loss": 1.5, "bleu": "nan"}}\n',
     "facts": '{"identity": "0", "num_classes": null, "source_vocabulary_size": 3, "step": 1}',
     "config": '{"model": {"_target_": "attnlab.model.seq2seq.Seq2Seq"}}',

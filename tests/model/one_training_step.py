@@ -13,13 +13,15 @@ from legal_choices import USUAL, Row
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.training.loss import summed_loss
-from attnlab.training.optimizer import SGD, Adadelta, Adam, Optimizer
-from attnlab.training.teacher_forcing.coin import toss
-from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
-from attnlab.training.teacher_forcing.exponential import ExponentialTeacherForcing
-from attnlab.training.teacher_forcing.inverse_sigmoid import InverseSigmoidTeacherForcing
-from attnlab.training.teacher_forcing.linear import LinearTeacherForcing
-from attnlab.training.teacher_forcing.teacher_forcing import TeacherForcing
+from attnlab.training.optimisation import SGD, Adadelta, Adam, Optimizer
+from attnlab.training.teacher_forcing import (
+    ConstantTeacherForcing,
+    ExponentialTeacherForcing,
+    InverseSigmoidTeacherForcing,
+    LinearTeacherForcing,
+    TeacherForcing,
+    toss,
+)
 
 STEP = 10  # the falling schedules are near a half here
 SEED = 1  # of the coins: whatever the coin, some are for a guess (see `test_pairwise`)

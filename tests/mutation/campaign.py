@@ -1,4 +1,6 @@
-"""Change the code in one place, and see whether a test notices: `make mutate`, or `python tests/mutation/campaign.py`.
+"""Mutation tests: change the code in one place and check that a test fails.
+
+Run it by `make mutate`, or `python tests/mutation/campaign.py`.
 
 pytest collects the tests once and runs them once, which measures how long each takes and which lines it reaches. From
 then on every mutant is a fork of that process: it meets the tests that reach its line, the quickest first and one of

@@ -1,4 +1,4 @@
-"""Only what a test, its time or its own import ended counts as killed."""
+"""The mutation campaign: a mutant counts as killed only if a test, a time limit or its import ended it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_mutant_that_cannot_be_put_in_place_is_reported_as_killed_or_not_tried(
     assert (outcome["result"], outcome["by"]) == (result, by)
 
 
-def test_a_death_is_a_kill_where_the_mutant_died_of_a_test() -> None:
+def test_ended_process_counts_as_killed_only_after_a_test_started() -> None:
     assert _of_a_death(-signal.SIGXCPU, False, "t") == ("killed", "its time")
     assert _of_a_death(-signal.SIGKILL, True, "t") == ("killed", "its time")
     assert _of_a_death(-signal.SIGSEGV, False, "t") == ("killed", "t")
@@ -46,7 +46,7 @@ def test_a_death_is_a_kill_where_the_mutant_died_of_a_test() -> None:
         assert _of_a_death(status, False, "t")[0] == NOT_TRIED
 
 
-def test_a_mutant_is_put_in_place() -> None:
+def test_mutant_without_tests_survives_in_its_own_process() -> None:
     from attnlab import errors
 
     mutant = mutants_of(PACKAGE / "errors.py")[0]

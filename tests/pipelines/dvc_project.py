@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from entry_points import ROOT, TINY
 
-PARTS = ("conf", "pipelines", "attentions", "dvc.yaml", ".dvcignore", ".gitignore", "params.yaml")
+PARTS = ("conf", "pipelines", "examples", "dvc.yaml", ".dvcignore", ".gitignore", "params.yaml")
 STAGES = ["compose", "prepare", "train", "evaluate", "report"]
 
 
@@ -21,7 +21,7 @@ def copy_of_project(folder: Path) -> Path:
     for name in PARTS:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "build"))
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "build"))
         elif source.is_file():
             shutil.copy(source, folder / name)
     # The sources are dependencies of the stages; what runs is the package as it is installed.

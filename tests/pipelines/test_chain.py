@@ -117,7 +117,7 @@ def test_environment_variables_stay_unresolved_in_what_is_written(
     secret = "918273645"
     monkeypatch.setenv("ATTNLAB_DATA_SEED", secret)
     seed = "${oc.decode:${oc.env:ATTNLAB_DATA_SEED}}"
-    (folder / "params.yaml").write_text(f"data: copy\nsettings: {{data: {{seed: '{seed}'}}}}\n")
+    (folder / "params.yaml").write_text(f"data: copy\noverrides: [\"data.seed='{seed}'\"]\n")
     assert command("compose.py").code == 0
     assert OmegaConf.to_container(OmegaConf.load(folder / "build" / "resolved.yaml"))["data"]["seed"] == seed
 

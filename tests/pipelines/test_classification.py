@@ -62,7 +62,6 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     }
     assert (output / "report" / "index.html").read_text(encoding="utf-8").count("좋아") > 1
     model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "stats.json")
-    assert (data / "lengths.png").is_file()
     assert "test/accuracy" not in (model.parent / "training" / "history.csv").read_text()
 
     again = command("train.py", *tiny, "tracking=none")
@@ -186,7 +185,7 @@ def test_the_task_goes_with_a_choice_of_each_of_its_groups() -> None:
 
 
 def test_params_yaml_takes_the_task(command: Command, folder: Path) -> None:
-    params = "task: classification\ndata: rt_polarity\nsearch: null\nsettings: {data: {path: nowhere}}\n"
+    params = "overrides: [task=classification, data=rt_polarity, search=none, data.path=nowhere]\n"
     (folder / "params.yaml").write_text(params)
     assert command("compose.py").code == 0
     refused(command("prepare.py", "-cp", str(folder / "build"), "-cn", "resolved"), "data.path: there is no")
@@ -197,13 +196,7 @@ def test_dvc_repro_of_a_classifier(tmp_path: Path) -> None:
     folder = copy_of_project(tmp_path / "project")
     dvc(folder, "config", "--local", "core.no_scm", "true")
     path = str(corpus(tmp_path / "corpus"))
-    choose(
-        folder,
-        task="classification",
-        data="labelled",
-        settings={"data": {"path": path}},
-        overrides=[*TASK[1:], "tracking=none"],
-    )
+    choose(folder, data="labelled", overrides=[*TASK, f"data.path={path}", "tracking=none"])
     assert ran(dvc(folder, "repro")) == ["compose", "prepare", "train", "evaluate", "report"]
     built = hashes(folder / "build")
     expected = {"evaluation/metrics.json", "evaluation/sentences.html", "model/tokenizer.json", "report/index.html"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnlab.experiment.point import checkpoint_to_go_on_from
-from attnlab.training.checkpoint_file import BEFORE_LAST, LAST, CheckpointFiles
+from attnlab.training.checkpoints import BEFORE_LAST, LAST, CheckpointFiles
 
 
 @pytest.mark.parametrize(

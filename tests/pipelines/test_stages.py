@@ -1,20 +1,66 @@
-"""What dvc.yaml says of the stages is what the code says."""
+"""dvc.yaml and the examples name the sections and the code that the stages depend on, derived from the code."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 import yaml
 from entry_points import ROOT
 
+from attnlab.config.identity import NOT_FOLLOWED, PACKAGE_ROOT, module_file, target_modules, used_code
 from attnlab.experiment import experiment
 
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+_EXAMPLE = yaml.safe_load((ROOT / "examples/compare_attentions/dvc.yaml").read_text())
+EXAMPLE, EXAMPLE_VARS = _EXAMPLE["stages"], _EXAMPLE["vars"]
 SECTIONS = {
     "prepare": experiment.PREPARE_SECTIONS,
     "train": experiment.TRAIN_SECTIONS,
     "evaluate": experiment.EVALUATE_SECTIONS,
 }
-SOURCES = {"prepare": experiment.PREPARE_SOURCES, "train": experiment.TRAIN_SOURCES}
+SOURCES = {
+    "compose": (),
+    "prepare": experiment.PREPARE_SOURCES,
+    "train": experiment.TRAIN_SOURCES,
+    "evaluate": experiment.EVALUATE_SOURCES,
+    "report": experiment.REPORT_SOURCES,
+    "compare": ("attnlab.stages.compare",),
+}
+
+
+def code_of(stage: str) -> list[str]:
+    """What a stage runs: its script, its function, what checks its config, the classes that conf/ offers for its
+    sections, and what these import. A package stands for its files where more than two of them are used."""
+    # The model that is evaluated is of the classes that its folder names.
+    sections = {"compose": ("",), "evaluate": (*experiment.EVALUATE_SECTIONS, "model")}.get(
+        stage, SECTIONS.get(stage, ())
+    )
+    choices = [file for section in sections for file in (ROOT / "conf" / section).rglob("*.yaml")]
+    roots = {module for file in choices for module in target_modules(yaml.safe_load(file.read_text()))}
+    for task in ("translation", "classification"):
+        roots |= {source.replace("task:", f"attnlab.experiment.{task}:") for source in SOURCES[stage]}
+    names = {*used_code(roots).texts, f"attnlab.stages.{stage}", "attnlab.config.binding"}
+    used = {path for name in names if (path := module_file(name.partition(":")[0])) is not None}
+
+    places = {PACKAGE_ROOT / "experiment"}
+    for file in used:
+        package = PACKAGE_ROOT / file.relative_to(PACKAGE_ROOT).parts[0]
+        of_package = [path for path in used if path.is_relative_to(package)]
+        places.add(package if len(of_package) > 2 else file)
+    return without_inner([f"pipelines/{stage}.py", *(str(place.relative_to(ROOT)) for place in places)])
+
+
+def without_inner(places: Iterable[str]) -> list[str]:
+    """The places without those that lie in another one of them."""
+    all_places = set(places)
+    return sorted(place for place in all_places if not all_places & {str(parent) for parent in Path(place).parents})
+
+
+def code_in(deps: list[str]) -> list[str]:
+    return sorted(dep for dep in deps if dep.startswith(("src/", "pipelines/")))
 
 
 def sections(stage: str) -> set[str]:
@@ -24,25 +70,36 @@ def sections(stage: str) -> set[str]:
 
 
 @pytest.mark.parametrize("stage", SECTIONS)
-def test_params_are_the_sections_of_the_stage(stage: str) -> None:
+def test_params_of_a_stage_are_the_sections_that_decide_its_output(stage: str) -> None:
     assert sections(stage) == set(SECTIONS[stage])
 
 
-@pytest.mark.parametrize("stage", SOURCES)
-def test_deps_name_the_sources_of_the_stage(stage: str) -> None:
-    needed = {f"src/attnlab/{place}" for place in SOURCES[stage]}
-    assert needed <= set(STAGES[stage]["deps"])
-
-
 @pytest.mark.parametrize("stage", STAGES)
-def test_deps_exist_and_name_the_script(stage: str) -> None:
-    deps = STAGES[stage]["deps"]
-    assert f"pipelines/{stage}.py" in deps
-    missing = [dep for dep in deps if not dep.startswith("build/") and not (ROOT / dep).exists()]
-    assert missing == []
+def test_code_dependencies_of_a_stage_are_what_it_imports(stage: str) -> None:
+    assert code_in(STAGES[stage]["deps"]) == code_of(stage)
 
 
-def test_compose_depends_on_what_it_imports() -> None:
-    imported = {"choices", "composed", "experiment", "hydra_node", "launch", "override_problems"}
-    imported |= {"task", "translation", "classification"}
-    assert {f"src/attnlab/experiment/{name}.py" for name in imported} <= set(STAGES["compose"]["deps"])
+def test_code_dependencies_of_the_example_are_those_of_its_commands() -> None:
+    of_stages = (dep for stage in ("compose", "train", "evaluate") for dep in code_of(stage))
+    assert code_in(EXAMPLE["model"]["deps"]) == without_inner(of_stages)
+    assert code_in(EXAMPLE["compare"]["deps"]) == code_of("compare")
+
+
+def test_example_compares_all_models_of_its_matrix() -> None:
+    attentions, seeds = (values for variable in EXAMPLE_VARS for values in variable.values())
+    folders = [f"build/attentions/{attention}-{seed}" for attention in attentions for seed in seeds]
+    assert [dep for dep in EXAMPLE["compare"]["deps"] if dep.startswith("build/")] == folders
+    assert re.findall(r"build/attentions/\w+-\d", EXAMPLE["compare"]["cmd"]) == folders
+
+
+@pytest.mark.parametrize("stage", ["compose", "prepare", "train"])
+def test_edit_of_a_plot_leaves_the_model_as_it_is(stage: str) -> None:
+    deps = [Path(ROOT, dep) for dep in STAGES[stage]["deps"]]
+    assert not any((PACKAGE_ROOT / "plots").is_relative_to(dep) for dep in deps)
+    assert any((PACKAGE_ROOT / "plots").is_relative_to(Path(ROOT, dep)) for dep in STAGES["evaluate"]["deps"])
+
+
+def test_every_dependency_of_a_stage_exists() -> None:
+    deps = [dep for stage in STAGES.values() for dep in stage["deps"] if not dep.startswith("build/")]
+    assert [dep for dep in deps if not (ROOT / dep).exists()] == []
+    assert [name for name in NOT_FOLLOWED if module_file(name) is None] == []

@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from test_chain import folder_of
 from test_refusals import left, refused
 
 import attnlab.config.identity
+from attnlab.config.identity import Code
 from attnlab.stages.alignments import markdown, summed_offsets
 
 SMALL = (
@@ -133,12 +135,14 @@ def test_a_study_leaves_the_runs_of_its_experiments_alone(
     assert evaluations() == evaluations() == 1
     assert {path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()} == state
     # Other code of the evaluation is not answered with what the code before it found.
-    digest = attnlab.config.identity.source_digest
-    monkeypatch.setattr(
-        attnlab.config.identity,
-        "source_digest",
-        lambda places: digest(places) + "changed" * ("evaluation" in places),
-    )
+    used_code = attnlab.config.identity.used_code
+
+    def changed(roots: Iterable[str]) -> Code:
+        code = used_code(roots)
+        evaluation = {"attnlab.evaluation.evaluate": "changed"} if "attnlab.evaluation.evaluate" in code.texts else {}
+        return Code({**code.texts, **evaluation}, code.libraries)
+
+    monkeypatch.setattr(attnlab.config.identity, "used_code", changed)
     assert evaluations() == 2
 
 

@@ -13,8 +13,7 @@ from matplotlib.text import Text
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.plots.confusion_matrix import confusion_matrix
 from attnlab.plots.figure import png_bytes
-from attnlab.plots.sentences import coloured_sentences
-from attnlab.plots.sentences_html import sentences_html
+from attnlab.plots.sentences import coloured_sentences, sentences_html
 
 TOKENS = ["헤어진지", "$10$", "<script>alert('x')</script>", "日本", "<eos>"]
 WEIGHTS = np.array([[0.5, 0.25, 0.0, 0.2, 0.05]], dtype=np.float32)
@@ -29,7 +28,7 @@ def grounds(figure) -> list[Rectangle]:
     return [patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle)]
 
 
-def test_the_darker_the_more_was_looked_at() -> None:
+def test_coloured_sentences_darken_with_the_weight() -> None:
     figure = coloured_sentences([SENTENCE])
     assert [text.get_text() for text in texts(figure)] == ["break-up (0.97) <b>   (darkest: 0.50)", *TOKENS]
     brightness = [sum(ground.get_facecolor()[:3]) for ground in grounds(figure)]
@@ -37,10 +36,10 @@ def test_the_darker_the_more_was_looked_at() -> None:
     assert grounds(figure)[2].get_facecolor() == (1.0, 1.0, 1.0, 1.0)
 
 
-def test_a_token_stands_on_its_own_ground() -> None:
+def test_coloured_sentences_tokens_fit_their_boxes() -> None:
     long = AttentionMap([f"token{i}" for i in range(60)], ["x"], np.full((1, 60), 1 / 60), "long")
     figure = coloured_sentences([SENTENCE, long, SENTENCE])
-    figure.canvas.draw()
+    png_bytes(figure)
     captions = [text for text in texts(figure) if text.get_ha() == "left"]
     tokens = [text for text in texts(figure) if text.get_ha() == "center"]
     assert len(captions) == 3
@@ -56,11 +55,11 @@ def test_a_token_stands_on_its_own_ground() -> None:
         assert sum(one.overlaps(other) for other in boxes) == 1  # itself
 
 
-def test_the_same_bytes_again() -> None:
+def test_coloured_sentences_have_the_same_bytes() -> None:
     assert png_bytes(coloured_sentences([SENTENCE])) == png_bytes(coloured_sentences([SENTENCE]))
 
 
-def test_odd_sentences_are_drawn_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+def test_coloured_sentences_draw_odd_tokens_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
     odd = ["\n", " ", "", "x" * 300, "🧑\u200d🚀", "\u0000", "$\\frac$", "\u202e"]
     png_bytes(coloured_sentences([AttentionMap(odd, ["?"], np.zeros((1, len(odd))), "$x_")]))
     png_bytes(coloured_sentences([AttentionMap([], ["?"], np.zeros((1, 0)), "")]))
@@ -68,7 +67,7 @@ def test_odd_sentences_are_drawn_without_a_warning(recwarn: pytest.WarningsRecor
     assert [str(warning.message) for warning in recwarn] == []
 
 
-def test_the_page_escapes_and_needs_no_network() -> None:
+def test_sentences_html_escapes_and_needs_no_network() -> None:
     page = sentences_html([SENTENCE], "Step <4>")
     assert "<script" not in page
     assert '<meta charset="utf-8">' in page
@@ -83,7 +82,7 @@ def test_the_page_escapes_and_needs_no_network() -> None:
     assert "There are no sentences" in sentences_html([])
 
 
-def test_the_confusion_matrix_shows_counts_and_shares() -> None:
+def test_confusion_matrix_shows_counts_and_shares() -> None:
     figure = confusion_matrix(["일상", "break $up$"], [[9, 1], [0, 0]])
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.texts] == ["9\n90 %", "1\n10 %", "0\n0 %", "0\n0 %"]
@@ -92,7 +91,7 @@ def test_the_confusion_matrix_shows_counts_and_shares() -> None:
     assert png_bytes(figure).startswith(b"\x89PNG")
 
 
-def test_many_classes_fit_and_carry_no_numbers(recwarn: pytest.WarningsRecorder) -> None:
+def test_confusion_matrix_of_many_classes_has_no_numbers(recwarn: pytest.WarningsRecorder) -> None:
     figure = confusion_matrix([f"a rather long class name {i}" for i in range(40)], np.eye(40, dtype=int))
     assert max(figure.get_size_inches()) < 20
     assert len(figure.axes[0].texts) == 0
@@ -100,6 +99,6 @@ def test_many_classes_fit_and_carry_no_numbers(recwarn: pytest.WarningsRecorder)
     assert [str(warning.message) for warning in recwarn] == []
 
 
-def test_counts_of_another_shape_are_refused() -> None:
+def test_confusion_matrix_refuses_counts_of_another_shape() -> None:
     with pytest.raises(ValueError, match="counts must be 2 by 2 for as many labels, got shape"):
         confusion_matrix(["a", "b"], [[1, 2, 3]])

@@ -11,9 +11,9 @@ import matplotlib
 import pytest
 from fontTools.ttLib import TTFont
 
-from attnlab.plots.embedded_fonts import font_face_rules
 from attnlab.plots.figure import new_figure, png_bytes
 from attnlab.plots.fonts import drawable, font_families, missing_characters
+from attnlab.plots.html import font_face_rules
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from attnlab.plots.fonts import drawable, font_families, missing_characters
         "😀",
     ],
 )
-def test_these_are_drawn(text: str) -> None:
+def test_fonts_cover_common_scripts(text: str) -> None:
     assert missing_characters(text) == []
     assert drawable(text) == text
 
@@ -44,7 +44,7 @@ def test_drawable_writes_characters_missing_from_all_fonts_as_code_points() -> N
     assert drawable("\u1112\u1161\u11ab") == "한"  # Hangul in pieces, as some file systems and corpora have it
 
 
-def test_matplotlib_finds_a_glyph_for_all_of_it() -> None:
+def test_matplotlib_finds_a_glyph_for_every_drawable_character() -> None:
     figure = new_figure(6, 1)
     text = "나는 ひカ日 äß Привет שלום مرحبا 😀 🧑 ไทย $x$ \\alpha"
     figure.text(0, 0.5, " ".join(map(drawable, text.split())))
@@ -53,13 +53,13 @@ def test_matplotlib_finds_a_glyph_for_all_of_it() -> None:
         assert png_bytes(figure).startswith(b"\x89PNG")
 
 
-def test_global_settings_stay_as_they_are() -> None:
+def test_font_families_leave_matplotlib_settings_unchanged() -> None:
     before = dict(matplotlib.rcParams)
     assert len(font_families()) == 3
     assert dict(matplotlib.rcParams) == before
 
 
-def test_a_page_carries_the_glyphs_it_needs() -> None:
+def test_font_face_rules_embed_only_the_needed_glyphs() -> None:
     rules = font_face_rules("abc 나는 カ 日")
     fonts = {}
     for name, data in re.findall(r"font-family: '([^']+)'; src: url\(data:font/woff;base64,([^)]+)\)", rules):

@@ -9,15 +9,10 @@ from io import BytesIO
 import matplotlib.image as mpimg
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.curves import learning_curves
 from attnlab.plots.figure import png_bytes
-from attnlab.plots.heat_map import heat_map
-from attnlab.plots.heat_map_html import heat_map_html
-from attnlab.plots.length_curve import length_curve
-from attnlab.plots.length_histogram import length_histogram
+from attnlab.plots.heat_map import heat_map, heat_map_html
 
 # "14. März 2023" becomes "2023년 3월 14일": target token t came from source token ORDER[t].
 SOURCE = ["14.", "März", "2023", "<eos>"]
@@ -26,7 +21,7 @@ ORDER = [2, 1, 0, 3, 3]
 KNOWN = AttentionMap(SOURCE, TARGET, np.eye(4)[ORDER], "14. März 2023 → 2023년 3월 14일")
 
 
-def test_the_cells_belong_to_their_tokens() -> None:
+def test_heat_map_cells_match_their_tokens() -> None:
     figure = heat_map(KNOWN)
     axes = figure.axes[0]
     (image,) = axes.images
@@ -41,7 +36,7 @@ def test_the_cells_belong_to_their_tokens() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == TARGET
 
 
-def test_the_pixels_of_the_known_alignment_are_dark() -> None:
+def test_heat_map_pixels_of_the_alignment_are_dark() -> None:
     figure = heat_map(KNOWN)
     pixels = mpimg.imread(BytesIO(png_bytes(figure, dpi=100)))[..., :3].mean(axis=-1)
     axes = figure.axes[0]
@@ -54,7 +49,7 @@ def test_the_pixels_of_the_known_alignment_are_dark() -> None:
             assert (brightness < 0.35) if ORDER[t] == s else (brightness > 0.9), (t, s, brightness)
 
 
-def test_labels_stand_beside_their_rows_and_columns() -> None:
+def test_heat_map_labels_stand_beside_rows_and_columns() -> None:
     figure = heat_map(KNOWN)
     png_bytes(figure)
     axes = figure.axes[0]
@@ -68,7 +63,7 @@ def test_labels_stand_beside_their_rows_and_columns() -> None:
         assert box.y0 >= axes.transData.transform((s, -0.5))[1]
 
 
-def test_odd_tokens_and_sizes_are_drawn_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+def test_heat_map_draws_odd_tokens_and_sizes_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
     odd = ["$x$", "$", "\\frac", "_", "", " ", "a" * 100, "😀", "🧑‍🚀", "שלום", "\n", "%s", "{x}"]
     for attention in (
         AttentionMap(odd, odd[::-1], np.eye(len(odd)), "$a$ \n 🧑 " * 30),
@@ -80,7 +75,7 @@ def test_odd_tokens_and_sizes_are_drawn_without_a_warning(recwarn: pytest.Warnin
     assert [str(warning.message) for warning in recwarn] == []
 
 
-def test_long_sentences_grow_up_to_a_limit() -> None:
+def test_heat_map_of_long_sentences_grows_up_to_a_limit() -> None:
     def size(tokens: int) -> float:
         return heat_map(AttentionMap(["a"] * tokens, ["b"] * 2, np.zeros((2, tokens)))).get_size_inches()[0]
 
@@ -119,7 +114,7 @@ class _Page(HTMLParser):
             self.scopes[self._scope][-1] += data
 
 
-def test_the_page_holds_the_same_cells() -> None:
+def test_heat_map_html_holds_the_same_cells() -> None:
     page = _Page(heat_map_html([KNOWN]))
     assert page.scopes == {"col": SOURCE, "row": TARGET}
     expected = [
@@ -131,7 +126,7 @@ def test_the_page_holds_the_same_cells() -> None:
     assert page.shades == [f"--w:{weight:.2f}" for weight in KNOWN.weights.ravel()]
 
 
-def test_the_page_is_escaped_and_needs_nothing() -> None:
+def test_heat_map_html_escapes_and_needs_no_network() -> None:
     evil = [
         "<script>alert(1)</script>",
         '"><img/src=x/onerror=alert(1)>',
@@ -151,51 +146,5 @@ def test_the_page_is_escaped_and_needs_nothing() -> None:
     assert text == heat_map_html([AttentionMap(evil, evil, np.eye(len(evil)), evil[0])], title=evil[1])
 
 
-def test_a_page_without_maps_says_so() -> None:
+def test_heat_map_html_without_maps_says_so() -> None:
     assert "There is no attention to show" in heat_map_html([])
-
-
-def _figures() -> dict[str, Figure | None]:
-    history = {
-        "train/token_nll": [(10, 5.0), (20, 3.0)],
-        "validation/teacher_forced/token_nll": [(20, 3.5)],
-        "validation/teacher_forced/perplexity": [(20, 33.1), (40, 1.2)],
-        "validation/free_running/bleu": [(20, 1.0)],
-    }
-    rows = [{"from": 1, "to": 5, "sentences": 10, "bleu": 20.0, "exact_match": 0.5}]
-    return {
-        "heat map": heat_map(KNOWN),
-        "curves": learning_curves(history),
-        "histogram": length_histogram({"source": {3: 1, 5: 2}, "target": {}}),
-        "length curve": length_curve(rows),
-    }
-
-
-def test_pictures_have_the_same_bytes_again() -> None:
-    for (name, first), second in zip(_figures().items(), _figures().values(), strict=True):
-        assert first is not None
-        assert second is not None
-        assert png_bytes(first) == png_bytes(second), name
-        assert b"Software" not in png_bytes(first)
-
-
-def test_curves_show_the_points() -> None:
-    figure = _figures()["curves"]
-    assert figure is not None
-    loss, perplexity, bleu = figure.axes
-    assert [line.get_xydata().tolist() for line in loss.lines] == [[[10, 5], [20, 3]], [[20, 3.5]]]
-    assert perplexity.get_yscale() == "log"
-    figure.draw_without_rendering()
-    ticks = [label.get_text() for label in perplexity.get_yticklabels(which="both")]
-    assert {"2", "5", "10"} <= set(ticks)
-    assert not any("$" in tick for tick in ticks)
-    assert bleu.lines[0].get_xydata().tolist() == [[20, 1]]
-    assert learning_curves({"train/learning_rate": [(1, 0.1)]}) is None
-
-
-def test_a_histogram_counts_every_length() -> None:
-    axes = length_histogram({"source": {3: 1, 5: 2}, "target": {4: 7}}).axes[0]
-    heights, edges = axes.patches[0].get_data()[:2]
-    assert heights.tolist() == [1, 0, 2]
-    assert edges.tolist() == [2.5, 3.5, 4.5, 5.5]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["source", "target"]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.heat_map_html import heat_map_html
-from attnlab.plots.sentences_html import sentences_html
+from attnlab.plots.heat_map import heat_map_html
+from attnlab.plots.sentences import sentences_html
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
@@ -32,7 +32,7 @@ def page() -> Iterator[playwright.Page]:
         browser.close()
 
 
-def test_it_shows_its_values_and_asks_for_nothing(page: playwright.Page, tmp_path: Path) -> None:
+def test_heat_map_html_in_a_browser_shows_values_offline(page: playwright.Page, tmp_path: Path) -> None:
     inner = heat_map_html([AttentionMap(SOURCE, TARGET, WEIGHTS, "안녕 → カナ")])
     outer = tmp_path / "viewer.html"
     frame = f'<iframe sandbox="allow-scripts" width="880" height="660" srcdoc="{html.escape(inner)}"></iframe>'
@@ -68,7 +68,7 @@ def test_it_shows_its_values_and_asks_for_nothing(page: playwright.Page, tmp_pat
     assert [url for url in requests if not url.startswith(("file:", "data:", "about:"))] == []
 
 
-def test_hangul_and_kana_are_no_empty_boxes(page: playwright.Page, tmp_path: Path) -> None:
+def test_heat_map_html_in_a_browser_draws_hangul_and_kana(page: playwright.Page, tmp_path: Path) -> None:
     """Two different syllables look different; the box for a missing glyph would make them the same picture."""
     pictures = []
     for token in ("안", "녕", "カ", "ナ"):
@@ -80,7 +80,7 @@ def test_hangul_and_kana_are_no_empty_boxes(page: playwright.Page, tmp_path: Pat
     assert len(set(pictures)) == 4
 
 
-def test_coloured_sentences_show_their_weights(page: playwright.Page, tmp_path: Path) -> None:
+def test_sentences_html_in_a_browser_shows_weights(page: playwright.Page, tmp_path: Path) -> None:
     inner = sentences_html([AttentionMap(SOURCE, ["안녕"], WEIGHTS[:1], "안녕 <b>")])
     outer = tmp_path / "viewer.html"
     frame = f'<iframe sandbox="allow-scripts" width="880" height="660" srcdoc="{html.escape(inner)}"></iframe>'

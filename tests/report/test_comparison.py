@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import ExperimentError
-from attnlab.report.comparison.attention import attention_side_by_side
-from attnlab.report.comparison.choices import short_names, system_names
-from attnlab.report.comparison.compared_run import ComparedRuns, LeftOut
-from attnlab.report.comparison.findings import Findings, Wanted, findings_of
-from attnlab.report.comparison.from_sweep import runs_of_sweep
-from attnlab.report.comparison.measures import chosen_measure, measure_named
-from attnlab.report.comparison.page import write_comparison
+from attnlab.report.choices import short_names, system_names, varying
+from attnlab.report.compared_runs import ComparedRuns, LeftOut
+from attnlab.report.comparison import write_comparison
+from attnlab.report.comparison_figures import attention_side_by_side
+from attnlab.report.findings import Findings, Wanted, findings_of
+from attnlab.report.measures import chosen_measure, measure_named
+from attnlab.report.run_sources import runs_of_sweep
 from attnlab.sweeps.find import find_sweep
 from attnlab.sweeps.record import SweepFolder
 from made_sweep import IDENTITY, SYSTEMS, write_sweep
@@ -52,7 +52,7 @@ def findings(compared: ComparedRuns) -> Findings:
     return found(compared)
 
 
-def test_a_sweep_is_found_by_its_beginning_and_by_being_the_last(tmp_path: Path) -> None:
+def test_find_sweep_accepts_a_prefix_and_last(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match=r"there is no sweep in .*/sweeps; python pipelines/train.py -m"):
         find_sweep(tmp_path, "last")
     for identity, started in (("aa11", 5.0), ("aa22", 9.0), ("bb33", 7.0)):
@@ -97,7 +97,7 @@ def test_comparison_leaves_out_unstarted_running_and_repeated_jobs(tmp_path: Pat
     }
 
 
-def test_a_run_without_an_evaluation_is_left_out_and_named(tmp_path: Path) -> None:
+def test_comparison_leaves_out_a_run_without_an_evaluation(tmp_path: Path) -> None:
     folder = write_sweep(tmp_path, {"dot": 0.5}, (1, 2), failed=False)
     (folder.path / "0" / "evaluation" / "metrics.json").unlink()
     (lost,) = runs_of_sweep(folder, tmp_path).left_out
@@ -122,7 +122,7 @@ def test_findings_give_different_systems_different_letters(findings: Findings) -
     assert findings.letters["token_nll"]["bahdanau"].startswith("a")
 
 
-def test_pairs_and_the_baseline(findings: Findings, compared: ComparedRuns) -> None:
+def test_findings_pairs_cover_all_systems_or_the_baseline(findings: Findings, compared: ComparedRuns) -> None:
     names = [(pair.first, pair.second) for pair in findings.pairs]
     assert names == [("bahdanau", "dot"), ("bahdanau", "no attention"), ("dot", "no attention")]
     far = findings.pairs[1]
@@ -138,12 +138,12 @@ def test_pairs_and_the_baseline(findings: Findings, compared: ComparedRuns) -> N
         found(compared, baseline="x")
 
 
-def test_the_seed_decides_the_samples(findings: Findings, compared: ComparedRuns) -> None:
+def test_findings_depend_on_the_seed_of_the_samples(findings: Findings, compared: ComparedRuns) -> None:
     assert found(compared).estimates == findings.estimates
     assert found(compared, seed=2).estimates["bleu"] != findings.estimates["bleu"]
 
 
-def test_metrics_that_do_not_fit_their_sentences_are_refused(tmp_path: Path) -> None:
+def test_findings_refuse_metrics_that_contradict_the_sentences(tmp_path: Path) -> None:
     folder = write_sweep(tmp_path, {"dot": 0.5}, (1,), failed=False)
     path = folder.path / "0" / "evaluation" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"bleu": 99.0}))
@@ -156,7 +156,7 @@ def test_comparison_measure_defaults_to_bleu_or_accuracy_and_refuses_unknown_one
     assert chosen_measure(None, of_runs) == "bleu"
     assert chosen_measure(None, [("one", ["f1", "accuracy"])]) == "accuracy"
     assert chosen_measure("chrf", of_runs) == "chrf"
-    with pytest.raises(ExperimentError, match="aer is not known of two; of all runs there are bleu, chrf, exact_match"):
+    with pytest.raises(ExperimentError, match="aer is missing in two; all runs have bleu, chrf, exact_match"):
         chosen_measure("aer", of_runs)
     with pytest.raises(ExperimentError, match="metric must be null or one of bleu, chrf, exact_match; got 'meteor'"):
         chosen_measure("meteor", of_runs)
@@ -164,7 +164,7 @@ def test_comparison_measure_defaults_to_bleu_or_accuracy_and_refuses_unknown_one
     assert measure_named("bleu").shown(1.0, signed=True) == "+1.00"
 
 
-def test_names() -> None:
+def test_short_names_and_system_names_are_unique() -> None:
     assert short_names(["model/encoder", "model.decoder.cell", "model.encoder.cell", "data.seed"]) == {
         "model/encoder": "encoder",
         "model.decoder.cell": "model.decoder.cell",
@@ -205,7 +205,7 @@ def test_comparison_page_shows_all_content_escaped(compared: ComparedRuns, findi
     assert page.count('<div class="maps">') == 4  # two systems attend
 
 
-def test_the_page_needs_no_network_and_is_the_same_again(
+def test_comparison_page_needs_no_network_and_has_the_same_bytes(
     compared: ComparedRuns, findings: Findings, tmp_path: Path
 ) -> None:
     page = write(compared, findings, tmp_path / "first")
@@ -219,7 +219,7 @@ def test_the_page_needs_no_network_and_is_the_same_again(
         assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
 
 
-def test_the_tables(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+def test_comparison_writes_csv_and_markdown_tables(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
     into = tmp_path / "comparison"
     write(compared, findings, into)
     assert sorted(path.name for path in into.iterdir()) == [
@@ -242,7 +242,7 @@ def test_the_tables(compared: ComparedRuns, findings: Findings, tmp_path: Path) 
     assert len({line.count("|") for line in lines[:5]}) == 1
 
 
-def test_something_else_is_never_overwritten(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+def test_comparison_refuses_to_replace_other_files(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years")
     with pytest.raises(ExperimentError, match="holds something else than a comparison"):
         write(compared, findings, tmp_path)
@@ -259,28 +259,28 @@ def compare_small(tmp_path: Path) -> Callable[..., str]:
     return compare
 
 
-def test_classification(compare_small: Callable[..., str]) -> None:
+def test_comparison_of_classifications_shows_accuracy_and_f1(compare_small: Callable[..., str]) -> None:
     text = compare_small("accuracy", translates=False)
     for expected in ("accuracy ↑", "F1 ↑", "over seeds and sentences", "darkest: 0.33", "<일상>", "문장 0"):
         assert expected in text, expected
     assert "sacrebleu" not in text
 
 
-def test_one_seed_each(compare_small: Callable[..., str]) -> None:
+def test_comparison_with_one_seed_each_says_so(compare_small: Callable[..., str]) -> None:
     text = compare_small("bleu", seeds=(3,))
     assert "Every system has one seed: how much another would change is not known" in text
     assert "The interval is that of the mean, drawn over sentences." in text
     assert "±" not in text.split("Test split;")[0]
 
 
-def test_one_point_alone(compare_small: Callable[..., str]) -> None:
+def test_comparison_of_one_system_has_no_differences(compare_small: Callable[..., str]) -> None:
     text = compare_small("token_nll", seeds=(3,), systems={"dot": 0.5})
     assert "There is one system, and nothing to hold it against." in text
     assert "There is no interval: one seed, and a measure that does not come from sentences." in text
     assert "Differences" not in text
 
 
-def test_the_median_seed_shows_its_attention(findings: Findings) -> None:
+def test_attention_side_by_side_shows_the_median_seed(findings: Findings) -> None:
     shown = attention_side_by_side(findings.systems, "bleu", 9)
     assert len(shown) == 4
     first = shown[0]
@@ -291,7 +291,7 @@ def test_the_median_seed_shows_its_attention(findings: Findings) -> None:
     assert first["systems"][2]["table"] is None
 
 
-def test_two_factors_make_a_grid(compared: ComparedRuns, tmp_path: Path) -> None:
+def test_comparison_of_two_factors_shows_a_grid(compared: ComparedRuns, tmp_path: Path) -> None:
     """Rows and columns in the order of the sweep, and a gap where a point is missing."""
     factors = {"bahdanau": ("bahdanau", "pre"), "dot": ("dot", "pre"), "no attention": ("dot", "post")}
     runs = [
@@ -306,14 +306,14 @@ def test_two_factors_make_a_grid(compared: ComparedRuns, tmp_path: Path) -> None
     assert re.search(r"bahdanau 0\.\d+ ± 0\.\d+ – dot", grid)
 
 
-def test_two_tasks_are_not_compared(compared: ComparedRuns, tmp_path: Path) -> None:
+def test_findings_refuse_runs_of_two_tasks(compared: ComparedRuns, tmp_path: Path) -> None:
     other = runs_of_sweep(write_sweep(tmp_path, {"dot": 0.5}, (1,), translates=False, failed=False), tmp_path)
     assert other.title == "attention × seed: 1 run of 1 system"
     with pytest.raises(ExperimentError, match="translations and classifications cannot be compared"):
         findings_of([*compared.runs, *other.runs], WANTED, silent)
 
 
-def test_systems_with_test_sets_of_their_own(compared: ComparedRuns, tmp_path: Path) -> None:
+def test_comparison_of_several_test_sets_skips_the_paired_test(compared: ComparedRuns, tmp_path: Path) -> None:
     """As in a sweep over data: sentences are then drawn apart, and sacrebleu's test has nothing to pair."""
     runs = list(compared.runs)
     for number in (2, 3):
@@ -325,3 +325,26 @@ def test_systems_with_test_sets_of_their_own(compared: ComparedRuns, tmp_path: P
     assert pairs["bahdanau", "dot"].p_of_sacrebleu is None
     assert pairs["bahdanau", "no attention"].p_of_sacrebleu is not None
     assert "There are 2 test sets" in words(write(mixed, found(mixed), tmp_path / "comparison"))
+
+
+def test_varying_counts_no_attention_and_its_decoder_as_one_choice():
+    none = {"attention": "none", "decoder": "no_attention"}
+    bahdanau = {"attention": "dot", "decoder": "attend_then_step"}
+    luong = {"attention": "dot", "decoder": "step_then_attend"}
+    assert varying([none, bahdanau]) == ["attention"]
+    assert varying([none, bahdanau, luong]) == ["attention", "decoder"]
+    assert varying([bahdanau, luong]) == ["decoder"]
+
+
+def test_varying_uses_dotted_params_only_where_short_ones_are_equal():
+    by_class = [
+        {"attention": "dot", "seed": "1", "model.attention._target_": "D", "paths.data": "a"},
+        {"attention": "dot", "seed": "2", "model.attention._target_": "D", "paths.data": "b"},
+        {"attention": "concat", "seed": "1", "model.attention._target_": "C", "paths.data": "a"},
+    ]
+    assert varying(by_class) == ["attention"]
+    by_rate = [
+        {"attention": "dot", "seed": str(seed), "training.rate": rate} for seed in (1, 2) for rate in ("0.1", "1")
+    ]
+    assert varying(by_rate) == ["training.rate"]
+    assert varying(by_rate[:1]) == []

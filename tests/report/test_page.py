@@ -10,18 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.evaluation.by_length import by_length
-from attnlab.evaluation.text_metrics import TextMetrics, signatures
+from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.evaluation.write import DecodedSentence, write_evaluation
-from attnlab.plots.figure import save_png
-from attnlab.report import page
+from attnlab.report.classification import sample_predictions
 from attnlab.report.page import Stages
-from attnlab.report.samples import sample_predictions, sample_translations
-from attnlab.report.translation import write_translation_report
+from attnlab.report.translation import sample_translations, write_translation_report
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
 CONFIG: dict[str, Any] = {
@@ -140,7 +136,7 @@ def test_translation_page_shows_all_content_escaped(stages: Path) -> None:
     assert parser.tags.count("img") == 4
 
 
-def test_the_page_shows_choices_and_no_class_that_is_called_as_its_section(stages: Path) -> None:
+def test_page_shows_choices_and_hides_redundant_class_names(stages: Path) -> None:
     rows = dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td>', write(stages)))
     assert rows["padding"] == "pre_post, changed"
     assert rows["data"] == "multi30k"
@@ -149,8 +145,9 @@ def test_the_page_shows_choices_and_no_class_that_is_called_as_its_section(stage
     assert rows["attention"] == "bahdanau"
 
 
-def test_the_page_needs_no_network(stages: Path) -> None:
+def test_page_needs_no_network_and_has_the_same_bytes(stages: Path) -> None:
     page = write(stages)
+    assert page == write(stages, "again")
     parser = _Texts()
     parser.feed(page)
     assert all(address.startswith(("#", "data:image/png;base64,")) for address in parser.addresses)
@@ -160,19 +157,15 @@ def test_the_page_needs_no_network(stages: Path) -> None:
     assert "attnlab hangul'; src" in page  # a machine without Korean fonts shows Hangul
 
 
-def test_the_same_inputs_give_the_same_bytes(stages: Path) -> None:
-    assert write(stages, "first") == write(stages, "second")
-
-
-def test_stopped_between_its_pictures_and_its_page_there_is_none_or_the_one_before(
+def test_report_writing_interrupted_leaves_the_previous_report_or_none(
     stages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(figure: Figure, path: Path) -> None:
-        save_png(figure, path)
+    def interrupted(path: Path, data: bytes) -> int:
+        path.open("wb").close()
         raise KeyboardInterrupt
 
     before = write(stages)
-    monkeypatch.setattr(page, "save_png", stopped)
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
     for into in ("report", "another"):
         with pytest.raises(KeyboardInterrupt):
             write(stages, into)
@@ -180,14 +173,14 @@ def test_stopped_between_its_pictures_and_its_page_there_is_none_or_the_one_befo
     assert sorted(path.name for path in stages.iterdir()) == ["data", "evaluation", "report", "training"]
 
 
-def test_a_missing_stage_is_named(stages: Path) -> None:
+def test_page_names_a_missing_stage(stages: Path) -> None:
     (stages / "evaluation" / "metrics.json").unlink()
     with pytest.raises(ExperimentError, match=r"metrics\.json is missing; run the evaluate stage first"):
         write(stages)
     assert not (stages / "report").exists()
 
 
-def test_no_attention_no_history_no_choices(stages: Path) -> None:
+def test_page_without_attention_history_and_choices_says_so(stages: Path) -> None:
     (stages / "evaluation" / "attention.npz").unlink()
     (stages / "training" / "history.csv").write_text("step,epoch,name,value\n")
     write_translation_report({}, {}, folders(stages), stages / "report")
@@ -196,7 +189,7 @@ def test_no_attention_no_history_no_choices(stages: Path) -> None:
     assert "There is no history" in page
 
 
-def test_samples() -> None:
+def test_sample_translations_are_best_worst_and_random() -> None:
     rows = [
         {"reference": "a long good reference", "hypothesis": "a long good reference"},
         {"reference": "good", "hypothesis": "good"},
@@ -211,7 +204,7 @@ def test_samples() -> None:
     assert sample_translations([]) == {"random": [], "best": [], "worst": []}
 
 
-def test_sampled_predictions() -> None:
+def test_sample_predictions_are_mistakes_unsure_and_random() -> None:
     rows = [{"probability": probability, "correct": correct} for probability, correct in
             [(0.6, True), (0.9, False), (0.99, True), (0.7, False)]]  # fmt: skip
     samples = sample_predictions(rows, count=2)

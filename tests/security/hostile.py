@@ -1,4 +1,4 @@
-"""Payloads that leave a mark, and what it means that none ran."""
+"""Payloads that leave a mark when they run, and the check that none did."""
 
 from __future__ import annotations
 

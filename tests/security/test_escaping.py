@@ -1,4 +1,4 @@
-"""Reports and heat maps show what came from data, and are made of nothing of it."""
+"""Reports and heat maps escape every text that comes from data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from page_structure import HOSTILE, Structure, check_same_structure
 
 import made_sweep
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.heat_map_html import heat_map_html, visible
-from attnlab.plots.sentences_html import sentences_html
-from attnlab.report.comparison.findings import Wanted, findings_of
-from attnlab.report.comparison.from_sweep import runs_of_sweep
-from attnlab.report.comparison.page import write_comparison
+from attnlab.plots.heat_map import heat_map_html, visible
+from attnlab.plots.sentences import sentences_html
+from attnlab.report.comparison import write_comparison
+from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import Stages
+from attnlab.report.run_sources import runs_of_sweep
 from attnlab.report.translation import write_translation_report
 from attnlab.sweeps.find import find_sweep
 from made_sweep import write_sweep
@@ -44,7 +44,7 @@ def plain(token: str) -> str:
 @SOME
 @given(source=TOKENS, target=TOKENS, title=ANY)
 @example(source=list(HOSTILE), target=list(HOSTILE), title=HOSTILE[0])
-def test_a_heat_map_is_made_of_no_token(source: list[str], target: list[str], title: str) -> None:
+def test_heat_map_page_escapes_tokens(source: list[str], target: list[str], title: str) -> None:
     page = heat_map_html(maps(source, target, title), title=title)
     ordinary = [[*map(plain, tokens)] for tokens in (source, target)]
     check_same_structure(page, heat_map_html(maps(*ordinary, "x"), title="x"))
@@ -56,13 +56,13 @@ def test_a_heat_map_is_made_of_no_token(source: list[str], target: list[str], ti
 @SOME
 @given(source=TOKENS, title=ANY)
 @example(source=list(HOSTILE), title=HOSTILE[0])
-def test_coloured_sentences_are_made_of_no_token(source: list[str], title: str) -> None:
+def test_coloured_sentences_page_escapes_tokens(source: list[str], title: str) -> None:
     page = sentences_html(maps(source, ["y"], title), title)
     check_same_structure(page, sentences_html(maps([*map(plain, source)], ["y"], "x"), "x"))
 
 
 def report(folder: Path, texts: list[str], word: str) -> str:
-    """A page with these texts wherever a stage tells one."""
+    """A page with these texts wherever a stage writes one."""
     side = {
         "tokens": 60, "mean_length": 6.0, "p50_length": 6, "p95_length": 9, "max_length": 9, "unknown_tokens": 1,
         "unknown_rate": 0.1, "length_histogram": [[3, 2], [6, 5]],
@@ -93,7 +93,7 @@ def report(folder: Path, texts: list[str], word: str) -> str:
     return (folder / "report" / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_report_is_made_of_no_text(tmp_path: Path) -> None:
+def test_report_page_escapes_texts_of_data(tmp_path: Path) -> None:
     # No half characters: they are in no data that was prepared.
     hostile = [text for text in HOSTILE if text.encode("utf-8", "ignore").decode() == text]
     ordinary = report(tmp_path / "plain", [f"plain {i}" for i in range(len(hostile))], "plain")
@@ -112,8 +112,8 @@ def comparison(folder: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) 
     return (folder / "comparison" / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_comparison_is_made_of_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Words that tell no half characters, which no JSON of ours can hold, nor white space, which parts words.
+def test_comparison_page_escapes_texts_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without half characters, which our JSON cannot hold, and without white space, which separates words.
     hostile = [word for word in HOSTILE if word.split() == [word] and word.encode("utf-8", "ignore").decode() == word]
     random.Random(0).shuffle(hostile)
     ordinary = comparison(tmp_path / "plain", [f"w{i:02}" for i in range(len(hostile))], monkeypatch)

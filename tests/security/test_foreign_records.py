@@ -1,4 +1,4 @@
-"""What other runs left (maps, records, results, models in MLflow) may be somebody else's too."""
+"""Downloaded attention maps, sweep records, results and MLflow models: no pickle runs, damage is a sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostile import Payload
 
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
-from attnlab.report.read import read_json, read_lines
+from attnlab.report.stage_files import read_json, read_lines
 from attnlab.sweeps.find import find_sweep
 from attnlab.sweeps.record import SweepFolder
 
@@ -27,7 +27,7 @@ def pickled_array(mark: Path) -> bytes:
 
 
 @pytest.mark.parametrize("array", ["titles", "0.source_tokens", "0.weights"])
-def test_a_pickle_among_the_maps(tmp_path: Path, mark: Path, array: str) -> None:
+def test_load_maps_with_a_pickled_array_runs_no_code(tmp_path: Path, mark: Path, array: str) -> None:
     save_maps([AttentionMap(["a"], ["b"], np.ones((1, 1)))], tmp_path / "good.npz")
     with zipfile.ZipFile(tmp_path / "good.npz") as good, zipfile.ZipFile(tmp_path / "maps.npz", "w") as bad:
         for name in good.namelist():
@@ -37,7 +37,7 @@ def test_a_pickle_among_the_maps(tmp_path: Path, mark: Path, array: str) -> None
     assert not mark.exists()
 
 
-def test_maps_packed_in_a_way_that_nobody_knows(tmp_path: Path) -> None:
+def test_load_maps_with_an_unknown_compression_is_refused(tmp_path: Path) -> None:
     save_maps([AttentionMap(["a"], ["b"], np.ones((1, 1)))], tmp_path / "maps.npz")
     content = bytearray((tmp_path / "maps.npz").read_bytes())
     for header, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
@@ -48,7 +48,7 @@ def test_maps_packed_in_a_way_that_nobody_knows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00"])
-def test_a_file_that_holds_no_maps(tmp_path: Path, mark: Path, content: bytes) -> None:
+def test_load_maps_from_a_file_of_another_kind_is_refused(tmp_path: Path, mark: Path, content: bytes) -> None:
     for bytes_ in (content, pickle.dumps(Payload(mark))):
         (tmp_path / "maps.npz").write_bytes(bytes_)
         with pytest.raises(ExperimentError, match="holds no attention that can be read"):
@@ -57,7 +57,7 @@ def test_a_file_that_holds_no_maps(tmp_path: Path, mark: Path, content: bytes) -
 
 
 @pytest.mark.parametrize("content", [DEEP, "{", "[]", '{"identity": 3}', "\ufeff{}"])
-def test_a_record_of_a_sweep(tmp_path: Path, content: str) -> None:
+def test_sweep_record_that_is_malformed_is_refused(tmp_path: Path, content: str) -> None:
     folder = SweepFolder(tmp_path / "sweeps" / "aa11")
     (folder.path / "jobs").mkdir(parents=True)
     (folder.path / "sweep.json").write_text(content)
@@ -68,15 +68,15 @@ def test_a_record_of_a_sweep(tmp_path: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize("content", [DEEP, "{", "\x00"])
-def test_results_that_are_no_json(tmp_path: Path, content: str) -> None:
+def test_results_that_are_not_json_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "results").write_text(content)
     for read in (lambda path: read_json(path, "evaluate", dict), lambda path: read_lines(path, dict)):
         with pytest.raises(ExperimentError, match="is not valid JSON"):
             read(tmp_path / "results")
 
 
-def test_mlflow_unpickles_no_model(tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MLflow's own switch, which is on unless it is told; a process of ours tells it."""
+def test_mlflow_loads_no_pickled_model(tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow's own switch, which is on by default; attnlab switches it off."""
     import mlflow.pyfunc
     from mlflow.exceptions import MlflowException
 

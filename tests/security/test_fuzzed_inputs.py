@@ -19,10 +19,8 @@ from omegaconf import OmegaConf
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
-from attnlab.data.hub_loading import load_pairs
+from attnlab.data.hub_loading import load_splits
 from attnlab.data.prepared import PreparedData
-from attnlab.data.tokenizer import Tokenizer
-from attnlab.data.trainers import BpeTrainer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.experiment.composition import compose, compose_config
@@ -145,22 +143,6 @@ def test_any_change_of_the_weights(model_folder: Path, data: st.DataObject) -> N
         told_or_done(lambda: load_model(folder), str(folder))
 
 
-@cache
-def tokenizer_state() -> Any:
-    return json.loads(BpeTrainer(vocabulary_size=30).train(["Hello there , hello you"] * 5)._backend.to_str())
-
-
-@LONG
-@given(data=st.data())
-def test_any_change_of_a_tokeniser(data: st.DataObject) -> None:
-    with TemporaryDirectory() as place:
-        file = Path(place) / "tokenizer.json"
-        file.write_text(json.dumps(data.draw(changed(tokenizer_state()))))
-        tokenizer = told_or_done(lambda: Tokenizer.load(file), str(file))
-        if tokenizer is not None:
-            assert all(0 <= i < tokenizer.size for i in tokenizer.encode_ids(["Hello you, " + "a" * 30])[0])
-
-
 ROW = st.dictionaries(st.sampled_from(["de", "en", "x"]), JSON, max_size=3)
 CONTENT = st.one_of(
     st.binary(max_size=60), st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")),
@@ -175,7 +157,7 @@ def test_any_file_of_pairs(content: bytes, kind: str) -> None:
     with TemporaryDirectory() as place:
         file = Path(place) / f"pairs.{kind}"
         file.write_bytes(content)
-        told_or_done(lambda: load_pairs(None, str(file), None, None, "de", "en"), "data.path: ")
+        told_or_done(lambda: load_splits(None, file, None, None, "de", "en"), "data.path: ")
 
 
 @LONG

@@ -71,7 +71,7 @@ def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
         },
         "training": {
             "teacher_forcing": {
-                "_target_": "attnlab.training.teacher_forcing.constant.ConstantTeacherForcing",
+                "_target_": "attnlab.training.teacher_forcing.ConstantTeacherForcing",
                 "ratio": 0.5,
             }
         },

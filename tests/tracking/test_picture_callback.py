@@ -9,7 +9,8 @@ from mlflow import MlflowClient
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.tracking.picture_callback import PictureCallback
 from attnlab.tracking.pictures import ClassifiedSentences, HeatMaps
-from attnlab.training.spool import MetricSpool, SpoolLogger
+from attnlab.training.spool import MetricSpool
+from attnlab.training.trainer import SpoolLogger
 
 
 class Tiny(pl.LightningModule):

@@ -8,7 +8,7 @@ import pytest
 from mlflow import MlflowClient
 
 from attnlab.errors import ExperimentError
-from attnlab.report.comparison.from_tracker import runs_of_tracker
+from attnlab.report.run_sources import runs_of_tracker
 from attnlab.tracking.read_runs import RunReader
 from made_sweep import write_translations
 

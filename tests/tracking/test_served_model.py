@@ -29,10 +29,9 @@ class FakeModel:
 
 @pytest.fixture
 def model_folder(tmp_path, monkeypatch):
-    for name, kind in (("translator", "Translator"), ("sentence_classifier", "SentenceClassifier")):
-        module = types.ModuleType(f"attnlab.evaluation.{name}")
-        setattr(module, kind, FakeModel)
-        monkeypatch.setitem(sys.modules, module.__name__, module)
+    module = types.ModuleType("attnlab.evaluation.predictors")
+    module.Translator = module.SentenceClassifier = FakeModel
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(sys, "path", list(sys.path))  # MLflow puts the model's code there
     folder = tmp_path / "model"
     folder.mkdir()

@@ -20,14 +20,13 @@ from attnlab.data.toy import CopyCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.text_metrics import TextMetrics
 from attnlab.search.greedy import GreedySearch
-from attnlab.training.forked import answering_for_forked
 from attnlab.training.hardware import Hardware
-from attnlab.training.optimizer import Adam
-from attnlab.training.schedule import ConstantSchedule
+from attnlab.training.optimisation import Adam, ConstantSchedule
+from attnlab.training.processes import supervise_forked
 from attnlab.training.seq2seq_module import Seq2SeqModule
-from attnlab.training.settings import Training
-from attnlab.training.spool import MetricSpool, SpoolLogger
-from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
+from attnlab.training.settings import TranslationTraining
+from attnlab.training.spool import MetricSpool
+from attnlab.training.teacher_forcing import ConstantTeacherForcing
 from attnlab.training.trainer import build_trainer
 
 
@@ -53,10 +52,10 @@ def prepared(tmp_path_factory) -> PreparedData:
 
 
 @pytest.fixture
-def settings() -> Callable[..., Training]:
+def settings() -> Callable[..., TranslationTraining]:
     """Twelve steps of sixteen pairs, validated every four."""
 
-    def make(**changed: Any) -> Training:
+    def make(**changed: Any) -> TranslationTraining:
         values: dict[str, Any] = {
             "max_steps": 12,
             "max_epochs": None,
@@ -74,7 +73,7 @@ def settings() -> Callable[..., Training]:
             "keep_best": 1,
             "average_checkpoints": 1,
         }
-        return Training(**(values | changed))
+        return TranslationTraining(**(values | changed))
 
     return make
 
@@ -116,7 +115,7 @@ class Run:
 
 @pytest.fixture
 def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., Run]:
-    """Trains as the pipeline does, and returns all there is to look at."""
+    """Trains as the pipeline does, and returns the results."""
     count = 0
 
     def run(
@@ -164,7 +163,7 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
             machine,
             steps_per_epoch,
             place / "checkpoints",
-            SpoolLogger(MetricSpool(place / "metrics.jsonl")),
+            MetricSpool(place / "metrics.jsonl"),
             callbacks,
             save_every_minutes=save_every_minutes,
         )
@@ -172,7 +171,7 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
             trainer.fit(module, *loaders)
         else:
             last = place / "checkpoints" / "last.ckpt" if resume else None
-            with answering_for_forked(trainer):
+            with supervise_forked(trainer):
                 trainer.fit(module, batches, ckpt_path=last, weights_only=True if resume else None)
         return Run(trainer, module, checkpoint, batches, place)
 

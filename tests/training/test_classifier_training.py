@@ -1,4 +1,4 @@
-"""A classifier in real trainings of a few steps: what it learns, logs and repeats."""
+"""Classifiers in real trainings of a few steps: results, logged metrics and repeatability."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ import yaml
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
+from attnlab.data.cleaning import SentenceCleaning
 from attnlab.data.datamodule import SeqDataModule
-from attnlab.data.labelled import LabelledCorpus
-from attnlab.data.labelled_data import LabelledData
-from attnlab.data.prepare_labelled import prepare_labelled
+from attnlab.data.hub import LabelledCorpus
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import LabelledData
 from attnlab.data.sampler import Batching
-from attnlab.data.sentence_cleaning import SentenceCleaning
 from attnlab.data.trainers import WordTrainer
 from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import ClassMetrics
-from attnlab.training.classification import ClassificationTraining
 from attnlab.training.classifier_module import ClassifierModule
 from attnlab.training.hardware import Hardware
-from attnlab.training.loss import smoothed_nll
-from attnlab.training.optimizer import SGD, Adam
-from attnlab.training.schedule import ConstantSchedule, PlateauSchedule
-from attnlab.training.spool import MetricSpool, SpoolLogger
+from attnlab.training.optimisation import SGD, Adam, ConstantSchedule, PlateauSchedule
+from attnlab.training.settings import ClassificationTraining
+from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -39,7 +37,7 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
 def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LabelledData:
-    """Sentences of noise with one word each that gives the class away, at any place."""
+    """Sentences of random words and one word, at any position, that determines the class."""
     random = np.random.default_rng(1)
     folder = tmp_path_factory.mktemp("labelled")
     for split, size in (("train", 120), ("validation", 30), ("test", 30)):
@@ -53,7 +51,7 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         None, str(folder), None, None, {name: name for name in ("train", "validation", "test")}, "text", "label",
         None, 1, SentenceCleaning(), WordTrainer(min_frequency=1),
     )  # fmt: skip
-    prepare_labelled(corpus, folder / "data")
+    prepare(corpus, folder / "data")
     return LabelledData(folder / "data")
 
 
@@ -122,7 +120,7 @@ def train(data: LabelledData, tmp_path: Path) -> Callable[..., Trained]:
             Hardware("cpu", 1, 1, "single", 32, "highest", 1, 0),
             len(batches.train_dataloader()),
             folder / "checkpoints",
-            SpoolLogger(MetricSpool(folder / "metrics.jsonl")),
+            MetricSpool(folder / "metrics.jsonl"),
         )
         trainer.fit(module, batches)
         return Trained(module, trainer, folder)
@@ -130,14 +128,14 @@ def train(data: LabelledData, tmp_path: Path) -> Callable[..., Trained]:
     return run
 
 
-def test_classifier_learns_the_words_that_give_the_class_away(train: Callable[..., Trained]) -> None:
+def test_classifier_learns_the_words_that_determine_the_class(train: Callable[..., Trained]) -> None:
     run = train(max_steps=60, validate_every=20)
     assert run.values("validation/accuracy")[-1] >= 0.95
     assert run.values("validation/f1")[-1] >= 0.95
     assert run.values("validation/nll")[-1] < run.values("validation/nll")[0]
 
 
-def test_a_validation_is_what_the_formulas_say(train: Callable[..., Trained], data: LabelledData) -> None:
+def test_classifier_validation_equals_its_formulas(train: Callable[..., Trained], data: LabelledData) -> None:
     run = train()
     module = run.module.eval()
     split = data.split("validation")
@@ -158,17 +156,7 @@ def test_a_validation_is_what_the_formulas_say(train: Callable[..., Trained], da
     assert module.confusions.tolist() == counts.tolist()
 
 
-def test_two_classes_are_trained_by_binary_cross_entropy() -> None:
-    logits = torch.randn(9, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    labels = torch.tensor([0, 1, 1, 0, 1, 0, 0, 0, 1])
-    expected = torch.nn.functional.binary_cross_entropy_with_logits(logits[:, 0], labels.double(), reduction="sum")
-    both = torch.cat([torch.nn.functional.logsigmoid(-logits), torch.nn.functional.logsigmoid(logits)], dim=1)
-    loss = smoothed_nll(both, labels, 0.0)
-    torch.testing.assert_close(loss.loss, expected)
-    assert loss.nll is loss.loss
-
-
-def test_smoothing_changes_the_loss_and_never_the_nll(train: Callable[..., Trained]) -> None:
+def test_classifier_label_smoothing_changes_the_loss_but_not_the_nll(train: Callable[..., Trained]) -> None:
     still = {"optimizer": SGD(1e-30), "max_steps": 3}
     plain, smoothed = train(**still), train(**still, label_smoothing=0.2)
     assert plain.values("train/nll") == smoothed.values("train/nll")
@@ -177,20 +165,20 @@ def test_smoothing_changes_the_loss_and_never_the_nll(train: Callable[..., Train
     assert smoothed.values("train/loss") != smoothed.values("train/nll")
 
 
-def test_the_same_seed_gives_the_same_bits(train: Callable[..., Trained]) -> None:
+def test_classifier_training_with_the_same_seed_gives_the_same_bits(train: Callable[..., Trained]) -> None:
     first, second, other = train(seed=3), train(seed=3), train(seed=4)
     for name in ("train/nll", "validation/nll", "train/gradient_norm"):
         assert first.values(name) == second.values(name)
     assert first.values("train/nll") != other.values("train/nll")
 
 
-def test_a_plateau_goes_by_what_is_monitored(train: Callable[..., Trained]) -> None:
+def test_classifier_plateau_schedule_follows_the_monitored_metric(train: Callable[..., Trained]) -> None:
     plateau = PlateauSchedule(factor=0.5, patience=0)
     run = train(optimizer=SGD(1e-6), schedule=plateau, monitor="nll")
     assert run.values("train/learning_rate")[-1] < run.values("train/learning_rate")[0]
 
 
-def test_epochs_are_measured_over_all_their_sentences() -> None:
+def test_class_metrics_cover_all_sentences_since_the_last_reset() -> None:
     metrics = ClassMetrics(2)
     log_probabilities = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]).log()
     labels = torch.tensor([0, 1, 1])
@@ -203,22 +191,3 @@ def test_epochs_are_measured_over_all_their_sentences() -> None:
     metrics.reset()
     metrics.update(log_probabilities[:1], labels[:1])
     assert metrics.compute()["accuracy"] == 1
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"max_steps": None}, "max_steps and max_epochs are both null"),
-        ({"average_checkpoints": 2}, "average_checkpoints must be at most keep_best"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        settings(**changed)
-
-
-@pytest.mark.parametrize(("monitor", "mode"), [("accuracy", "max"), ("f1", "max"), ("nll", "min")])
-def test_classifier_settings_map_monitor_to_validation_metric_and_mode(monitor: str, mode: str) -> None:
-    assert (settings(monitor=monitor).monitored_metric, settings(monitor=monitor).monitor_mode) == (
-        f"validation/{monitor}", mode,
-    )  # fmt: skip

@@ -1,12 +1,18 @@
-"""Hardware settings that this machine cannot use: what reaches torch, and what is refused for a GPU."""
+"""Hardware settings: what reaches torch and Lightning, what is refused, and what `precision=auto` means."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import pytest
 import pytorch_lightning as pl
 import torch
 
-from attnlab.training.spool import MetricSpool, SpoolLogger
+from attnlab.training import hardware as module
+from attnlab.training.hardware import cpu_has_bfloat16
+from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
 
 
@@ -21,10 +27,11 @@ def torch_settings():
 
 @pytest.mark.usefixtures("torch_settings")
 @pytest.mark.parametrize(("precision", "tf32"), [("highest", False), ("high", True), ("medium", True)])
-def test_cudnn_uses_tf32_only_where_matrix_products_may(precision, tf32, hardware):
+def test_hardware_apply_sets_threads_and_tf32_of_products_and_cudnn(precision, tf32, hardware):
     cudnn = torch.backends.cudnn
     cudnn.allow_tf32 = not tf32
-    hardware(matmul_precision=precision).apply()
+    hardware(matmul_precision=precision, threads=2).apply()
+    assert (torch.get_num_threads(), torch.get_float32_matmul_precision()) == (2, precision)
     assert cudnn.allow_tf32 == torch.backends.cuda.matmul.allow_tf32 == tf32
     with cudnn.flags():  # raises where the older and the newer settings of torch disagree
         pass
@@ -34,7 +41,7 @@ def test_cudnn_uses_tf32_only_where_matrix_products_may(precision, tf32, hardwar
 
 
 @pytest.mark.parametrize("accelerator", ["gpu", "mps"])
-def test_several_jobs_at_a_time_on_a_gpu_are_refused(accelerator, hardware, monkeypatch):
+def test_hardware_with_several_jobs_on_one_gpu_is_refused(accelerator, hardware, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
@@ -45,7 +52,7 @@ def test_several_jobs_at_a_time_on_a_gpu_are_refused(accelerator, hardware, monk
     hardware().check_available(jobs=2)
 
 
-def test_ddp_is_refused_in_a_sweep(hardware):
+def test_hardware_with_ddp_is_refused_in_a_sweep(hardware):
     with pytest.raises(ValueError, match=r"strategy ddp starts .* choose hardware.strategy=ddp_fork"):
         hardware(strategy="ddp", devices=2).check_sweep()
     hardware(strategy="ddp_fork", devices=2).check_sweep()
@@ -65,6 +72,133 @@ def test_ddp_is_refused_in_a_sweep(hardware):
 def test_lightning_receives_the_devices_of_a_gpu_choice(choices, received, hardware, settings, tmp_path, monkeypatch):
     given = {}
     monkeypatch.setattr(pl, "Trainer", lambda **arguments: given.update(arguments))
-    build_trainer(settings(), hardware(**choices), 5, tmp_path, SpoolLogger(MetricSpool(tmp_path / "metrics.jsonl")))
+    build_trainer(settings(), hardware(**choices), 5, tmp_path, MetricSpool(tmp_path / "metrics.jsonl"))
     names = ("accelerator", "devices", "num_nodes", "strategy", "precision")
     assert tuple(given[name] for name in names) == received
+
+
+def test_hardware_with_contradictory_settings_is_refused(hardware):
+    with pytest.raises(ValueError, match=r"strategy single has one process, but there are 2 device\(s\) on 1 node"):
+        hardware(devices=2)
+    with pytest.raises(ValueError, match=r"strategy single .* on 2 node"):
+        hardware(nodes=2)
+    with pytest.raises(ValueError, match="strategy ddp_fork runs on one node, got nodes 2; choose strategy ddp"):
+        hardware(strategy="ddp_fork", nodes=2, devices=2)
+    with pytest.raises(ValueError, match="strategy ddp_fork is for the CPU, got accelerator gpu"):
+        hardware(strategy="ddp_fork", accelerator="gpu", devices=2)
+    assert hardware(strategy="ddp_fork", devices=2).device == "cpu"
+    assert hardware(accelerator="gpu").device == "cuda"
+
+
+def test_hardware_with_missing_devices_is_refused(hardware, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    hardware().check_available()
+    for name in ("gpu", "mps"):
+        with pytest.raises(ValueError, match=f"accelerator {name} is not on this machine; it has: cpu$"):
+            hardware(accelerator=name).check_available()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    hardware(accelerator="gpu").check_available()
+    with pytest.raises(ValueError, match="devices must be at most 1 on this machine, got 2"):
+        hardware(accelerator="gpu", devices=2, strategy="ddp").check_available()
+
+
+def test_hardware_with_more_threads_than_cores_is_refused(hardware, monkeypatch):
+    monkeypatch.setattr("attnlab.training.hardware.cores", lambda: 4)
+    hardware(threads=4).check_available()
+    hardware(threads=2).check_available(jobs=2)
+    hardware(strategy="ddp_fork", devices=2, threads=2).check_available()
+    with pytest.raises(ValueError, match=r"threads must be at most 4 with 1 process\(es\) at a time on the 4 core"):
+        hardware(threads=5).check_available()
+    with pytest.raises(ValueError, match=r"threads must be at most 1 with 4 process.*, got 2"):
+        hardware(threads=2).check_available(jobs=4)
+    with pytest.raises(ValueError, match=r"at most 1 with 4 process"):
+        hardware(strategy="ddp_fork", devices=2, threads=2).check_available(jobs=2)
+    with pytest.raises(ValueError, match=r"threads: 5 processes at a time need as many cores, .* has 4; choose fewer"):
+        hardware().check_available(jobs=5)
+
+
+# --- precision
+
+AVX2 = {"avx2": True, "avx512_f": False}
+AVX512 = {"avx2": True, "avx512_f": True, "avx512_bf16": False}
+AVX512_BFLOAT16 = AVX512 | {"avx512_bf16": True}
+AMX = AVX512_BFLOAT16 | {"amx_bf16": True}
+ARM = {"architecture": "aarch64", "neon": True, "bf16": True}
+OLDER = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
+
+
+@pytest.mark.parametrize(
+    ("known", "kernels", "expected"),
+    [
+        (AVX2, "AVX2", False),
+        (AVX512, "AVX512", False),
+        (AVX512_BFLOAT16, "AVX512", True),
+        (AMX, "AVX512", True),
+        (AVX512_BFLOAT16, "AVX2", False),
+        (ARM, "DEFAULT", False),
+    ],
+    ids=["avx2", "avx512", "avx512_bf16", "amx", "avx512_bf16 held back", "arm"],
+)
+def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, expected, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: kernels)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "lstm", lambda *_: None)  # this machine's oneDNN may refuse it
+    assert cpu_has_bfloat16() is expected
+
+
+def test_cpu_has_bfloat16_is_false_if_onednn_refuses_an_lstm(monkeypatch):
+    def refuse(*_: object) -> None:
+        raise RuntimeError("could not create a primitive descriptor")
+
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: AMX)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    monkeypatch.setattr(torch, "lstm", refuse)
+    assert cpu_has_bfloat16() is False
+
+
+def test_cpu_has_bfloat16_draws_no_random_numbers():
+    before = torch.get_rng_state()
+    cpu_has_bfloat16()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_cpu_has_bfloat16_is_false_on_an_older_processor():
+    code = "from attnlab.training.hardware import cpu_has_bfloat16; print(cpu_has_bfloat16())"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | OLDER, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "False\n"
+
+
+def test_precision_bf16_is_refused_if_the_device_lacks_it(hardware, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: False)
+    for name in ("cpu", "gpu", "mps"):
+        with pytest.raises(ValueError, match=f"^precision must be 32 or auto on this machine, whose {name} does not"):
+            hardware(precision="bf16", accelerator=name).check_available()
+        hardware(accelerator=name).check_available()
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "has_bfloat16", "given", "expected"),
+    [
+        ("cpu", True, "auto", "bf16"),
+        ("cpu", False, "auto", 32),
+        ("gpu", True, "auto", 32),
+        ("mps", True, "auto", 32),
+        ("cpu", True, 32, 32),
+        ("cpu", False, "bf16", "bf16"),
+    ],
+)
+def test_precision_auto_is_bf16_only_on_a_cpu_that_has_it(
+    accelerator, has_bfloat16, given, expected, hardware, monkeypatch
+):
+    monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: has_bfloat16)
+    chosen = hardware(precision=given, accelerator=accelerator)
+    assert chosen.with_precision() == hardware(precision=expected, accelerator=accelerator)

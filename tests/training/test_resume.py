@@ -1,4 +1,4 @@
-"""A training that was stopped and goes on from its checkpoint is the training that was never stopped."""
+"""A training that was stopped and resumed equals the uninterrupted one, to the bit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from attnlab.training.checkpoint_average import best_checkpoints
-from attnlab.training.optimizer import Adam
+from attnlab.training.optimisation import Adam
+from attnlab.training.outcome import best_checkpoints
 from attnlab.training.resume import ExactResume
 from attnlab.training.spool import MetricSpool, history
-from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
+from attnlab.training.teacher_forcing import ConstantTeacherForcing
 
 
 class StoppedError(Exception):
@@ -42,7 +42,7 @@ def assert_the_same(again, whole):
 
 @pytest.mark.parametrize("validate_every", [4, None, 3, 5])
 @pytest.mark.parametrize("stop", [5, 9, 12, 13])
-def test_stopped_and_gone_on_is_never_stopped(train, validate_every, stop):
+def test_resumed_training_from_any_step_equals_an_uninterrupted_one(train, validate_every, stop):
     choices = {**CHOICES, "validate_every": validate_every}
     whole = train(**choices)
     with pytest.raises(StoppedError):
@@ -70,7 +70,7 @@ def test_resumed_training_equals_an_uninterrupted_one(train, choices):
     assert_the_same(train(**choices, folder="broken", resume=True), whole)
 
 
-def test_a_folder_that_was_moved_keeps_all_of_its_best(train, tmp_path):
+def test_resumed_training_in_a_moved_folder_keeps_its_best_checkpoints(train, tmp_path):
     choices = {**CHOICES, "validate_every": 4, "keep_best": 3, "average_checkpoints": 3}
     whole = train(**choices)
     with pytest.raises(StoppedError):
@@ -84,7 +84,7 @@ def test_a_folder_that_was_moved_keeps_all_of_its_best(train, tmp_path):
 
 
 @pytest.mark.parametrize("patience", [None, 1])
-def test_killed_behind_the_last_step_there_is_nothing_left_to_train(train, patience):
+def test_resumed_training_that_was_complete_trains_no_step(train, patience):
     # At this rate the second validation is worse than the first.
     choices = {**CHOICES, "validate_every": 3, "patience": patience}
     if patience is not None:
@@ -100,7 +100,7 @@ def test_killed_behind_the_last_step_there_is_nothing_left_to_train(train, patie
 
 
 class Asked(pl.Callback):
-    """Gets a signal in the middle of a step or of a validation, as whoever stops a training sends one."""
+    """Sends this process a signal in the middle of a step or of a validation."""
 
     def __init__(self, number, step, hook):
         self.number, self.step = number, step
@@ -115,14 +115,14 @@ class Asked(pl.Callback):
 @pytest.mark.parametrize(
     ("validate_every", "step"), [(4, 1), (4, 3), (4, 4), (4, 5), (None, 3), (None, 4), (7, 6), (7, 8)]
 )
-def test_a_signal_saves_at_the_next_step_and_nothing_is_done_twice(train, validate_every, step, capfd):
+def test_training_stopped_by_a_signal_saves_after_the_step_and_repeats_none(train, validate_every, step, capfd):
     choices = {**CHOICES, "validate_every": validate_every}
     whole = train(**choices)
     steps = Steps()
     with pytest.raises(SystemExit) as stopped:
         train(**choices, callbacks=[Asked(signal.SIGTERM, step, "on_train_batch_end"), steps], folder="broken")
     assert stopped.value.code == 128 + signal.SIGTERM
-    assert f"SIGTERM: saved at step {step}; the same command goes on from there" in capfd.readouterr().err
+    assert f"SIGTERM: saved at step {step}; the same command resumes from there" in capfd.readouterr().err
     again = Steps()
     assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
     assert steps.taken + again.taken == list(range(20))
@@ -137,7 +137,7 @@ class Steps(pl.Callback):
 
 
 @pytest.mark.parametrize("step", [4, 20])
-def test_a_validation_is_not_torn(train, step):
+def test_signal_during_a_validation_stops_training_after_it(train, step):
     choices = {**CHOICES, "validate_every": 4}
     whole = train(**choices)
     asked = Asked(signal.SIGUSR1, step, "on_validation_batch_end")
@@ -147,8 +147,8 @@ def test_a_validation_is_not_torn(train, step):
     assert_the_same(train(**choices, folder="broken", resume=True), whole)
 
 
-def test_a_handler_that_was_there_decides(train):
-    """As Slurm's, which queues the job anew, or one that has reasons to ignore a signal."""
+def test_signal_handler_from_before_is_called_and_decides(train):
+    """Such as submitit's handler, which requeues the job."""
     heard = []
     before = signal.signal(signal.SIGUSR2, lambda number, frame: heard.append(number))
     try:
@@ -160,7 +160,7 @@ def test_a_handler_that_was_there_decides(train):
     assert_the_same(again, whole)
 
 
-def test_handlers_are_put_back(train):
+def test_signal_handlers_are_restored_after_training(train):
     numbers = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
     before = [signal.getsignal(number) for number in numbers]
     train(**CHOICES)
@@ -168,19 +168,19 @@ def test_handlers_are_put_back(train):
 
 
 @pytest.mark.parametrize(("validate_every", "stop"), [(4, 4), (4, 5), (None, 2), (None, 3), (7, 4), (7, 12)])
-def test_a_checkpoint_by_time_is_gone_on_from(train, validate_every, stop):
+def test_resumed_training_from_a_checkpoint_by_time_equals_an_uninterrupted_one(train, validate_every, stop):
     choices = {**CHOICES, "validate_every": validate_every}
     whole = train(**choices)
     with pytest.raises(StoppedError):
         train(**choices, callbacks=[StopBefore(stop)], folder="broken", save_every_minutes=1e-9)
     again = Steps()
     assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
-    # It was stopped before the checkpoint that follows this step, unless a validation had just written one.
+    # It stopped before the checkpoint that follows this step, unless a validation had just written one.
     assert again.taken[0] == (stop if stop % (validate_every or 3) == 0 else stop - 1)
 
 
 def test_resume_reports_up_to_where_the_metrics_are_safe(tmp_path):
-    """Also by one that fails before its first step: whoever wrote the checkpoint may have been killed."""
+    """Even if it fails before its first step: the process that wrote the checkpoint may have been killed."""
     spool, reported = MetricSpool(tmp_path / "metrics.jsonl"), []
     spool.append({"loss": 1.0}, 1)
     reached = spool.size()

@@ -1,4 +1,4 @@
-"""The counters of speed: real tokens, processor time without validations."""
+"""The counters of speed, time and memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import torch
 from attnlab.batch import LabelledBatch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.training.speed import SpeedCounters, cpu_seconds, peak_resident_bytes
-from attnlab.training.spool import MetricSpool, history
 
 
 class Recorder:
@@ -47,7 +46,7 @@ def train(counters, trainer, batches, validate_after=()):
             work(0.3)
 
 
-def test_real_tokens_are_counted_and_validations_left_out(trainer):
+def test_speed_counts_real_tokens_and_excludes_validations(trainer):
     batch = make_batch([[4, 5], [4]], [[5, 6, 7], [5]], Padding())  # 4 + 2 real target tokens
     train(SpeedCounters(every=2), trainer, [batch] * 6, validate_after=(2, 4))
     steps, records = zip(*trainer.logger.records, strict=True)
@@ -62,8 +61,8 @@ def test_real_tokens_are_counted_and_validations_left_out(trainer):
     assert 0 < last["system/resident_megabytes"] <= last["system/peak_resident_megabytes"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is Linux's to tell")
-def test_a_training_is_not_charged_with_the_memory_of_an_earlier_one(trainer):
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports this peak")
+def test_memory_peak_of_a_training_excludes_earlier_trainings(trainer):
     batch = make_batch([[4]], [[5]], Padding())
     large = b"x" * 400_000_000
     assert large[-1]
@@ -73,14 +72,14 @@ def test_a_training_is_not_charged_with_the_memory_of_an_earlier_one(trainer):
     assert last["system/peak_training_megabytes"] < last["system/peak_resident_megabytes"] - 300
     assert last["system/peak_training_megabytes"] >= 0.9 * last["system/resident_megabytes"]
 
-    # One that goes on from a checkpoint knows what it held before.
+    # A resumed training knows its peak from before.
     counters = SpeedCounters(every=1)
     counters.load_state_dict({**SpeedCounters(every=1).state_dict(), "peak": 5_000_000_000})
     train(counters, trainer, [batch])
     assert trainer.logger.records[-1][1]["system/peak_training_megabytes"] == 5000
 
 
-def test_sentences_with_labels_have_no_target_tokens(trainer):
+def test_speed_of_labelled_sentences_has_no_target_tokens(trainer):
     ones = torch.ones(3, 2, dtype=torch.long)
     batch = LabelledBatch(ones, ones.bool(), torch.zeros(3, dtype=torch.long), torch.arange(3))
     train(SpeedCounters(every=1), trainer, [batch] * 2)
@@ -88,27 +87,21 @@ def test_sentences_with_labels_have_no_target_tokens(trainer):
     assert not any("target" in name for name in trainer.logger.records[-1][1])
 
 
-def test_only_the_first_process_writes(trainer):
+def test_speed_is_logged_by_the_first_process_only(trainer):
     trainer.is_global_zero = False
     train(SpeedCounters(every=1), trainer, [make_batch([[4]], [[5]], Padding())])
     assert trainer.logger.records == []
 
 
-def test_processor_time_of_children_is_counted():
+def test_cpu_seconds_include_child_processes():
     before = cpu_seconds()
     subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"], check=True)
     assert cpu_seconds() - before >= 0.28
     assert peak_resident_bytes() > 10_000_000
 
 
-def test_counters_are_no_part_of_the_learning_curves(tmp_path):
-    spool = MetricSpool(tmp_path / "metrics.jsonl")
-    spool.append({"speed/sentences": 1, "time/training_cpu_seconds": 2, "system/resident_megabytes": 3, "loss": 4}, 0)
-    assert [row.name for row in history(spool.path)] == ["loss"]
-
-
-def test_of_several_processes_the_first_counts_itself_alone(trainer):
-    """Its children may be the others, whose tokens nobody counts."""
+def test_cpu_seconds_of_several_processes_exclude_children(trainer):
+    """Its children may be the other processes, whose tokens it does not count."""
     trainer.world_size = 2
     batch = make_batch([[4]], [[5]], Padding())
     counters = SpeedCounters(every=1)
@@ -119,13 +112,13 @@ def test_of_several_processes_the_first_counts_itself_alone(trainer):
     assert trainer.logger.records[0][1]["time/training_cpu_seconds"] < 0.3
 
 
-def test_two_records_within_a_tick_of_the_clock_have_no_rate(trainer, monkeypatch):
+def test_speed_of_two_records_at_one_time_has_no_rate(trainer, monkeypatch):
     monkeypatch.setattr("attnlab.training.speed.cpu_seconds", lambda: 1.0)
     train(SpeedCounters(every=1), trainer, [make_batch([[4]], [[5]], Padding())] * 2)
     assert all("speed/target_tokens_per_cpu_second" not in record for _, record in trainer.logger.records)
 
 
-def test_wall_seconds_of_validations_are_counted_apart(trainer, monkeypatch):
+def test_wall_seconds_of_validations_are_counted_separately(trainer, monkeypatch):
     clock = iter([10.0, 11.0, 13.0, 18.0, 21.0])
     monkeypatch.setattr("attnlab.training.speed.time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr("attnlab.training.speed.cpu_seconds", lambda: 1.0)
@@ -135,7 +128,7 @@ def test_wall_seconds_of_validations_are_counted_apart(trainer, monkeypatch):
     assert (last["time/training_wall_seconds"], last["time/validation_wall_seconds"]) == (6.0, 5.0)
 
 
-def test_wall_seconds_go_on_from_a_checkpoint(trainer):
+def test_wall_seconds_continue_after_a_resume(trainer):
     counters = SpeedCounters(every=1)
     before = {"training_wall": 100.0, "validation_wall": 50.0}
     counters.load_state_dict({**SpeedCounters(every=1).state_dict(), **before})
@@ -146,7 +139,7 @@ def test_wall_seconds_go_on_from_a_checkpoint(trainer):
     assert 100 < counters.state_dict()["training_wall"] < 110
 
 
-def test_memory_of_the_gpu_is_counted_since_the_training_started(trainer, monkeypatch):
+def test_memory_peak_of_a_gpu_is_counted_since_the_training_started(trainer, monkeypatch):
     batch, calls = make_batch([[4]], [[5]], Padding()), []
     train(SpeedCounters(every=1), trainer, [batch])
     assert "system/peak_cuda_megabytes" not in trainer.logger.records[-1][1]

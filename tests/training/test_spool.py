@@ -1,4 +1,4 @@
-"""The metric spool: nothing lost, nothing torn, the same rows from the same run."""
+"""The metric spool: appending, reading, damage, and the history."""
 
 import json
 import math
@@ -7,7 +7,8 @@ import os
 import pytest
 
 from attnlab.errors import ExperimentError
-from attnlab.training.spool import HistoryRow, MetricSpool, SpoolLogger, history
+from attnlab.training.spool import HistoryRow, MetricSpool, history, write_history
+from attnlab.training.trainer import SpoolLogger
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_spool_reads_appended_records_at_once_and_from_any_offset(spool):
     assert spool.read(0, up_to=offset) == (first, offset)
 
 
-def test_numbers_that_json_lacks_survive_in_valid_json(spool):
+def test_spool_writes_nan_and_infinity_as_valid_json(spool):
     spool.append({"a": math.nan, "b": math.inf, "c": -math.inf}, step=1)
     line = spool.path.read_text()
     json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -37,7 +38,7 @@ def test_numbers_that_json_lacks_survive_in_valid_json(spool):
     assert (metrics["b"], metrics["c"]) == (math.inf, -math.inf)
 
 
-def test_a_torn_last_line_is_ignored_and_cut_off_by_the_next_writer(spool):
+def test_spool_with_an_incomplete_last_line_ignores_and_removes_it(spool):
     spool.append({"loss": 1.0}, step=1)
     whole = spool.size()
     spool.close()
@@ -50,13 +51,13 @@ def test_a_torn_last_line_is_ignored_and_cut_off_by_the_next_writer(spool):
     assert [record.step for record in spool.read()[0]] == [1, 2]
 
 
-def test_a_missing_file_is_an_empty_spool(spool):
+def test_spool_without_a_file_is_empty(spool):
     assert spool.read() == ([], 0)
     assert spool.size() == 0
     spool.cut(0)
 
 
-def test_cut_goes_back_to_a_checkpoint(spool):
+def test_spool_cut_removes_the_records_after_an_offset(spool):
     spool.append({"loss": 3.0}, step=1)
     checkpoint = spool.size()
     spool.append({"loss": 2.0}, step=2)
@@ -82,7 +83,7 @@ def test_spool_with_a_damaged_record_reports_its_place(spool, damage):
     with spool.path.open("ab") as file:
         file.write(damage + b"\n")
     spool.append({"loss": 2.0}, step=2)
-    damaged = f"metrics.jsonl is damaged: what starts at byte {first} is no record"
+    damaged = f"metrics.jsonl is damaged: invalid record at byte {first}"
     for read in (spool.read, lambda: spool.read(first), lambda: spool.cut(spool.size())):
         with pytest.raises(ExperimentError, match=damaged):
             read()
@@ -92,17 +93,17 @@ def test_spool_with_a_damaged_record_reports_its_place(spool, damage):
 
 
 @pytest.mark.parametrize("left", [0, 5, 60])
-def test_metrics_that_were_cut_short_are_noticed_by_who_goes_on(spool, left):
+def test_spool_shorter_than_its_checkpoint_is_refused_on_resume(spool, left):
     for step in (1, 2):
         spool.append({"loss": 3.0}, step)
     checkpoint = spool.size()
     os.truncate(spool.path, left)
-    with pytest.raises(ExperimentError, match="no record ends where the checkpoint was taken"):
+    with pytest.raises(ExperimentError, match="no record ends at the offset of the checkpoint"):
         spool.cut(checkpoint)
     assert spool.path.stat().st_size == left
 
 
-def test_a_forked_process_continues_the_file(spool):
+def test_spool_in_a_forked_process_appends_to_the_same_file(spool):
     spool.append({"loss": 3.0}, step=1)
     child = os.fork()
     if child == 0:
@@ -113,13 +114,13 @@ def test_a_forked_process_continues_the_file(spool):
     assert [record.step for record in spool.read()[0]] == [1, 2, 3]
 
 
-def test_a_spool_that_cannot_be_written_is_said_in_a_sentence(tmp_path):
+def test_spool_that_cannot_be_written_raises_an_experiment_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ExperimentError, match="metrics could not be written to"):
         MetricSpool(tmp_path / "file" / "metrics.jsonl").append({"loss": 1.0}, step=1)
 
 
-def test_the_logger_takes_the_epoch_from_among_the_metrics(spool):
+def test_spool_logger_separates_the_epoch_from_the_metrics(spool):
     logger = SpoolLogger(spool)
     logger.log_hyperparams({"size": 3})
     logger.log_metrics({"loss": 1.0, "epoch": 2}, step=7)
@@ -130,12 +131,14 @@ def test_the_logger_takes_the_epoch_from_among_the_metrics(spool):
     assert (logger.name, logger.version) == ("spool", "")
 
 
-def test_the_history_has_no_times_and_a_fixed_order(tmp_path):
+def test_history_has_no_times_and_a_fixed_order(tmp_path):
     tables = []
     for name in ("one", "two"):
         spool = MetricSpool(tmp_path / name)
         spool.append({"b": 2.0, "a": 1.0, "speed/tokens_per_second": float(os.getpid())}, step=1, epoch=0)
         spool.append({"a": 0.1}, step=2, epoch=0)
         tables.append(list(history(spool.path)))
+        write_history(spool.path, tmp_path / f"{name}.csv")
+    assert (tmp_path / "one.csv").read_text() == "step,epoch,name,value\n1,0,a,1.0\n1,0,b,2.0\n2,0,a,0.1\n"
     assert tables[0] == tables[1]
     assert tables[0] == [HistoryRow(1, 0, "a", 1.0), HistoryRow(1, 0, "b", 2.0), HistoryRow(2, 0, "a", 0.1)]

@@ -1,4 +1,4 @@
-"""Real trainings of a few steps: what they log, keep and repeat."""
+"""Real trainings of a few steps: logged metrics, gradients, checkpoints and repeatability."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from torch.utils.data import DataLoader
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 from attnlab.training.loss import summed_loss, summed_nll
-from attnlab.training.optimizer import SGD, Adam
-from attnlab.training.schedule import ConstantSchedule, CosineSchedule, PlateauSchedule
+from attnlab.training.optimisation import SGD, ConstantSchedule, CosineSchedule, PlateauSchedule
 from attnlab.training.spool import MetricSpool, history
-from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
-from attnlab.training.teacher_forcing.linear import LinearTeacherForcing
+from attnlab.training.teacher_forcing import ConstantTeacherForcing, LinearTeacherForcing
 
 TOKEN_NLL = "validation/teacher_forced/token_nll"
 PERPLEXITY = "validation/teacher_forced/perplexity"
@@ -38,7 +36,7 @@ def token_nll(model, batches) -> float:
 
 
 def note_weights(into: dict[str, torch.Tensor]) -> LambdaCallback:
-    """Keeps the weights as they are before the first step."""
+    """Copies the weights before the first step."""
     return LambdaCallback(
         on_fit_start=lambda trainer, module: into.update(
             {name: value.clone() for name, value in module.model.state_dict().items()}
@@ -58,28 +56,31 @@ def unequal():
     return [short, long, short]
 
 
-def test_an_epochs_loss_is_the_mean_over_its_tokens(train, unequal):
+def test_epoch_loss_is_the_mean_over_its_tokens(train, unequal):
     run = train(
         **STANDSTILL, max_steps=None, max_epochs=2, validate_every=3, loaders=(loader(unequal), loader(unequal))
     )
     model = run.module.model.eval()
     expected = token_nll(model, unequal)
     mean_of_means = sum(token_nll(model, [batch]) for batch in unequal) / 3
-    assert abs(mean_of_means - expected) > 1e-3  # otherwise this test could not tell
+    assert abs(mean_of_means - expected) > 1e-3
     assert run.values("train/epoch_token_nll") == pytest.approx([expected] * 2, rel=1e-5)
     assert run.values(TOKEN_NLL) == pytest.approx([expected] * 2, rel=1e-5)
     assert run.values(PERPLEXITY) == pytest.approx([math.exp(expected)] * 2, rel=1e-5)
     assert run.values("train/token_nll") == pytest.approx([token_nll(model, [b]) for b in unequal] * 2, rel=1e-5)
 
 
-def test_a_step_goes_down_the_gradient_of_the_mean_over_tokens(train, unequal):
-    """Undisturbed by clipping, plain descent of rate 1 changes the weights by the gradient itself."""
+@pytest.mark.parametrize(("smoothing", "coverage"), [(0.0, 0.0), (0.4, 0.7)])
+def test_training_step_descends_the_gradient_of_its_loss_per_token(smoothing, coverage, train, unequal):
+    """Without clipping, SGD with rate 1 changes the weights by the gradient itself."""
     batch = unequal[1]
     start: dict[str, torch.Tensor] = {}
     run = train(
         optimizer=SGD(1.0),
         gradient_clip=0.0,
         max_steps=1,
+        label_smoothing=smoothing,
+        model={"coverage": coverage} if coverage else {},
         loaders=(loader([batch]), loader([batch])),
         callbacks=[note_weights(start)],
     )
@@ -87,7 +88,11 @@ def test_a_step_goes_down_the_gradient_of_the_mean_over_tokens(train, unequal):
     run.module.model.load_state_dict(start)
     model = run.module.model.train()
     model.zero_grad()
-    (summed_nll(model.output, model(batch), batch) / batch.num_target_tokens).backward()
+    unrolled = model(batch)
+    loss = summed_loss(model.output, unrolled, batch, smoothing).loss
+    if coverage:
+        loss = loss + unrolled.coverage_loss
+    (loss / batch.num_target_tokens).backward()
     norm = 0.0
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(start[name] - after[name], parameter.grad, rtol=1e-4, atol=1e-6)
@@ -95,7 +100,7 @@ def test_a_step_goes_down_the_gradient_of_the_mean_over_tokens(train, unequal):
     assert run.values("train/gradient_norm") == pytest.approx([math.sqrt(norm)], rel=1e-5)
 
 
-def test_the_gradient_is_clipped_as_a_whole(train):
+def test_gradient_is_clipped_by_its_norm_over_all_weights(train):
     start: dict[str, torch.Tensor] = {}
     run = train(optimizer=SGD(1.0), gradient_clip=0.01, max_steps=1, callbacks=[note_weights(start)])
     moved = math.sqrt(sum((start[n] - w).square().sum().item() for n, w in weights_of(run).items()))
@@ -103,7 +108,7 @@ def test_the_gradient_is_clipped_as_a_whole(train):
     assert moved == pytest.approx(0.01, rel=1e-3)
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_does_not(train):
+def test_training_with_the_same_seed_gives_the_same_bits(train):
     choices = {"dropout": 0.2, "teacher_forcing": ConstantTeacherForcing(0.5), "max_steps": 8}
     one, two, other = (train(seed=seed, **choices) for seed in (1, 1, 2))
     assert same(weights_of(one), weights_of(two))
@@ -112,7 +117,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(train):
     assert not same(weights_of(one), weights_of(other))
 
 
-def test_validation_does_not_disturb_training(train):
+def test_validation_does_not_change_training(train):
     choices = {"dropout": 0.2, "teacher_forcing": ConstantTeacherForcing(0.5), "max_steps": 8}
     often, seldom = train(validate_every=2, **choices), train(validate_every=8, **choices)
     assert len(often.values(TOKEN_NLL)) == 4
@@ -120,7 +125,7 @@ def test_validation_does_not_disturb_training(train):
     assert same(weights_of(often), weights_of(seldom))
 
 
-def test_the_ratio_acts_in_training_alone(train):
+def test_teacher_forcing_ratio_does_not_change_validation(train):
     runs = [
         train(**STANDSTILL, max_steps=3, validate_every=3, teacher_forcing=ConstantTeacherForcing(r))
         for r in (1.0, 0.0)
@@ -131,7 +136,7 @@ def test_the_ratio_acts_in_training_alone(train):
     assert free.values("train/teacher_forcing_ratio") == [0.0] * 3
 
 
-def test_it_learns_and_keeps_its_best_and_last(train):
+def test_training_learns_and_saves_its_best_and_last_checkpoints(train):
     run = train(max_steps=24, validate_every=4, keep_best=2, dropout=0.1)
     curve = run.curve(TOKEN_NLL)
     assert len(curve) == 6
@@ -152,17 +157,7 @@ def test_it_learns_and_keeps_its_best_and_last(train):
     assert last["global_step"] == 24
 
 
-def test_validation_reports_both_kinds_and_names_them(train):
-    run = train(max_steps=4)
-    records = {name for name in run.trainer.logged_metrics if name.startswith("validation/")}
-    assert records == {
-        TOKEN_NLL,
-        PERPLEXITY,
-        *(f"validation/free_running/{n}" for n in ("bleu", "chrf", "exact_match")),
-    }
-
-
-def test_a_learned_copy_is_measured_on_decoded_text(train, prepared):
+def test_exact_match_is_measured_on_decoded_text(train, prepared):
     run = train(max_steps=4)
     search, model = run.module.settings.validation_search, run.module.model.eval()
     split = prepared.split("validation")
@@ -171,9 +166,11 @@ def test_a_learned_copy_is_measured_on_decoded_text(train, prepared):
         for row, (best,) in zip(batch.rows.tolist(), search(model, batch.source, batch.source_mask), strict=True):
             exact += prepared.target_tokenizer.decode(best.tokens) == split.target_text(row)
     assert run.values("validation/free_running/exact_match")[-1] == pytest.approx(exact / len(split))
+    names = {name for name in run.trainer.logged_metrics if name.startswith("validation/")}
+    assert names == {TOKEN_NLL, PERPLEXITY, *(f"validation/free_running/{n}" for n in ("bleu", "chrf", "exact_match"))}
 
 
-def test_a_plateau_lowers_the_rate_after_validations(train):
+def test_plateau_schedule_lowers_the_rate_after_validations(train):
     run = train(
         optimizer=SGD(0.001),  # too slow to copy a single sentence: exact match stays at 0
         schedule=PlateauSchedule(0.5, 0),
@@ -191,15 +188,8 @@ def test_a_plateau_lowers_the_rate_after_validations(train):
     assert saved["optimizer_states"][0]["param_groups"][0]["lr"] == pytest.approx(0.001 / 8)
 
 
-def test_a_rate_stays_while_things_get_better(train):
-    run = train(optimizer=Adam(0.01), schedule=PlateauSchedule(0.5, 0), max_steps=8, validate_every=2)
-    curve = run.values(TOKEN_NLL)
-    assert curve == sorted(curve, reverse=True)
-    assert run.values("train/learning_rate") == pytest.approx([0.01] * 8)
-
-
 @pytest.mark.parametrize("schedule", [CosineSchedule(2), ConstantSchedule(4)], ids=["cosine", "warm-up"])
-def test_other_schedules_go_by_steps(schedule, train):
+def test_schedule_by_steps_sets_the_rate_of_each_step(schedule, train):
     run = train(schedule=schedule, optimizer=SGD(0.5), max_steps=8)
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
     scheduler, expected = schedule(optimizer, 8, "", "")["scheduler"], []
@@ -210,37 +200,29 @@ def test_other_schedules_go_by_steps(schedule, train):
     assert run.values("train/learning_rate") == pytest.approx(expected)
 
 
-def test_patience_counts_validations(train):
+def test_patience_stops_training_after_validations_without_improvement(train):
     run = train(**STANDSTILL, patience=2, max_steps=40, validate_every=3)
     assert run.trainer.global_step == 9  # the first is the best, two bring nothing better
     assert len(run.values(TOKEN_NLL)) == 3
 
 
-def test_epochs_end_training_and_validation_ends_epochs(train, prepared):
+def test_training_by_epochs_validates_after_each_epoch(train, prepared):
     run = train(max_steps=None, max_epochs=2, validate_every=None)
     per_epoch = math.ceil(len(prepared.split("train")) / 16)
     assert run.trainer.global_step == 2 * per_epoch
     assert len(run.values(TOKEN_NLL)) == 2
 
 
-def test_a_training_shorter_than_its_first_validation_is_validated_once(train):
-    run = train(max_steps=2, validate_every=250)
-    assert run.trainer.global_step == 2
-    assert len(run.values(TOKEN_NLL)) == 1
+@pytest.mark.parametrize(("max_steps", "validate_every", "validations"), [(2, 250, 1), (6, 4, 2)])
+def test_training_validates_and_saves_after_its_last_step(max_steps, validate_every, validations, train):
+    run = train(max_steps=max_steps, validate_every=validate_every)
+    assert (run.trainer.global_step, run.trainer.state.status) == (max_steps, "finished")
+    assert len(run.values(TOKEN_NLL)) == validations
     assert run.checkpoint.best_model_path
+    assert torch.load(run.folder / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == max_steps
 
 
-def test_the_last_steps_are_validated_too(train):
-    """Otherwise what they learned is neither measured nor kept."""
-    run = train(max_steps=6, validate_every=4)
-    assert run.trainer.global_step == 6
-    assert run.trainer.state.status == "finished"
-    saved = torch.load(run.folder / "checkpoints" / "last.ckpt", weights_only=True)
-    assert saved["global_step"] == 6
-    assert len(run.values(TOKEN_NLL)) == 2
-
-
-def test_every_epoch_is_all_pairs_in_an_order_of_its_own(train, prepared):
+def test_epoch_holds_all_pairs_in_its_own_order(train, prepared):
     rows: list[list[int]] = []
     train(
         **STANDSTILL,
@@ -255,7 +237,7 @@ def test_every_epoch_is_all_pairs_in_an_order_of_its_own(train, prepared):
 
 
 @pytest.mark.bfloat16
-def test_bfloat16_trains_in_mixed_precision(train):
+def test_training_with_bf16_keeps_weights_in_single_precision(train):
     run = train(on={"precision": "bf16"}, max_steps=16)
     assert run.trainer.precision == "bf16-mixed"
     losses = run.values("train/token_nll")
@@ -264,12 +246,12 @@ def test_bfloat16_trains_in_mixed_precision(train):
     assert all(value.dtype == torch.float32 for value in weights_of(run).values())
 
 
-def test_smoothing_shows_in_the_loss_and_not_in_the_nll(train, unequal):
+def test_label_smoothing_changes_the_loss_but_not_the_nll(train, unequal):
     choices = {**STANDSTILL, "max_steps": 3, "validate_every": 3, "loaders": (loader(unequal), loader(unequal))}
     plain, smoothed = train(**choices), train(**choices, label_smoothing=0.3)
     for name in ("train/token_nll", "train/epoch_token_nll", TOKEN_NLL, PERPLEXITY):
         assert smoothed.curve(name) == plain.curve(name), name
-    assert plain.values("train/loss") == []  # it is its NLL
+    assert plain.values("train/loss") == []  # it equals the NLL
     model = plain.module.model.eval()
     with torch.no_grad():
         expected = [summed_loss(model.output, model(b), b, 0.3).loss.item() / b.num_target_tokens for b in unequal]
@@ -277,7 +259,7 @@ def test_smoothing_shows_in_the_loss_and_not_in_the_nll(train, unequal):
     assert smoothed.values("train/coverage_loss") == []  # this model has none
 
 
-def test_the_coverage_loss_is_added_in_training_alone(train, unequal):
+def test_coverage_loss_is_added_in_training_only(train, unequal):
     choices = {**STANDSTILL, "max_steps": 3, "validate_every": 3, "loaders": (loader(unequal), loader(unequal))}
     without, covered = (train(**choices, model={"coverage": weight}) for weight in (0.0, 0.7))
     for name in ("train/token_nll", "train/epoch_token_nll", TOKEN_NLL, PERPLEXITY):
@@ -293,30 +275,7 @@ def test_the_coverage_loss_is_added_in_training_alone(train, unequal):
     assert covered.values("train/loss") == pytest.approx(sums, rel=1e-5)
 
 
-def test_a_step_goes_down_the_smoothed_loss_and_that_of_coverage(train, unequal):
-    batch = unequal[1]
-    start: dict[str, torch.Tensor] = {}
-    run = train(
-        optimizer=SGD(1.0),
-        gradient_clip=0.0,
-        max_steps=1,
-        label_smoothing=0.4,
-        model={"coverage": 0.7},
-        loaders=(loader([batch]), loader([batch])),
-        callbacks=[note_weights(start)],
-    )
-    after = weights_of(run)
-    run.module.model.load_state_dict(start)
-    model = run.module.model.train()
-    model.zero_grad()
-    unrolled = model(batch)
-    loss = summed_loss(model.output, unrolled, batch, 0.4).loss + unrolled.coverage_loss
-    (loss / batch.num_target_tokens).backward()
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(start[name] - after[name], parameter.grad, rtol=1e-4, atol=1e-6)
-
-
-def test_the_ratio_follows_its_schedule_step_by_step(train):
+def test_teacher_forcing_ratio_follows_its_schedule(train):
     schedule = LinearTeacherForcing(start=1.0, end=0.4, slope=0.25)
     run = train(**STANDSTILL, max_steps=4, teacher_forcing=schedule)
     assert run.values("train/teacher_forcing_ratio") == pytest.approx([1.0, 0.75, 0.5, 0.4])
@@ -349,7 +308,7 @@ def test_model_receives_teacher_forcing_choices_only_in_training(guess, train):
     assert all(coins is None and not sampled for coins, sampled in outside)
 
 
-def test_sampled_guesses_are_others_than_the_best(train):
+def test_sampled_guesses_differ_from_argmax_and_repeat_with_the_seed(train):
     choices = {**STANDSTILL, "max_steps": 3}
     nll = {
         guess: train(**choices, teacher_forcing=ConstantTeacherForcing(0.0, guess=guess)).values("train/token_nll")

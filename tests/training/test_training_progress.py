@@ -1,4 +1,4 @@
-"""The bar of a training: what it says, on a terminal and elsewhere."""
+"""The progress of a training, on a terminal and elsewhere."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from attnlab.training.progress import TrainingProgress
 
 
 def running(step: int, **metrics: float) -> SimpleNamespace:
-    """What the bar reads of a trainer."""
+    """The attributes of a trainer that the bar reads."""
     named = {name.replace("__", "/"): torch.tensor(value) for name, value in metrics.items()}
-    return SimpleNamespace(
-        estimated_stepping_batches=20, global_step=step, current_epoch=1, num_val_batches=[3], callback_metrics=named
-    )
+    return SimpleNamespace(max_steps=20, global_step=step, current_epoch=1, num_val_batches=[3], callback_metrics=named)
 
 
 def written(terminal: bool, enabled: bool = True) -> str:
-    """A bar that begins at step 4, meets two steps and a validation, and ends."""
+    """The output of a training that resumes at step 4, takes two steps, validates once and ends."""
     out, model = io.StringIO(), SimpleNamespace(settings=SimpleNamespace(log_every=5))
     bar = TrainingProgress()
     bar._console = Console(file=out, force_terminal=terminal, width=120)
@@ -37,26 +35,26 @@ def written(terminal: bool, enabled: bool = True) -> str:
     bar.on_validation_batch_end(validated, model, None, None, 0)
     bar.on_validation_end(validated, model)
     bar.on_train_end(running(6), model)
-    bar.on_exception(running(6), model, KeyboardInterrupt())  # there is nothing left to stop
+    bar.on_exception(running(6), model, KeyboardInterrupt())
     return out.getvalue()
 
 
 LINE = "step      6  validation: token nll 1.500 · bleu 30.500"
 
 
-def test_elsewhere_only_the_validations_are_written():
+def test_progress_without_a_terminal_prints_validations_only():
     assert written(terminal=False) == f"{LINE}\n"
 
 
-def test_on_a_terminal_there_is_a_bar_with_the_last_logged_loss():
+def test_progress_on_a_terminal_shows_steps_and_the_last_logged_loss():
     found = written(terminal=True)
     assert LINE in found
     assert "epoch 1 · nll 1.250" in found
     assert "6/20" in found
-    assert "9.750" not in found  # not of a step that is logged
-    assert "4.5" not in found  # the perplexity says what the loss said
+    assert "9.750" not in found  # step 6 is not logged
+    assert "4.5" not in found  # the perplexity
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_every_process_but_the_first_is_silent(terminal):
+def test_progress_of_other_processes_prints_nothing(terminal):
     assert written(terminal, enabled=False) == ""

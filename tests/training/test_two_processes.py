@@ -1,4 +1,4 @@
-"""Two processes on the CPU share every batch, and learn what one process learns from it whole."""
+"""Two processes on the CPU that share every batch learn the same as one process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import torch
 
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
-from attnlab.training.checkpoint_average import best_checkpoints
+from attnlab.training.outcome import best_checkpoints
 from attnlab.training.spool import history
-from attnlab.training.teacher_forcing.constant import ConstantTeacherForcing
+from attnlab.training.teacher_forcing import ConstantTeacherForcing
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,7 +26,7 @@ STEPS = 12
 
 
 class Recorder(pl.Callback):
-    """Writes down, from inside each process, its losses, its batches and its last weights."""
+    """Saves the losses, batches and final weights of each process."""
 
     def __init__(self, folder):
         self.folder, self.losses, self.rows, self.tokens = folder, [], [], []
@@ -58,7 +58,7 @@ def trained(train, folder, **choices):
     return run, [torch.load(path, weights_only=True) for path in sorted(folder.glob("*.pt"))]
 
 
-def test_two_processes_are_one(train, tmp_path):
+def test_two_processes_equal_one_in_losses_weights_and_metrics(train, tmp_path):
     alone, (whole,) = trained(train, tmp_path / "one")
     both, shares = trained(train, tmp_path / "two", on=TWO, keep_best=2)
 
@@ -101,7 +101,7 @@ def test_two_processes_are_one(train, tmp_path):
 
 
 @pytest.mark.parametrize("coin", ["token", "batch"])
-def test_two_processes_toss_the_coins_of_one(coin, train, tmp_path):
+def test_two_processes_draw_the_same_teacher_forcing_as_one(coin, train, tmp_path):
     choices = {"max_steps": 4, "teacher_forcing": ConstantTeacherForcing(0.5, coin=coin)}
     _, (whole,) = trained(train, tmp_path / "one", **choices)
     _, shares = trained(train, tmp_path / "two", on=TWO, **choices)
@@ -109,13 +109,13 @@ def test_two_processes_toss_the_coins_of_one(coin, train, tmp_path):
         assert (shares[0]["losses"][t] + shares[1]["losses"][t]) / 2 == pytest.approx(loss, abs=1e-5), t
 
 
-def test_two_processes_give_the_same_bits_again(train, tmp_path):
+def test_two_processes_repeat_their_bits(train, tmp_path):
     results = [trained(train, tmp_path / str(i), on=TWO, max_steps=4, dropout=0.2)[1][0]["weights"] for i in range(2)]
     assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])
 
 
 class AskedInOne(pl.Callback):
-    """One of the processes gets a signal, in the middle of a step."""
+    """Sends one of the processes a signal in the middle of a step."""
 
     def __init__(self, number, rank, step):
         self.number, self.rank, self.step = number, rank, step
@@ -126,10 +126,10 @@ class AskedInOne(pl.Callback):
 
 
 @pytest.mark.parametrize(("number", "rank"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 0)])
-def test_two_processes_stop_at_the_same_step_and_go_on_to_the_bit(number, rank, train, tmp_path, capfd):
+def test_two_processes_stop_at_the_same_step_and_resume_exactly(number, rank, train, tmp_path, capfd):
     choices = {**CHOICES, "on": TWO, "dropout": 0.3, "teacher_forcing": ConstantTeacherForcing(0.5)}
     whole = train(**choices, callbacks=[Recorder(tmp_path / "whole")])
-    with pytest.raises(ExperimentError, match=f"ended with exit code {128 + number}; the same command goes on"):
+    with pytest.raises(ExperimentError, match=f"ended with exit code {128 + number}; the same command resumes"):
         train(**choices, callbacks=[AskedInOne(number, rank, 6)], folder="broken")
     assert f"{signal.Signals(number).name}: saved at step 6" in capfd.readouterr().err
     again = train(**choices, callbacks=[Recorder(tmp_path / "again")], folder="broken", resume=True)
@@ -141,9 +141,7 @@ def test_two_processes_stop_at_the_same_step_and_go_on_to_the_bit(number, rank, 
     assert list(history(whole.folder / "metrics.jsonl")) == list(history(again.folder / "metrics.jsonl"))
 
 
-def test_a_signal_to_the_parent_reaches_its_processes(train, capfd):
-    """As `kill` gives it to the process that a person started."""
-
+def test_signal_to_the_parent_stops_its_training_processes(train, capfd):
     class AskTheParent(pl.Callback):
         def on_train_batch_end(self, trainer, *args):
             if trainer.global_rank == 0 and trainer.global_step == 5:
@@ -174,8 +172,8 @@ def runs(process):
         return False
 
 
-def test_no_process_outlives_the_one_that_was_started(train, tmp_path):
-    """It would train on, and write, beside the one that goes on from its last checkpoint."""
+def test_training_processes_end_when_their_parent_is_killed(train, tmp_path):
+    """They would train on, and write, beside a resumed training."""
 
     class KillTheParent(pl.Callback):
         def on_train_batch_end(self, trainer, *args):
@@ -187,7 +185,7 @@ def test_no_process_outlives_the_one_that_was_started(train, tmp_path):
     parent = os.fork()
     if parent == 0:
         try:
-            # As a shell's script starts what it does not wait for: torch's own way to end them is an interrupt.
+            # As in the background of a shell script: torch itself would only interrupt them.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             train(**{**CHOICES, "max_steps": 100_000, "on": TWO}, callbacks=[KillTheParent()])
         finally:
@@ -203,7 +201,7 @@ def test_no_process_outlives_the_one_that_was_started(train, tmp_path):
     assert left == []
 
 
-def test_a_mistake_in_a_process_is_its_sentence_here(train):
+def test_error_in_a_training_process_is_raised_in_the_parent(train):
     class Mistaken(pl.Callback):
         def on_train_batch_end(self, trainer, *args):
             raise ExperimentError("the sentence")
@@ -212,7 +210,7 @@ def test_a_mistake_in_a_process_is_its_sentence_here(train):
         train(**{**CHOICES, "on": TWO}, callbacks=[Mistaken()])
 
 
-def test_a_training_goes_on_with_as_many_processes_as_it_had(train):
+def test_resume_with_another_number_of_processes_is_refused(train):
     train(**{**CHOICES, "on": TWO, "max_steps": 4}, folder="kept")
-    with pytest.raises(ExperimentError, match=r"begun with 2 process\(es\) and cannot go on with 1; choose hardware"):
+    with pytest.raises(ExperimentError, match=r"started with 2 process\(es\) and cannot resume with 1; choose"):
         train(**CHOICES, folder="kept", resume=True)

@@ -153,6 +153,7 @@ _WORDS: dict[Any, str] = {
     str: "text",
     Path: "a path",
     type(None): "null",
+    None: "null",
 }
 
 

@@ -1,4 +1,4 @@
-"""Localised dates as a parallel corpus: Babel's CLDR patterns, field by field, with known alignments."""
+"""A parallel corpus of localised dates, from Babel's CLDR patterns, with known alignments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from babel.dates import get_date_format, parse_pattern, tokenize_pattern
 from pydantic import Field
 
 from attnlab.data.cleaning import AS_IT_IS
-from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus
+from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus, split_sizes
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 
@@ -143,17 +143,6 @@ def format_fields(date: datetime.date, form: DateFormat, locale: str) -> tuple[s
         if kind is not None:
             spans[kind, sum(kind == other for other, _ in spans)] = [start, len(text)]
     return text, spans
-
-
-def split_sizes(num_pairs: int, validation_fraction: float, test_fraction: float) -> tuple[int, int, int]:
-    """Pairs for training, validation and test; none of them is 0."""
-    validation, test = round(num_pairs * validation_fraction), round(num_pairs * test_fraction)
-    if min(validation, test, num_pairs - validation - test) < 1:
-        raise ValueError(
-            "validation_fraction and test_fraction must leave at least one pair in each split, got "
-            f"{validation_fraction} and {test_fraction} of {num_pairs} pairs"
-        )
-    return num_pairs - validation - test, validation, test
 
 
 @cache

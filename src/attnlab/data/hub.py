@@ -1,21 +1,99 @@
-"""Any parallel corpus that `datasets` reads: from the Hugging Face hub, a local folder or files."""
+"""Corpora that `datasets` reads: sentence pairs or labelled sentences, from the Hugging Face hub or local files."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 from babel import Locale, UnknownLocaleError
 from pydantic import Field
 
-from attnlab.data.cleaning import Cleaning
-from attnlab.data.corpus import BleuTokenize, Corpus
-from attnlab.data.hub_dataset import HubDataset
+from attnlab.data.cleaning import Cleaning, SentenceCleaning
+from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus
 from attnlab.data.tokenizer import TokenizerTrainer
+from attnlab.errors import ExperimentError
 
 if TYPE_CHECKING:
     import datasets
 
 Text = Annotated[str, Field(min_length=1)]
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class HubDataset:
+    """Where the rows come from.
+
+    dataset: the id on the hub, such as `bentrevett/multi30k`.
+    path: a folder in the layout of a hub dataset, a folder of parallel text files (`train.de` beside
+        `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv (unquoted) or
+        parquet. It goes before `dataset`. A relative one starts at $DVC_ROOT, else at the current folder.
+    name, revision: the configuration of the dataset and its branch, tag or commit; null is the default one.
+    splits: for train, validation and test the name of a split of the dataset, or a fraction. Fractions are
+        drawn at random from the split that `train` names, which keeps the rest; where `train` is a fraction
+        itself, from the only split there is, else from the one named train.
+    seed: of the fractions.
+    """
+
+    dataset: str | None
+    path: str | None
+    name: str | None
+    revision: str | None
+    splits: Mapping[str, str | float]
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.dataset is not None and not _HUB_ID.fullmatch(self.dataset):
+            raise ValueError(f"dataset must be an id of the hub, owner/name, got {self.dataset}; path takes local data")
+        if set(self.splits) != set(SPLITS):
+            raise ValueError(f"splits must give {', '.join(SPLITS)}, got {', '.join(self.splits) or 'nothing'}")
+        for split, fraction in self._fractions.items():
+            if not 0 < fraction < 1:
+                raise ValueError(f"splits.{split} must be a split's name or a fraction between 0 and 1, got {fraction}")
+        if sum(self._fractions.values()) > 1 + 1e-9:
+            raise ValueError(f"splits must add up to at most 1, got {sum(self._fractions.values()):g}")
+
+    @property
+    def _fractions(self) -> dict[str, float]:
+        return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
+
+    def load(self, columns: Mapping[str, str]) -> dict[str, datasets.Dataset]:
+        """A dataset for each of `SPLITS`, with the wanted columns alone.
+
+        columns: the two columns by their new names, which are settings of the corpus too: {"source": "de", ...}.
+        """
+        # `datasets` is slow to import, and not needed to check a config.
+        from attnlab.data.hub_loading import load_splits
+
+        path = None if self.path is None else resolve(self.path)
+        found = load_splits(self.dataset, path, self.name, self.revision, *columns.values())
+        chosen = {}
+        for split, name in self.splits.items():
+            if isinstance(name, str):
+                chosen[split] = _named(found, split, name)
+        if self._fractions:
+            chosen |= self._drawn(found)
+        return {split: _selected(chosen[split], str(self.splits[split]), columns) for split in SPLITS}
+
+    def _drawn(self, found: dict[str, datasets.Dataset]) -> dict[str, datasets.Dataset]:
+        """The splits that are fractions, and the training split where these are taken from it."""
+        train = self.splits["train"]
+        whole = train if isinstance(train, str) else next(iter(found)) if len(found) == 1 else "train"
+        dataset = _named(found, "train", whole)
+        order = np.random.default_rng(self.seed).permutation(len(dataset))
+        drawn, start = {}, 0
+        for split, fraction in sorted(self._fractions.items()):
+            end = min(len(order), start + round(fraction * len(order)))
+            drawn[split] = dataset.select(np.sort(order[start:end]))
+            start = end
+        if isinstance(train, str):
+            drawn["train"] = dataset.select(np.sort(order[start:]))
+        return drawn
 
 
 class HubCorpus(Corpus):
@@ -48,6 +126,86 @@ class HubCorpus(Corpus):
 
     def load(self) -> dict[str, datasets.Dataset]:
         return self._rows.load(self._columns)
+
+
+class LabelledCorpus:
+    """A dataset of the hub, or a local `path` in its place, with a column of text and a column of labels.
+
+    dataset, path, name, revision, splits, seed: see `HubDataset`.
+    text, label: columns; a dot goes into a nested one. Labels are whole numbers, true and false, or text. A row
+        without a label is dropped.
+    label_names: names of the labels 0, 1, ..., in this order; null takes those that the dataset brings with it,
+        else the labels as they are written.
+    """
+
+    def __init__(
+        self,
+        dataset: Text | None,
+        path: Text | None,
+        name: Text | None,
+        revision: Text | None,
+        splits: dict[str, str | float],
+        text: Text,
+        label: Text,
+        label_names: list[Text] | None,
+        seed: Annotated[int, Field(ge=0)],
+        cleaning: SentenceCleaning,
+        tokenizer: TokenizerTrainer,
+    ) -> None:
+        if text == label:
+            raise ValueError(f"text and label must be two columns, got {text} for both")
+        if label_names is not None and (len(label_names) < 2 or len(set(label_names)) < len(label_names)):
+            raise ValueError(f"label_names must be at least two different names, got {', '.join(label_names)}")
+        if tokenizer.joint:
+            raise ValueError("tokenizer.joint must be false: a labelled sentence has no second side to share it with")
+        self._rows = HubDataset(dataset, path, name, revision, splits, seed)
+        self._columns = {"text": text, "label": label}
+        self.label_names, self.cleaning, self.tokenizer = label_names, cleaning, tokenizer
+
+    def load(self) -> dict[str, datasets.Dataset]:
+        """A dataset for each of train, validation and test, with the columns `text` and `label`, as they come."""
+        return self._rows.load(self._columns)
+
+
+def resolve(path: str) -> Path:
+    """The absolute path; a relative one starts where the project is, also in the copies that DVC's queue makes."""
+    given = Path(path).expanduser()
+    return given if given.is_absolute() else Path(os.environ.get("DVC_ROOT") or Path.cwd()) / given
+
+
+def raw_state(path: str | None) -> str:
+    """A fingerprint of the local raw data that `data.path` names: names, sizes and times; empty for None."""
+    if path is None:
+        return ""
+    place = resolve(path)
+    files = sorted(place.rglob("*")) if place.is_dir() else [place]
+    stats = [(file, file.stat()) for file in files if file.is_file()]
+    return "\n".join(f"{file.name} {stat.st_size} {stat.st_mtime_ns}" for file, stat in stats)
+
+
+def _named(found: dict[str, datasets.Dataset], split: str, name: str) -> datasets.Dataset:
+    if name not in found:
+        raise ExperimentError(
+            f"data.splits.{split}: there is no split {name!r}; the splits are: {', '.join(found)}; a "
+            "fraction such as 0.1 draws one from the training split"
+        )
+    return found[name]
+
+
+def _selected(dataset: datasets.Dataset, name: str, columns: Mapping[str, str]) -> datasets.Dataset:
+    """The columns alone, under their new names."""
+    if any(column not in dataset.column_names for column in columns.values()):
+        dataset = dataset.flatten()
+    for key, column in columns.items():
+        if column not in dataset.column_names:
+            raise ExperimentError(
+                f"data.{key}: there is no column {column!r} in split {name!r}; the columns are: "
+                f"{', '.join(dataset.column_names)}"
+            )
+    dataset = dataset.select_columns(list(columns.values()))
+    # By way of names that no column has: the corpus may call its target `source`.
+    dataset = dataset.rename_columns({column: f"\0{key}" for key, column in columns.items()})
+    return dataset.rename_columns({f"\0{key}": key for key in columns})
 
 
 def _language(column: str) -> str | None:

@@ -1,10 +1,12 @@
-"""`datasets.load_dataset` for hub ids, folders and files, and its many errors as one sentence each."""
+"""Loading with `datasets` from the hub, folders and files, and its errors as one sentence each.
+
+`datasets` runs no script and reads no pickle of a folder or of the hub; only its readers of known kinds are used.
+"""
 
 from __future__ import annotations
 
 import csv
 import logging
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,22 +18,21 @@ import huggingface_hub
 import pyarrow as pa
 from huggingface_hub import errors as hub_errors
 
-from attnlab.data.dataset_folder import check_builder, check_hub_builder, check_metadata
-from attnlab.data.file_faults import READERS, data_files, find_fault, kind_of, unreadable_at_all
+from attnlab.data.file_faults import READERS, data_files, find_fault, kind_of
 from attnlab.errors import ExperimentError, show
 
 _HUB_SECONDS = 10.0
 
 
-def load_pairs(
-    dataset: str | None, path: str | None, name: str | None, revision: str | None, source: str, target: str
+def load_splits(
+    dataset: str | None, path: Path | None, name: str | None, revision: str | None, source: str, target: str
 ) -> dict[str, datasets.Dataset]:
     """All splits of a hub dataset, or of the local `path` that takes its place.
 
-    source, target: only looked at for parallel text files, whose suffixes they are.
+    source, target: columns; for parallel text files their suffixes.
     """
     if path is not None:
-        return _load_local(resolve(path), name, source, target)
+        return _load_local(path, name, source, target)
     if dataset is None:
         raise ExperimentError(
             "data.path is not set, and data.dataset names no dataset of the Hugging Face hub either; give "
@@ -40,16 +41,8 @@ def load_pairs(
     return _load_from_hub(dataset, name, revision)
 
 
-def resolve(path: str) -> Path:
-    """Relative paths start where the project is, also in the copies of it that DVC's queue makes."""
-    given = Path(path).expanduser()
-    return given if given.is_absolute() else Path(os.environ.get("DVC_ROOT") or Path.cwd()) / given
-
-
 def _load_local(path: Path, name: str | None, source: str, target: str) -> dict[str, datasets.Dataset]:
     _check_is_there(path)
-    if fault := unreadable_at_all(path):
-        raise ExperimentError(f"data.path: {fault}")
     # Reading a local file anew is cheap, and a cache of it could go stale. The pairs stay readable when the
     # folder is gone, because they are mapped by then.
     with tempfile.TemporaryDirectory(prefix="attnlab-") as cache, _quiet():
@@ -83,13 +76,21 @@ def _read(path: Path, name: str | None, source: str, target: str, cache: str) ->
         parallel = _parallel_files(path, source, target)
         if parallel:
             return _read_parallel(parallel, source, target, cache)
-        check_metadata(path)
-        check_builder(path, datasets.load_dataset_builder(str(path), name=name, cache_dir=cache))
+        _check_kind(f"data.path: {path}", datasets.load_dataset_builder(str(path), name=name, cache_dir=cache))
         return dict(datasets.load_dataset(str(path), name=name, cache_dir=cache, **_csv_options(path)))
     reader = READERS.get(kind_of(path))
     if reader is None:
         raise ExperimentError(f"data.path: {path} is no file of a known kind; allowed are: {', '.join(READERS)}")
     return dict(datasets.load_dataset(reader, data_files=str(path), cache_dir=cache, **_csv_options(path)))
+
+
+def _check_kind(where: str, builder: datasets.DatasetBuilder) -> None:
+    """Raise ExperimentError where the data would be read by another reader than those of the known kinds."""
+    kind = type(builder).__module__.rpartition(".")[2]
+    if kind not in (*READERS.values(), "cache"):  # `cache` reads what an earlier run downloaded
+        raise ExperimentError(
+            f"{where} holds files of the kind {kind}; known kinds are: {', '.join(READERS)}, each also with .gz"
+        )
 
 
 def _csv_options(path: Path) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict
     with _offline() if unreachable else _quiet():
         try:
             builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
-            check_hub_builder(dataset, builder)
+            _check_kind(f"data.dataset: {dataset}", builder)
             builder.download_and_prepare()
             return dict(builder.as_dataset())
         except ExperimentError:

@@ -1,36 +1,35 @@
-"""The prepared data of an experiment, as `prepare` wrote it."""
+"""Prepared data: the folder that `prepare` wrote, its splits and its tokenisers."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
+from json import dumps
 from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
-from attnlab.batch import Batch, Padding
+from attnlab.batch import Batch, LabelledBatch, Padding
 from attnlab.data.corpus import SPLITS, BleuTokenize
-from attnlab.data.mapped_ids import MappedIds
-from attnlab.data.padding import pad_pairs
-from attnlab.data.prepared_folder import PreparedFolder, incomplete, longest_sources, unreadable
-from attnlab.data.rows import open_rows, write_json
+from attnlab.data.padding import pad_labelled, pad_pairs
+from attnlab.data.rows import MappedIds, open_rows
 from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import ExperimentError
+from attnlab.files import read_json
 
 FORMAT = 2
-FILES = (
-    *(f"{split}.arrow" for split in SPLITS),
-    "data.json",
-    "source_tokenizer.json",
-    "stats.json",
-    "target_tokenizer.json",
-)
+_SHARED = (*(f"{split}.arrow" for split in SPLITS), "data.json", "stats.json")
 
 
 @dataclass(frozen=True)
 class DataInfo:
-    """How the folder is to be read; `data.json` holds it.
+    """The content of `data.json` for sentence pairs.
 
     joint: source and target share one vocabulary.
     """
@@ -42,24 +41,39 @@ class DataInfo:
     joint: bool
     has_alignments: bool
 
-    def write(self, path: Path) -> None:
-        write_json(path, asdict(self))
+
+@dataclass(frozen=True)
+class LabelledInfo:
+    """The content of `data.json` for labelled sentences. labels: the names of the classes, by their numbers."""
+
+    format: int
+    labels: list[str]
 
 
-class PreparedSplit:
+class _MappedSplit:
+    """A split whose file is mapped; another process maps the file too."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._table = path, open_rows(path)
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
+        return type(self), (self._path,)
+
+
+class PreparedSplit(_MappedSplit):
     """The pairs of one split. Ids come without `<bos>` and `<eos>`.
 
     Links are arrays (n, 2) of [target position, source position]; they are empty where the corpus has none.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._table = path, open_rows(path)
+        super().__init__(path)
         self.source = MappedIds(self._table["source_ids"])
         self.target = MappedIds(self._table["target_ids"])
         self.has_alignments = "sure_links" in self._table.column_names
-
-    def __len__(self) -> int:
-        return len(self.source)
 
     def batch(self, rows: NDArray[np.int64], padding: Padding) -> Batch:
         """The padded batch of these rows."""
@@ -95,37 +109,115 @@ class PreparedSplit:
         links = self._table[name][row].as_py() if self.has_alignments else []
         return np.array(links, dtype=np.int64).reshape(-1, 2)
 
-    def __reduce__(self) -> tuple[type[PreparedSplit], tuple[Path]]:
-        return type(self), (self._path,)  # another process maps the file too
+
+class LabelledSplit(_MappedSplit):
+    """The sentences of one split. Ids come without `<eos>`; labels are the numbers of the classes, (rows,)."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.ids = MappedIds(self._table["ids"])
+        self.labels: NDArray[np.int64] = self._table["label"].to_numpy().astype(np.int64)
+
+    def batch(self, rows: NDArray[np.int64], padding: Padding) -> LabelledBatch:
+        """The padded batch of these rows."""
+        return pad_labelled(self.ids.take(rows), self.labels[rows], rows, padding)
+
+    @property
+    def source_lengths(self) -> NDArray[np.int32]:
+        return self.ids.lengths
+
+    @property
+    def target_lengths(self) -> NDArray[np.int32]:
+        """All zero: a label takes no place in a batch that is bounded by tokens."""
+        return np.zeros(len(self), dtype=np.int32)
+
+    def text(self, row: int) -> str:
+        return self._table["text"][row].as_py()
 
 
-class PreparedData:
-    """A folder written by `attnlab.data.prepare.prepare`. Splits are opened when first asked for, and are mapped.
+SplitT = TypeVar("SplitT", PreparedSplit, LabelledSplit)
+InfoT = TypeVar("InfoT", DataInfo, LabelledInfo)
 
-    sizes: pairs of each split.
+
+class PreparedFolder(Generic[SplitT, InfoT]):
+    """A folder written by `attnlab.data.prepare.prepare`. Splits are opened when first used, and are mapped.
+
+    info, stats: the contents of `data.json` and `stats.json`.
+    sizes: rows of each split.
+
+    Raises ExperimentError where a file is missing or damaged, or was prepared in another format.
     """
+
+    tokenizer_files: ClassVar[tuple[str, ...]]
+    unit: ClassVar[str]  # the name of the rows in the statistics
+    split_type: Callable[[Path], SplitT]
+    info_type: type[InfoT]
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
-        self._read = PreparedFolder(self.folder, FILES, FORMAT)
-        self.stats = self._read.stats
+        # The format first: a folder in another one may have other files.
+        facts = self._json("data.json") if (self.folder / "data.json").is_file() else {"format": FORMAT}
+        if facts.get("format") != FORMAT:
+            raise ExperimentError(
+                f"{self.folder} was prepared in format {facts.get('format')}, this version reads {FORMAT}; "
+                "run the prepare stage again"
+            )
+        missing = [name for name in self.files() if not (self.folder / name).is_file()]
+        if missing:
+            raise ExperimentError(f"{self.folder} lacks prepared data: {', '.join(missing)} missing; prepare it again")
+        self.stats = self._json("stats.json")
         try:
-            self.info = self._read.facts_as(DataInfo)
-            self.sizes = {split: int(self.stats["splits"][split]["pairs"]) for split in SPLITS}
-            longest_sources(self.stats, "source")
+            self.info: InfoT = TypeAdapter(self.info_type).validate_json(dumps(facts), strict=True)
+            self.sizes = {split: int(self.stats["splits"][split][self.unit]) for split in SPLITS}
         except (KeyError, TypeError, ValueError) as error:
-            raise incomplete(self.folder, error) from error
-        self._splits: dict[str, PreparedSplit] = {}
+            raise ExperimentError(
+                f"{self.folder} is incomplete ({_first_problem(error)}); run the prepare stage again"
+            ) from error
+        self._splits: dict[str, SplitT] = {}
 
-    def split(self, name: str) -> PreparedSplit:
+    @classmethod
+    def files(cls) -> list[str]:
+        """The names of the files, sorted."""
+        return sorted((*_SHARED, *cls.tokenizer_files))
+
+    def split(self, name: str) -> SplitT:
         """name: `train`, `validation` or `test`."""
-        file = self._read.rows_file(name)
+        if name not in SPLITS:
+            raise ValueError(f"the split must be one of {', '.join(SPLITS)}, got {name}")
         if name not in self._splits:
+            file = self.folder / f"{name}.arrow"
             try:
-                self._splits[name] = PreparedSplit(file)
+                self._splits[name] = self.split_type(file)
             except (pa.ArrowException, OSError, KeyError, TypeError) as error:
-                raise unreadable(file, error) from error
+                raise _unreadable(file, error) from error
         return self._splits[name]
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the names and bytes of the folder's files; read anew each time."""
+        digest = hashlib.sha256()
+        for name in self.files():
+            with (self.folder / name).open("rb") as file:
+                digest.update(f"{name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        return digest.hexdigest()
+
+    def _json(self, name: str) -> dict[str, Any]:
+        file = self.folder / name
+        try:
+            found = read_json(file)
+        except (ValueError, OSError) as error:
+            raise _unreadable(file, error) from error
+        if not isinstance(found, dict):
+            raise _unreadable(file, TypeError(f"it must hold an object, got {type(found).__name__}"))
+        return found
+
+
+class PreparedData(PreparedFolder[PreparedSplit, DataInfo]):
+    """Prepared sentence pairs; see `PreparedFolder`."""
+
+    tokenizer_files = ("source_tokenizer.json", "target_tokenizer.json")
+    unit = "pairs"
+    split_type, info_type = PreparedSplit, DataInfo
 
     @cached_property
     def source_tokenizer(self) -> Tokenizer:
@@ -135,7 +227,41 @@ class PreparedData:
     def target_tokenizer(self) -> Tokenizer:
         return Tokenizer.load(self.folder / "target_tokenizer.json")
 
+
+class LabelledData(PreparedFolder[LabelledSplit, LabelledInfo]):
+    """Prepared labelled sentences; see `PreparedFolder`."""
+
+    tokenizer_files = ("tokenizer.json",)
+    unit = "sentences"
+    split_type, info_type = LabelledSplit, LabelledInfo
+
     @property
-    def digest(self) -> str:
-        """See `PreparedFolder.digest`."""
-        return self._read.digest
+    def labels(self) -> list[str]:
+        """The names of the classes, by their numbers."""
+        return self.info.labels
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer.load(self.folder / "tokenizer.json")
+
+
+def read_labels(path: Path) -> list[str]:
+    """The names of the classes in a `data.json`; raises ExperimentError where they are missing."""
+    try:
+        return TypeAdapter(LabelledInfo).validate_json(path.read_text(encoding="utf-8"), strict=True).labels
+    except (OSError, ValueError) as error:
+        raise ExperimentError(
+            f"{path} does not name the classes ({_first_problem(error)}); take a whole folder"
+        ) from error
+
+
+def _first_problem(error: Exception) -> str:
+    """The first problem of a validation, with its place; the message of any other error."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return ": ".join([".".join(map(str, first["loc"])), first["msg"]] if first["loc"] else [first["msg"]])
+
+
+def _unreadable(file: Path, error: Exception) -> ExperimentError:
+    return ExperimentError(f"{file} cannot be read ({error}); run the prepare stage again")

@@ -1,15 +1,19 @@
-"""Rows on their way from a corpus to an Arrow file, a thousand at a time."""
+"""Arrow files of prepared rows: written in groups, read batch by batch or mapped."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
+from attnlab.data.padding import Ragged
 
 if TYPE_CHECKING:
     import datasets
@@ -79,15 +83,44 @@ def batches_of_file(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
                 start += len(rows)
 
 
-def none_left(split: str, dropped: Counter[str], places: str) -> str:
-    """The sentence for a split without a usable row; `places` are the settings that name its columns."""
-    if not dropped:
-        return f"data: the {split} split has no rows at all; see data.splits for where they come from"
-    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items()))
-    return (
-        f"data: nothing is left of the {split} split; {sum(dropped.values())} rows were dropped ({reasons}); "
-        f"see data.cleaning for the limits and {places} for the columns"
-    )
+def list_array(ids: Ragged) -> pa.Array:
+    """Rows of ids as `RowGroups` takes them: a list of int32 each."""
+    return pa.ListArray.from_arrays(pa.array(ids.offsets, pa.int32()), pa.array(ids.values, pa.int32()))
+
+
+class MappedIds:
+    """A column of lists of int32, in the groups that `RowGroups` wrote.
+
+    lengths: (rows,) of the lists.
+
+    Raises TypeError for a column of anything else.
+    """
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        if column.type != pa.list_(pa.int32()):
+            raise TypeError(f"a column of ids must hold lists of int32, got {column.type}")
+        # Views of the file: making them reads nothing.
+        self._groups = [
+            Ragged(group.values.to_numpy(zero_copy_only=True), group.offsets.to_numpy(zero_copy_only=True))
+            for group in column.chunks
+        ]
+        self._starts = np.cumsum([0, *map(len, self._groups)]).tolist()
+        self.lengths: NDArray[np.int32] = np.concatenate(
+            [np.empty(0, np.int32), *(group.lengths for group in self._groups)]
+        )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, row: int) -> NDArray[np.int32]:
+        if not 0 <= row < len(self):
+            raise IndexError(f"row must be between 0 and {len(self) - 1}, got {row}")
+        group = bisect(self._starts, row) - 1
+        return self._groups[group][row - self._starts[group]]
+
+    def take(self, rows: NDArray[np.int64]) -> Ragged:
+        """The chosen rows, in the order given."""
+        return Ragged.from_rows([self[row] for row in rows.tolist()])
 
 
 def write_json(path: Path, content: Any) -> None:

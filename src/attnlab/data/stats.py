@@ -1,15 +1,16 @@
-"""What there is to know of a prepared split: sizes, lengths, unknown tokens, dropped rows."""
+"""Statistics of a prepared split: sizes, lengths, unknown tokens, labels, dropped rows."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.batch import UNK
-from attnlab.data.ragged import Ragged
+from attnlab.data.padding import Ragged
 
 
 def kept_rows(dropped: Counter[str], *faults: tuple[str, NDArray[np.bool_]]) -> NDArray[np.int64]:
@@ -26,7 +27,7 @@ def kept_rows(dropped: Counter[str], *faults: tuple[str, NDArray[np.bool_]]) -> 
 
 
 class LengthCounter:
-    """Lengths and unknown tokens of one side; it keeps a number per length that occurs, not per row."""
+    """Lengths and unknown tokens of one side; its size depends on the number of different lengths, not of rows."""
 
     def __init__(self) -> None:
         self._lengths: Counter[int] = Counter()
@@ -57,55 +58,32 @@ class LengthCounter:
 
 
 class SplitCounter:
-    """Counts the pairs of a split, batch by batch."""
+    """Counts the rows of a split, batch by batch.
 
-    def __init__(self) -> None:
-        self.pairs = 0
-        self.dropped: Counter[str] = Counter()
-        self._source, self._target = LengthCounter(), LengthCounter()
-
-    def keep(self, source: Ragged, target: Ragged) -> None:
-        self.pairs += len(source)
-        self._source.add(source)
-        self._target.add(target)
-
-    def drop(self, reason: str) -> None:
-        self.dropped[reason] += 1
-
-    def summary(self) -> dict[str, Any]:
-        return {
-            "rows": self.pairs + sum(self.dropped.values()),
-            "pairs": self.pairs,
-            "dropped": dict(self.dropped),
-            "source": self._source.summary(),
-            "target": self._target.summary(),
-        }
-
-
-class LabelledCounter:
-    """Counts the labelled sentences of a split, batch by batch.
-
-    names: of the classes, by their numbers.
-    dropped: the sentences that cleaning dropped, by their reasons.
+    unit: the name of the rows, `pairs` or `sentences`.
+    dropped: the number of dropped rows, by reason.
     """
 
-    def __init__(self, names: list[str], dropped: Counter[str] | None = None) -> None:
-        self.sentences = 0
-        self.dropped = Counter(dropped)
-        self._names, self._labels = names, np.zeros(len(names), dtype=np.int64)
-        self._text = LengthCounter()
+    def __init__(self, unit: str, sides: Sequence[str]) -> None:
+        self.kept = 0
+        self.dropped: Counter[str] = Counter()
+        self._unit, self._sides = unit, {side: LengthCounter() for side in sides}
+        self._labels: Counter[int] = Counter()
 
-    def keep(self, ids: Ragged, labels: NDArray[np.integer]) -> None:
-        """labels: (rows,) numbers of the classes."""
-        self.sentences += len(ids)
-        self._labels += np.bincount(labels, minlength=len(self._names))
-        self._text.add(ids)
+    def add(self, ids: Mapping[str, Ragged], labels: Sequence[int] = ()) -> None:
+        """ids: of the kept rows, by side. labels: numbers of their classes, where they have some."""
+        self.kept += len(next(iter(ids.values())))
+        for side, counter in self._sides.items():
+            counter.add(ids[side])
+        self._labels.update(labels)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self, class_names: Sequence[str] = ()) -> dict[str, Any]:
+        """class_names: by their numbers."""
+        labels = {name: self._labels[number] for number, name in enumerate(class_names)}
         return {
-            "rows": self.sentences + sum(self.dropped.values()),
-            "sentences": self.sentences,
+            "rows": self.kept + self.dropped.total(),
+            self._unit: self.kept,
             "dropped": dict(self.dropped),
-            "labels": dict(zip(self._names, self._labels.tolist(), strict=True)),
-            "text": self._text.summary(),
+            **({"labels": labels} if labels else {}),
+            **{side: counter.summary() for side, counter in self._sides.items()},
         }

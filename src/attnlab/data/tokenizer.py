@@ -15,14 +15,13 @@ import tokenizers
 from numpy.typing import NDArray
 
 from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-from attnlab.data.ragged import Ragged
-from attnlab.data.tokenizer_file import WORD_START, check_tokenizer_file
+from attnlab.data.padding import Ragged
 from attnlab.errors import ExperimentError
-from attnlab.files import check_regular
 
 # Its threads and a later fork (data loaders, two-process training) do not go together: it would warn of each.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+WORD_START = "▁"
 Ids = Sequence[int] | NDArray[np.integer]
 
 
@@ -119,18 +118,16 @@ class Tokenizer:
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
         try:
-            check_regular(path)
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ExperimentError(
                 f"the tokeniser {path} cannot be read ({error}); run the stage again that wrote its folder"
             ) from error
         try:
-            check_tokenizer_file(text)
             return cls(tokenizers.Tokenizer.from_str(text))
         except Exception as error:  # the library raises plain Exception
             raise ExperimentError(
-                f"{path} is no tokeniser of attnlab ({error}); run the stage again that wrote its folder"
+                f"{path} is not a tokeniser of attnlab ({error}); run the stage again that wrote its folder"
             ) from error
 
 
@@ -143,12 +140,11 @@ class TokenizerTrainer(ABC):
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """texts: of the training split alone. The same texts give the same bytes."""
 
-    def train_pair(self, source: Iterator[str], target: Iterator[str]) -> tuple[Tokenizer, Tokenizer]:
-        """For both sides: the same one twice where `joint`."""
+    def train_sides(self, *sides: Iterator[str]) -> list[Tokenizer]:
+        """A tokeniser for each side: the same one for all where `joint`."""
         if self.joint:
-            tokenizer = self.train(text for side in (source, target) for text in side)
-            return tokenizer, tokenizer
-        return self.train(source), self.train(target)
+            return [self.train(itertools.chain(*sides))] * len(sides)
+        return [self.train(side) for side in sides]
 
 
 def _ours_are_unknown(ids: list[int]) -> list[int]:

@@ -13,11 +13,12 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import trainers as learners
 
 from attnlab.batch import SPECIAL_TOKENS, UNK
-from attnlab.data.tokenizer import Tokenizer, TokenizerTrainer
-from attnlab.data.tokenizer_file import ANY_CHARACTER, WORD_OR_MARK, WORD_START
+from attnlab.data.tokenizer import WORD_START, Tokenizer, TokenizerTrainer
 from attnlab.errors import ExperimentError
 
-Normalization = Literal["none", "nfc", "nfd", "nfkc", "nfkd"]
+# A word with the mark of its start, or one punctuation mark: no piece spans the border between two of them.
+_WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
+_ANY_CHARACTER = r"[\s\S]"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
 _NO_LIMIT = 2**31
 _FORMS = {
@@ -29,7 +30,31 @@ _FORMS = {
 
 
 @dataclass(frozen=True)
-class WordTrainer(TokenizerTrainer):
+class _Trainer(TokenizerTrainer):
+    lowercase: bool = False
+    normalization: Literal["none", "nfc", "nfd", "nfkc", "nfkd"] = "none"
+    joint: bool = False
+
+    def normalizers(self) -> list[Any]:
+        steps: list[Any] = [] if self.normalization == "none" else [_FORMS[self.normalization]()]
+        return [*steps, normalizers.Lowercase()] if self.lowercase else steps
+
+    def mark_word_starts(self, backend: tokenizers.Tokenizer) -> None:
+        """Spaces become marks, so that joining the tokens gives the text back; a mark in the text becomes `_`."""
+        marks = [
+            normalizers.Replace(WORD_START, "_"),
+            normalizers.Replace(" ", WORD_START),
+            normalizers.Prepend(WORD_START),
+        ]
+        backend.normalizer = normalizers.Sequence([*self.normalizers(), *marks])
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD_OR_MARK), "isolated")
+        backend.decoder = decoders.Sequence(
+            [decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        )
+
+
+@dataclass(frozen=True)
+class WordTrainer(_Trainer):
     """Whole words.
 
     split: `whitespace` for a corpus that comes tokenised; `punctuation` for raw text, where punctuation marks
@@ -39,56 +64,47 @@ class WordTrainer(TokenizerTrainer):
     """
 
     split: Literal["whitespace", "punctuation"] = "punctuation"
-    lowercase: bool = False
-    normalization: Normalization = "none"
     vocabulary_size: Annotated[int, Field(ge=5)] | None = None
     min_frequency: Annotated[int, Field(ge=1)] = 2
-    joint: bool = False
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.WordLevel({}, unk_token=_UNKNOWN))
         if self.split == "whitespace":
-            backend.normalizer = normalizers.Sequence(_normalizers(self.normalization, self.lowercase))
+            backend.normalizer = normalizers.Sequence(self.normalizers())
             backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         else:
-            _mark_word_starts(backend, self.normalization, self.lowercase)
+            self.mark_word_starts(backend)
         return _train_words(backend, texts, self.vocabulary_size, self.min_frequency)
 
 
 @dataclass(frozen=True)
-class CharacterTrainer(TokenizerTrainer):
+class CharacterTrainer(_Trainer):
     """Single characters (code points), the space among them."""
 
-    lowercase: bool = False
-    normalization: Normalization = "none"
     vocabulary_size: Annotated[int, Field(ge=5)] | None = None
     min_frequency: Annotated[int, Field(ge=1)] = 1
-    joint: bool = False
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.WordLevel({}, unk_token=_UNKNOWN))
-        backend.normalizer = normalizers.Sequence(_normalizers(self.normalization, self.lowercase))
-        backend.pre_tokenizer = pre_tokenizers.Split(Regex(ANY_CHARACTER), "isolated")
+        backend.normalizer = normalizers.Sequence(self.normalizers())
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(_ANY_CHARACTER), "isolated")
         backend.decoder = decoders.Fuse()
         return _train_words(backend, texts, self.vocabulary_size, self.min_frequency)
 
 
 @dataclass(frozen=True)
-class BpeTrainer(TokenizerTrainer):
+class BpeTrainer(_Trainer):
     """Pieces of words by byte pair encoding (Sennrich, Haddow and Birch 2016), on characters.
 
     min_frequency: of a pair of pieces, to be merged.
     """
 
     vocabulary_size: Annotated[int, Field(ge=5)] = 8_000
-    lowercase: bool = False
-    normalization: Normalization = "none"
     min_frequency: Annotated[int, Field(ge=1)] = 2
-    joint: bool = False
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.BPE(unk_token=_UNKNOWN))
-        _mark_word_starts(backend, self.normalization, self.lowercase)
+        self.mark_word_starts(backend)
         trainer = learners.BpeTrainer(
             vocab_size=self.vocabulary_size,
             min_frequency=self.min_frequency,
@@ -100,17 +116,14 @@ class BpeTrainer(TokenizerTrainer):
 
 
 @dataclass(frozen=True)
-class UnigramTrainer(TokenizerTrainer):
+class UnigramTrainer(_Trainer):
     """Pieces of words by a unigram language model (Kudo 2018), which knows no minimum frequency."""
 
     vocabulary_size: Annotated[int, Field(ge=5)] = 8_000
-    lowercase: bool = False
-    normalization: Normalization = "none"
-    joint: bool = False
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.Unigram())
-        _mark_word_starts(backend, self.normalization, self.lowercase)
+        self.mark_word_starts(backend)
         trainer = learners.UnigramTrainer(
             vocab_size=self.vocabulary_size,
             special_tokens=list(SPECIAL_TOKENS),
@@ -126,25 +139,6 @@ class UnigramTrainer(TokenizerTrainer):
                 "data/tokenizer"
             ) from error
         return _finished(backend, settle=_settle_unigram)
-
-
-def _normalizers(normalization: Normalization, lowercase: bool) -> list[Any]:
-    steps: list[Any] = [] if normalization == "none" else [_FORMS[normalization]()]
-    return [*steps, normalizers.Lowercase()] if lowercase else steps
-
-
-def _mark_word_starts(backend: tokenizers.Tokenizer, normalization: Normalization, lowercase: bool) -> None:
-    """Spaces become marks, so that joining the tokens gives the text back; a mark in the text becomes `_`."""
-    backend.normalizer = normalizers.Sequence(
-        [
-            *_normalizers(normalization, lowercase),
-            normalizers.Replace(WORD_START, "_"),
-            normalizers.Replace(" ", WORD_START),
-            normalizers.Prepend(WORD_START),
-        ]
-    )
-    backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORD_OR_MARK), "isolated")
-    backend.decoder = decoders.Sequence([decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
 
 
 def _train_words(

@@ -1,4 +1,4 @@
-"""The attention weights of one sentence with the tokens they belong to.
+"""Attention maps: the attention weights of one sentence with its tokens, and their file.
 
 Axes: T target tokens (rows), S source tokens (columns), `<eos>` on both sides.
 """
@@ -18,7 +18,7 @@ from attnlab.files import atomic_file
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
-    """Row t, column s: how much target token t drew from source token s.
+    """Row t, column s: the weight of source token s for target token t.
 
     source_tokens: S tokens in the order they were read.
     target_tokens: T tokens in the order they were written.
@@ -63,7 +63,7 @@ class AttentionMap:
         source_mask (S,), target_mask (T,): True is a real token.
 
         Raises:
-            ValueError: tokens, weights and masks that do not belong together.
+            ValueError: tokens, weights and masks of different sizes.
         """
         columns = np.asarray(source_mask, dtype=bool)
         rows = np.asarray(target_mask, dtype=bool)
@@ -99,7 +99,7 @@ def save_maps(maps: Sequence[AttentionMap], path: Path) -> None:
 
 
 def load_maps(path: Path) -> list[AttentionMap]:
-    """Read what `save_maps` wrote; raises ExperimentError where a file holds no maps, or maps of another shape."""
+    """Read a file of `save_maps`; raises ExperimentError where it holds no valid maps."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             found = [

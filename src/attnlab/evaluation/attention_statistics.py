@@ -1,4 +1,4 @@
-"""Where the attention lies on average: how spread out, on how much of the source, how near the diagonal, and on pads.
+"""Averages of the attention: entropy, coverage of the source, closeness to the diagonal, and mass on pads.
 
 Axes: B batch, S source, T target. A row is the attention weights of one target token over the source; of several heads,
 their mean.
@@ -14,8 +14,8 @@ from torchmetrics import Metric
 class AttentionStatistics(Metric):
     """Means over all tokens so far, over batches and processes; real tokens only, `<eos>` among them.
 
-    A row that does not sum to 1 (local-p attention without renormalising) is first divided by its sum, so that all
-    of these say where the attention went, and none how much of it there was. With a_ts such a share of target token
+    A row that does not sum to 1 (local-p attention without renormalising) is first divided by its sum, so that
+    all metrics describe the direction of the attention, not its amount. With a_ts such a share of target token
     t on source token s:
 
     attention_entropy: -sum_s a_ts log a_ts, in nats, mean over target tokens: 0 looks at one token, log(S) at all
@@ -52,7 +52,7 @@ class AttentionStatistics(Metric):
         """Add a batch: weights (B, T, S), source_mask (B, S), target_mask (B, T); None where nothing attends.
 
         Raises:
-            ValueError: shapes that do not belong together.
+            ValueError: shapes that do not match.
         """
         if weights is None:
             return

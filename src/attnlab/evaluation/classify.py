@@ -1,4 +1,4 @@
-"""A trained classifier on a split."""
+"""Evaluation of a trained classifier on a split."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ import torch
 from numpy.typing import NDArray
 
 from attnlab.batch import Padding
-from attnlab.data.labelled_data import LabelledData, LabelledSplit
+from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching, BatchSampler
 from attnlab.data.tokenizer import Tokenizer
+from attnlab.evaluation import Progress
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import SIGNATURES, ClassMetrics
 
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many sentences are done, and how many there are."""
-
 BATCH = Batching(by="sentences", size=64)
 EXAMPLES = 12
-LONGEST = 80  # tokens; a longer sentence makes no readable picture
+LONGEST = 80  # tokens; longer sentences give unreadable pictures
 
 
 @dataclass(frozen=True)
 class ClassifiedSentence:
-    """One sentence of the split and what the model took it for.
+    """One sentence of the split and its predicted class.
 
     probability: of the prediction, 0..1.
     length: in tokens, `<eos>` not counted.
@@ -49,7 +47,7 @@ class ClassifiedSentence:
 
 @dataclass(frozen=True)
 class Classification:
-    """What `write_classification` writes. confusions: row i, column j counts class i taken for class j."""
+    """Content of a classifier's evaluation folder. confusions: row i, column j counts class i taken for class j."""
 
     metrics: dict[str, float | int | None]
     signatures: dict[str, str]
@@ -71,7 +69,7 @@ def classify_split(
 
     Args:
         padding: the model's padding scheme.
-        autocast: a context for the model's sums, such as half precision.
+        autocast: a context to run the model in, such as half precision.
         progress: called with the stage, the number done and the total.
     """
     split, labels = data.split(split_name), data.labels
@@ -119,8 +117,7 @@ def classify_split(
 
 
 def example_rows(split: LabelledSplit, count: int) -> list[int]:
-    """Up to `count` rows of readable length, as many of each class as of any other, spread evenly over the split: the
-    same ones every time."""
+    """Up to `count` rows of readable length, equally many of each class, spread evenly over the split."""
     readable = split.source_lengths <= LONGEST
     classes = np.unique(split.labels[readable])[:count]
     chosen: list[int] = []
@@ -139,7 +136,7 @@ def sentence_maps(
     labels: Sequence[str],
     padding: Padding,
 ) -> list[AttentionMap]:
-    """Where the attention looked in some sentences: maps of one row, whose target token is the prediction.
+    """Attention maps of some sentences: one row each, whose target token is the prediction.
 
     Columns carry the tokens, `<eos>` included.
     """

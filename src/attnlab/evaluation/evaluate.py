@@ -1,4 +1,4 @@
-"""A trained model on a split: read with the reference fed, and decoded."""
+"""Evaluation of a trained model on a split: scored with the reference fed, then decoded."""
 
 from __future__ import annotations
 
@@ -9,29 +9,24 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.functional import nll_loss
 
 from attnlab.batch import Batch, Padding
 from attnlab.data.datamodule import BatchedRows
 from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.sampler import Batching, BatchSampler
-from attnlab.evaluation.alignment_error_rate import AlignmentErrorRate
-from attnlab.evaluation.alignment_offsets import AlignmentOffsets, WrongLinks
+from attnlab.evaluation import Progress
+from attnlab.evaluation.alignments import AlignmentErrorRate, AlignmentOffsets, WrongLinks
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.attention_statistics import AttentionStatistics
-from attnlab.evaluation.by_length import by_length
-from attnlab.evaluation.example_maps import example_maps, example_rows
-from attnlab.evaluation.hypothesis_text import HypothesisText
-from attnlab.evaluation.reference import read_reference
-from attnlab.evaluation.text_metrics import TextMetrics, signatures
+from attnlab.evaluation.hypotheses import HypothesisText, example_maps, example_rows
+from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.evaluation.write import DecodedSentence
-from attnlab.model.seq2seq import Seq2Seq
-from attnlab.search.ensemble import Ensemble
+from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.search.ensemble import Ensemble, mean_attention
 from attnlab.search.packed_weights import weights_packed_once
 from attnlab.search.search import Search
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many sentences are done, and how many there are."""
 
 BATCH = Batching(by="sentences", size=64)
 EXAMPLES = 6
@@ -39,7 +34,7 @@ EXAMPLES = 6
 
 @dataclass
 class Evaluation:
-    """What `write_evaluation` writes."""
+    """Content of the evaluation folder."""
 
     metrics: dict[str, float | int | None] = field(default_factory=dict)
     signatures: dict[str, str] = field(default_factory=dict)
@@ -64,15 +59,15 @@ def evaluate(
     Args:
         search: how to decode.
         padding: the models' padding scheme.
-        autocast: a context for the model's sums, such as half precision.
+        autocast: a context to run the model in, such as half precision.
         progress: called with the stage, the number done and the total.
     """
     split = data.split(split_name)
-    tell = progress or (lambda *_: None)
+    report = progress or (lambda *_: None)
     with torch.no_grad(), (autocast or _full_precision)(), weights_packed_once():
-        metrics, offsets, wrong_links = _read_with_reference(models, data, split, padding, tell)
+        metrics, offsets, wrong_links = _read_with_reference(models, data, split, padding, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
-        sentences = _decode(model, search, data, split, padding, tell)
+        sentences = _decode(model, search, data, split, padding, report)
         rows = example_rows(split, EXAMPLES)
         maps = example_maps(model, search, split, rows, data.source_tokenizer, data.target_tokenizer, padding)
     hypotheses = [sentence.hypothesis for sentence in sentences]
@@ -105,9 +100,9 @@ def evaluate(
 
 
 def _read_with_reference(
-    models: Sequence[Seq2Seq], data: PreparedData, split: PreparedSplit, padding: Padding, tell: Progress
+    models: Sequence[Seq2Seq], data: PreparedData, split: PreparedSplit, padding: Padding, report: Progress
 ) -> tuple[dict[str, float | int | None], list[dict[str, int]], list[dict[str, int | str]]]:
-    """Token negative log-likelihood, where the attention lies and how well it aligns; its offsets and wrong links."""
+    """Metrics of likelihood, attention and alignment; alignment offsets; wrong links."""
     statistics, aer, offsets = AttentionStatistics(), AlignmentErrorRate(), AlignmentOffsets()
     wrong_links = WrongLinks()
     nll, tokens, done = 0.0, 0, 0
@@ -124,7 +119,7 @@ def _read_with_reference(
                 written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
                 wrong_links.update(real, split.possible_links(row), written)
         done += len(batch)
-        tell("read", done, len(split))
+        report("read", done, len(split))
     measured: dict[str, float | int | None] = {
         "token_nll": nll / tokens,
         "perplexity": _exp(nll / tokens),
@@ -142,7 +137,7 @@ def _decode(
     data: PreparedData,
     split: PreparedSplit,
     padding: Padding,
-    tell: Progress,
+    report: Progress,
 ) -> list[DecodedSentence]:
     """The best hypotheses of every sentence, in the split's order."""
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, search.replace_unknown)
@@ -162,7 +157,7 @@ def _decode(
                 n_best=n_best if search.n_best > 1 else None,
             )
         done += len(batch)
-        tell("decode", done, len(split))
+        report("decode", done, len(split))
     assert all(sentence is not None for sentence in sentences)
     return [sentence for sentence in sentences if sentence is not None]
 
@@ -186,3 +181,23 @@ def _words(search: Search) -> str:
 
 def _full_precision() -> Any:
     return torch.autocast("cpu", enabled=False)
+
+
+def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[float, Tensor | None]:
+    """The negative log-likelihood in nats, summed over the real target tokens, and the attention weights (B, T, S).
+
+    Of several models, M of them, the likelihood of a token is the mean of theirs, and the weights are the mean over
+    those that attend (None where none does), as an ensemble has them.
+    """
+    unrolled = [model(batch) for model in models]
+    log_probs = torch.stack(
+        [_log_probs(model.output, each, batch) for model, each in zip(models, unrolled, strict=True)]
+    )  # (M, N), N real target tokens
+    nll = -(log_probs.logsumexp(0) - math.log(len(models))).sum()
+    return nll.item(), mean_attention([each.attention_weights for each in unrolled])
+
+
+def _log_probs(output: nn.Module, unrolled: Unrolled, batch: Batch) -> Tensor:
+    """The log-probability of each real target token: (N,)."""
+    logits = output(unrolled.readout[batch.target_mask]).float()
+    return -nll_loss(logits.log_softmax(-1), batch.target_output[batch.target_mask], reduction="none")

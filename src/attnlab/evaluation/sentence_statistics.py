@@ -1,4 +1,4 @@
-"""Metrics of a corpus as functions of sums over its sentences, which is what resampling sentences needs.
+"""Corpus metrics as functions of sums over sentences, for resampling.
 
 Axes: N sentences, K sums, B samples of sentences.
 """
@@ -17,15 +17,15 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from attnlab.evaluation.text_metrics import sacrebleu_metrics
 
 Rows = Sequence[Mapping[str, Any]]
-"""What an evaluation wrote of each sentence: lines of hypotheses.jsonl or predictions.jsonl."""
+"""Lines of hypotheses.jsonl or predictions.jsonl."""
 
 
 class CorpusMetric(ABC):
-    """A metric of any sample of sentences, with its counting done once a sentence."""
+    """A metric of any sample of sentences; each sentence is counted once."""
 
     @abstractmethod
     def statistics(self, rows: Rows) -> NDArray[np.float64]:
-        """(N, K), a row a sentence."""
+        """(N, K), a row for each sentence."""
 
     @abstractmethod
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -60,7 +60,7 @@ class Share(CorpusMetric):
 
 
 class MacroF1(CorpusMetric):
-    """F1 of each class, mean over the classes that a sample has or was taken for; 0..1."""
+    """F1 of each class, mean over the classes that occur among labels or predictions; 0..1."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.places = {label: place for place, label in enumerate(labels)}
@@ -77,9 +77,9 @@ class MacroF1(CorpusMetric):
 
 
 def translation_metrics(signatures: Mapping[str, str]) -> dict[str, CorpusMetric]:
-    """The metrics that `TextMetrics` measures.
+    """The metrics of `TextMetrics`.
 
-    signatures: what an evaluation wrote beside its metrics; that of BLEU says how it was tokenised.
+    signatures: of the evaluation; that of BLEU names the tokenisation.
     """
     found = re.search(r"(?:^|\|)tok:([^|]+)", signatures.get("bleu", ""))
     of_sacrebleu = sacrebleu_metrics(found[1] if found else "13a")

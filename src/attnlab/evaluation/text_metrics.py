@@ -9,18 +9,21 @@ sacrebleu 2.6, torchmetrics 1.9 is exact for BLEU (its `smooth=False` is sacrebl
 - TER calls the edit distance with hypothesis and reference exchanged, so that empty hypotheses cost nothing
   and some word shifts are found in one direction only.
 
-Both are mended here: chrF's formula and the counts of a sentence are sacrebleu's, the rest stays torchmetrics'.
+Both are corrected here: chrF's formula and the counts of a sentence are sacrebleu's, the rest is torchmetrics'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from torch import Tensor, nn
 from torchmetrics import MeanMetric, Metric
+from torchmetrics.functional.text import sacre_bleu_score
 from torchmetrics.text import CHRFScore, SacreBLEUScore, TranslationEditRate
 
 
@@ -28,7 +31,7 @@ class CharacterFScore(CHRFScore):
     """chrF2 (Popović 2015): F2 of the mean precision and recall of character n-grams, n = 1..6, white space left out.
 
     sacrebleu's default (`eff:yes`): the means go over the orders of which both sides have n-grams, so that a text of
-    two characters is not measured by its missing 6-grams.
+    two characters is not penalised for its missing 6-grams.
     """
 
     def __init__(self) -> None:
@@ -41,7 +44,7 @@ class CharacterFScore(CHRFScore):
             ngrams = extract_all_char_ngrams(hypothesis, self.n_char_order)
             reference_ngrams = extract_all_char_ngrams(reference, self.n_char_order)
             for order, (ours, theirs) in enumerate(zip(ngrams, reference_ngrams, strict=True)):
-                # As in sacrebleu: an order that the reference is too short for says nothing about precision.
+                # As in sacrebleu: orders that exceed the reference's length do not count for precision.
                 sums["preds"][order] += ours.total() if theirs else 0
                 sums["target"][order] += theirs.total()
                 sums["matching"][order] += (ours & theirs).total()
@@ -161,6 +164,60 @@ def signatures(tokenize: str) -> dict[str, str]:
     """sacrebleu's signature strings for `bleu`, `chrf` and `ter`, and a sentence for `exact_match`."""
     written = {"exact_match": "share of hypotheses equal to their reference to the character"}
     for name, metric in sacrebleu_metrics(tokenize).items():
-        metric.corpus_score(["one"], [["one"]])  # the signature wants to know the number of references
+        metric.corpus_score(["one"], [["one"]])  # the signature contains the number of references
         written[name] = metric.get_signature().format()
     return written
+
+
+_WIDTHS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
+
+
+def length_buckets(lengths: ArrayLike, most: int = 10) -> list[tuple[int, int]]:
+    """Ranges [from, to] of one round width that cover the lengths, at most `most` of them.
+
+    The width follows the 99th percentile; longer sentences belong to the last range. Empty ranges are left out.
+    """
+    values = np.asarray(lengths, dtype=np.int64)
+    if values.size == 0:
+        return []
+    low, high = int(values.min()), int(np.percentile(values, 99, method="higher"))
+    widths = (width for width in _WIDTHS if (high - 1) // width - (low - 1) // width < most)
+    width = next(widths, max(1, -(-high // most)))
+    # Ranges are 1-5, 6-10, ...: an upper end is a multiple of the width.
+    ends = list(range(-(-low // width) * width, high + width, width))
+    buckets = [(end - width + 1, end) for end in ends if end - width + 1 <= high]
+    buckets[-1] = (buckets[-1][0], max(buckets[-1][1], int(values.max())))
+    return [(a, b) for a, b in buckets if ((values >= a) & (values <= b)).any()]
+
+
+def by_length(
+    source_lengths: ArrayLike,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    tokenize: str,
+    ranges: Sequence[tuple[int, int]] | None = None,
+) -> list[dict[str, int | float]]:
+    """Corpus BLEU (0..100) and exact match (0..1) of each range of source lengths.
+
+    A row: {"from", "to", "sentences", "bleu", "exact_match"}, both ends included.
+
+    source_lengths: in tokens, `<eos>` not counted.
+    ranges: [from, to], of lengths that occur; None chooses about ten round ones.
+
+    Raises:
+        ValueError: lists of different lengths.
+    """
+    lengths = np.asarray(source_lengths, dtype=np.int64)
+    if not len(lengths) == len(hypotheses) == len(references):
+        raise ValueError(
+            f"{len(lengths)} lengths, {len(hypotheses)} hypotheses and {len(references)} references do not match"
+        )
+    table: list[dict[str, int | float]] = []
+    for low, high in length_buckets(lengths) if ranges is None else ranges:
+        rows = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()
+        ours = [hypotheses[row].rstrip() for row in rows]
+        theirs = [[references[row].rstrip()] for row in rows]
+        bleu = 100 * float(sacre_bleu_score(ours, theirs, tokenize=tokenize))  # type: ignore[arg-type]
+        equal = sum(hypotheses[row] == references[row] for row in rows)
+        table.append({"from": low, "to": high, "sentences": len(rows), "bleu": bleu, "exact_match": equal / len(rows)})
+    return table

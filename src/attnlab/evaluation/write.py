@@ -2,33 +2,38 @@
 
 metrics.json       {name: number or null}
 signatures.json    {name: how the number came about}
-hypotheses.jsonl   a line a sentence, in the split's order; with `n_best` where more than one hypothesis was asked for
+attention.npz      a few sentences' attention maps; of a classifier, maps of one row each
+
+Of a translation:
+hypotheses.jsonl   a line for each sentence, in the split's order; with `n_best` where several hypotheses were requested
 by_length.json     quality by source length
-alignment_offsets.json  how far beside the right token the attention looked (nothing known: an empty list)
-wrong_links.json   the target tokens whose attention looks elsewhere than their links (nothing known: an empty list)
-attention.npz      a few sentences' attention maps (none: an empty list of maps)
+alignment_offsets.json  how far from the right token the attention looked; empty without known alignments
+wrong_links.json   the target tokens whose attention misses their links; empty without known alignments
+
+Of a classification:
+confusions.json    {"labels": [...], "counts": [[...]]}: row i, column j counts class i taken for class j
+predictions.jsonl  a line for each sentence, in the split's order
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.files import atomic_folder
+from attnlab.evaluation.classify import Classification
+from attnlab.files import atomic_folder, write_json, write_json_lines
 
 
 @dataclass(frozen=True)
 class DecodedSentence:
-    """One sentence of the split and what the model made of it.
+    """One sentence of the split and its hypotheses.
 
     score: the search's score of the hypothesis.
     source_length: in tokens, `<eos>` not counted.
-    n_best: texts and scores of the best hypotheses, that one first; None where no more than one was asked for.
+    n_best: texts and scores of the best hypotheses, the best first; None where only one was requested.
     """
 
     source: str
@@ -60,7 +65,7 @@ def write_evaluation(
         write_json(temporary / "by_length.json", [dict(bucket) for bucket in by_length])
         write_json(temporary / "alignment_offsets.json", [dict(row) for row in alignment_offsets])
         write_json(temporary / "wrong_links.json", [dict(row) for row in wrong_links])
-        write_lines(temporary / "hypotheses.jsonl", [_row(sentence) for sentence in sentences])
+        write_json_lines(temporary / "hypotheses.jsonl", [_row(sentence) for sentence in sentences])
         save_maps(maps, temporary / "attention.npz")
 
 
@@ -72,24 +77,12 @@ def _row(sentence: DecodedSentence) -> dict[str, Any]:
     return row
 
 
-def write_json(path: Path, content: Any) -> None:
-    text = json.dumps(_finite(content), ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8", newline="\n")
-
-
-def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """A line of JSON for each row."""
-    with path.open("w", encoding="utf-8", newline="\n") as lines:
-        for row in rows:
-            lines.write(json.dumps(_finite(dict(row)), ensure_ascii=False, sort_keys=True) + "\n")
-
-
-def _finite(content: Any) -> Any:
-    """JSON knows no NaN and no infinity (a perplexity can overflow): null stands for them."""
-    if isinstance(content, dict):
-        return {key: _finite(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_finite(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
+def write_classification(folder: Path, found: Classification) -> None:
+    """Write the evaluation of a classifier into an existing folder."""
+    write_json(folder / "metrics.json", found.metrics)
+    write_json(folder / "signatures.json", found.signatures)
+    write_json(folder / "confusions.json", {"labels": found.labels, "counts": found.confusions.tolist()})
+    write_json_lines(
+        folder / "predictions.jsonl", [{**vars(each), "correct": each.correct} for each in found.sentences]
+    )
+    save_maps(found.maps, folder / "attention.npz")

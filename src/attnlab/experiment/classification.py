@@ -10,10 +10,9 @@ from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
-    from matplotlib.figure import Figure
 
-    from attnlab.data.labelled import LabelledCorpus
-    from attnlab.data.labelled_data import LabelledData
+    from attnlab.data.hub import LabelledCorpus
+    from attnlab.data.prepared import LabelledData
     from attnlab.model.classifier import Classifier
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
@@ -29,9 +28,9 @@ class Classification(Task):
 
     def sections(self) -> dict[str, Any]:
         from attnlab.config.part import Part
-        from attnlab.data.labelled import LabelledCorpus
+        from attnlab.data.hub import LabelledCorpus
         from attnlab.model.classifier import Classifier
-        from attnlab.training.classification import ClassificationTraining
+        from attnlab.training.settings import ClassificationTraining
 
         return {
             "data": LabelledCorpus,
@@ -53,16 +52,13 @@ class Classification(Task):
             return ["paths.ensemble must be null: only models that translate are put together"]
         return []
 
-    def prepare(self, corpus: LabelledCorpus, folder: Path, progress: Progress) -> Figure:
-        from attnlab.data.prepare_labelled import prepare_labelled
-        from attnlab.plots.length_histogram import length_histogram
+    def prepare(self, corpus: LabelledCorpus, folder: Path, progress: Progress) -> None:
+        from attnlab.data.prepare import prepare
 
-        prepare_labelled(corpus, folder, progress)
-        train = self.read_data(folder).stats["splits"]["train"]
-        return length_histogram({"sentences": dict(train["text"]["length_histogram"])})
+        prepare(corpus, folder, progress)
 
     def read_data(self, folder: Path) -> LabelledData:
-        from attnlab.data.labelled_data import LabelledData
+        from attnlab.data.prepared import LabelledData
 
         return LabelledData(folder)
 
@@ -99,7 +95,7 @@ class Classification(Task):
         progress: Progress,
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
-        from attnlab.evaluation.write_classification import write_classification
+        from attnlab.evaluation.write import write_classification
         from attnlab.files import atomic_folder
         from attnlab.model.model_folder import load_classifier
         from attnlab.tracking.pictures import ClassifiedSentences

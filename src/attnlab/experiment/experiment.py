@@ -14,7 +14,6 @@ from attnlab.errors import ExperimentError
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
-    from matplotlib.figure import Figure
 
     from attnlab.batch import Padding
     from attnlab.config.part import Part
@@ -26,35 +25,15 @@ if TYPE_CHECKING:
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
-# Which sections decide a stage's output, and the code that makes it. dvc.yaml says the same to DVC, and a test
-# holds the two together.
+# Which sections decide a stage's output, and the functions that make it, those of the experiment's task among them.
+# dvc.yaml says the same to DVC, and a test derives it from these.
 PREPARE_SECTIONS = ("data",)
-PREPARE_SOURCES = ("batch.py", "config", "data", "errors.py", "files.py")
+PREPARE_SOURCES = ("attnlab.stages.prepare:prepare", "task:prepare")
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware")
-TRAIN_SOURCES = (
-    "batch.py",
-    "config",
-    "data",
-    "errors.py",
-    "files.py",
-    "model",
-    "search",
-    "training",
-    "evaluation/text_metrics.py",
-)
+TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
-EVALUATE_SOURCES = (
-    "batch.py",
-    "config",
-    "data",
-    "errors.py",
-    "files.py",
-    "model",
-    "search",
-    "training/class_metrics.py",
-    "training/loss.py",
-    "evaluation",
-)
+EVALUATE_SOURCES = ("attnlab.stages.evaluate:evaluate", "task:evaluate,read_data", "attnlab.tracking.pictures")
+REPORT_SOURCES = ("attnlab.stages.report:report", "task:report")
 # How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged of it.
 SWEEP_SECTIONS = ("sweep", "launcher")
 
@@ -92,8 +71,8 @@ class Task(Protocol):
         """What is wrong with sections that are right each by itself."""
         return []
 
-    def prepare(self, corpus: Any, folder: Path, progress: Progress) -> Figure:
-        """Write the prepared data of a corpus, and return a histogram of their lengths."""
+    def prepare(self, corpus: Any, folder: Path, progress: Progress) -> None:
+        """Write the prepared data of a corpus."""
 
     def open_data(self, folder: Path) -> Any:
         """The prepared data of a folder; raises ExperimentError where there are none of this task."""
@@ -211,7 +190,11 @@ class Experiment:
         variable is another experiment."""
         from attnlab.config.identity import experiment_identity
 
-        return experiment_identity({name: self.values[name] for name in names}, data, sources)
+        return experiment_identity({name: self.values[name] for name in names}, data, self.sources(sources))
+
+    def sources(self, sources: tuple[str, ...]) -> list[str]:
+        """The sources, with the module of this experiment's task for `task`."""
+        return [source.replace("task:", f"{type(self.task).__module__}:") for source in sources]
 
     def use_hardware(self) -> None:
         """Set torch up; raises ExperimentError where this machine lacks the device."""

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.config.links import refuse_link
 from attnlab.experiment.experiment import Experiment, here
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
 
 def checkpoint_to_go_on_from(point: Path) -> Path | None:
     """The last checkpoint of an unfinished training that is whole; None where training starts from its first step."""
-    from attnlab.training.checkpoint_file import BEFORE_LAST, LAST, checkpoint_step
+    from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
 
     damaged = False
     for path in (point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST):
@@ -82,7 +81,7 @@ def checkpoint_to_go_on_from(point: Path) -> Path | None:
 
 def has_checkpoint(point: Path) -> bool:
     """Whether its training came to one, whole or not."""
-    from attnlab.training.checkpoint_file import BEFORE_LAST, LAST
+    from attnlab.training.checkpoints import BEFORE_LAST, LAST
 
     return any((point / "checkpoints" / name).is_file() for name in (LAST, BEFORE_LAST))
 
@@ -94,11 +93,7 @@ def changed_since(point: Path, moment: float) -> bool:
 
 
 def clear(point: Path, *kept: str) -> None:
-    """Remove what an earlier or repeated training left, but for the lock that is held and what is named.
-
-    Raises ExperimentError for a link in the place of the folder, which may lead to anything.
-    """
-    refuse_link(point)
+    """Remove what an earlier or repeated training left, but for the lock that is held and what is named."""
     for path in point.iterdir() if point.is_dir() else ():
         if path.name not in ("lock", *kept):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()

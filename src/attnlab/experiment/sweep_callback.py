@@ -112,11 +112,14 @@ class SweepPlan:
         """The same for the same sweep: more trials go on from those that are there."""
         from attnlab.config.identity import config_digest, experiment_identity
 
-        of_points = sorted({config_digest(_deciding(experiment.values)) for experiment in self.experiments})
+        of_points = {
+            experiment_identity(_deciding(experiment.values), "", experiment.sources(TRAIN_SOURCES))
+            for experiment in self.experiments
+        }
         # In the order of the command, which numbers the points; all others are in the points themselves.
         keys = {*self.varies} - set(NOT_OF_THE_IDENTITY)
         chosen = [text for text in self.overrides if text.partition("=")[0].lstrip("+~") in keys]
-        return experiment_identity({"points": of_points, "overrides": chosen}, "", TRAIN_SOURCES)
+        return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
 
     def led(self) -> AbstractContextManager[Any]:
         """Lead the sweep; raises ExperimentError where a point cannot run in one, or not so many at a time."""

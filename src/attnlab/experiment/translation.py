@@ -10,7 +10,6 @@ from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
-    from matplotlib.figure import Figure
 
     from attnlab.data.corpus import Corpus
     from attnlab.data.prepared import PreparedData
@@ -32,9 +31,9 @@ class Translation(Task):
         from attnlab.data.corpus import Corpus
         from attnlab.model.seq2seq import Seq2Seq
         from attnlab.search.search import Search
-        from attnlab.training.settings import Training
+        from attnlab.training.settings import TranslationTraining
 
-        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": Training}
+        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}
 
     def choices(self) -> dict[str, str]:
         return {
@@ -68,13 +67,10 @@ class Translation(Task):
             for problem in without_attention(f"{path}.{search.needs_attention}").problems
         ]
 
-    def prepare(self, corpus: Corpus, folder: Path, progress: Progress) -> Figure:
+    def prepare(self, corpus: Corpus, folder: Path, progress: Progress) -> None:
         from attnlab.data.prepare import prepare
-        from attnlab.plots.length_histogram import length_histogram
 
         prepare(corpus, folder, progress)
-        train = self.read_data(folder).stats["splits"]["train"]
-        return length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")})
 
     def read_data(self, folder: Path) -> PreparedData:
         from attnlab.data.prepared import PreparedData
@@ -102,7 +98,7 @@ class Translation(Task):
         )
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.example_maps import example_maps, example_rows
+        from attnlab.evaluation.hypotheses import example_maps, example_rows
         from attnlab.tracking.pictures import HeatMaps
 
         validation = data.split("validation")
@@ -125,7 +121,7 @@ class Translation(Task):
         progress: Progress,
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
-        from attnlab.evaluation.members import load_members
+        from attnlab.evaluation.predictors import load_members
         from attnlab.evaluation.write import write_evaluation
 
         models = load_members(model, experiment.ensemble_folders, experiment.hardware.device)

@@ -1,1 +1,1 @@
-"""Heat maps and curves: figures, offline HTML. Figures are made with matplotlib's objects, without pyplot."""
+"""Figures and offline HTML pages; figures use matplotlib's objects, without pyplot."""

@@ -1,4 +1,4 @@
-"""Which classes are taken for which: rows are what the sentences are, columns what they were taken for."""
+"""Confusion matrix: rows are true classes, columns predicted ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from attnlab.plots.figure import INK, new_figure, use_our_fonts
+from attnlab.plots.figure import INK, new_figure
 from attnlab.plots.fonts import drawable
 
 _CELL = 0.75  # inches; shrinks where the picture would grow over _LIMIT
@@ -18,9 +18,9 @@ _CLASSES_WITH_NUMBERS = 20
 
 
 def confusion_matrix(labels: Sequence[str], counts: ArrayLike) -> Figure:
-    """Figure of counts (C, C), each row coloured by its shares, so that a rare class is as dark as a common one.
+    """Figure of counts (C, C), each row coloured by its shares, so that rare and common classes look alike.
 
-    Raises ValueError where labels and counts do not belong together.
+    Raises ValueError where counts do not match the labels.
     """
     matrix = np.asarray(counts, dtype=np.int64)
     classes = len(labels)
@@ -46,7 +46,6 @@ def confusion_matrix(labels: Sequence[str], counts: ArrayLike) -> Figure:
             colour = "white" if shares[row, column] > 0.55 else INK
             text = f"{matrix[row, column]:,}\n{100 * shares[row, column]:.0f} %"
             axes.text(column, row, text, ha="center", va="center", fontsize=min(9.0, font_size), color=colour)
-    use_our_fonts(figure)
     return figure
 
 

@@ -1,13 +1,13 @@
-"""Learning curves: what training and validation reported, against optimizer steps."""
+"""Figures of learning curves, and of quality by source length."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, use_our_fonts
+from attnlab.plots.figure import COLOURS, GRID, INK, new_figure, styled_axes
 
 Points = Sequence[tuple[int, float]]  # (step, value)
 
@@ -42,7 +42,7 @@ _PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 
 
 def learning_curves(history: Mapping[str, Points]) -> Figure | None:
-    """Panels of training loss and validation metrics; None where the history has none of them.
+    """Panels of training loss and validation metrics; None where the history has no such metric.
 
     history: {name: [(step, value), ...]}, steps ascending, for example `train/token_nll`.
     """
@@ -58,7 +58,7 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
         axes.set_xlabel("step", fontsize=9, color=INK)
         for number, (label, points) in enumerate(curves):
             steps, heights = zip(*points, strict=True)
-            # Few points are marked: a curve of one point would not be seen.
+            # Short curves get markers: a curve of one point would be invisible.
             marker = "o" if len(points) <= 30 else None
             colour = COLOURS[number % len(COLOURS)]
             axes.plot(steps, heights, label=label, color=colour, linewidth=1.4, marker=marker, markersize=3)
@@ -66,16 +66,44 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
         if title == _PERPLEXITY and min(values) > 0 and max(values) > 20 * min(values):
             axes.set_yscale("log")  # the first validation would flatten the rest
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            # Powers of ten would be set as formulas, which our texts never are.
+            # Powers of ten would be set as formulas.
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
             axes.yaxis.set_minor_formatter(NullFormatter())
         elif min(values) >= 0:
             axes.set_ylim(bottom=0)
         if len(curves) > 1:
             axes.legend(fontsize=8, frameon=False)
-    use_our_fonts(figure)
     return figure
 
 
 def _present(history: Mapping[str, Points], names: Sequence[tuple[str, str]]) -> list[tuple[str, Points]]:
     return [(label, history[name]) for name, label in names if history.get(name)]
+
+
+def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
+    """Figure of rows {"from", "to", "sentences", "bleu" (0..100), "exact_match" (0..1)}, one point each."""
+    figure = new_figure(7.2, 3.4)
+    axes = styled_axes(figure)
+    positions = range(len(by_length))
+    counts = axes.twinx()
+    counts.bar(positions, [row["sentences"] for row in by_length], color=GRID, width=0.9, zorder=0)
+    counts.yaxis.set_major_locator(MaxNLocator(integer=True))
+    counts.set_ylabel("sentences (bars)", fontsize=9, color=INK)
+    counts.tick_params(colors=INK, labelsize=8)
+    counts.spines[["top"]].set_visible(False)
+    # The curves belong above the bars, though the bars' axes came second.
+    axes.set_zorder(counts.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    for number, (name, label, factor) in enumerate((("bleu", "BLEU", 1), ("exact_match", "exact match (%)", 100))):
+        values = [factor * row[name] for row in by_length]
+        axes.plot(positions, values, label=label, color=COLOURS[number], marker="o", markersize=4)
+    axes.set_ylim(0, 105)
+    axes.set_xticks(positions, [_range(row) for row in by_length])
+    axes.set_xlabel("source tokens, <eos> not counted", fontsize=9, color=INK)
+    axes.legend(fontsize=8, loc="lower left", framealpha=0.8)
+    return figure
+
+
+def _range(row: Mapping[str, float]) -> str:
+    low, high = int(row["from"]), int(row["to"])
+    return str(low) if low == high else f"{low}–{high}"

@@ -1,18 +1,22 @@
-"""A figure without pyplot and without global state, and its PNG, the same bytes each time."""
+"""Empty figures, styled axes, legends and PNG files: no pyplot, no global state, the same bytes each time."""
 
 from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 from matplotlib.text import Text
 
 from attnlab.files import atomic_file
 from attnlab.plots.fonts import drawable, font_families
 
+PAGE_DPI = 140  # of pictures inside a page
 INK, GRID = "#24292f", "#d8dee4"
 COLOURS = ("#0b62a8", "#c2410c", "#15803d", "#7c3aed", "#be185d", "#0e7490", "#a16207", "#57606a")
 
@@ -34,10 +38,27 @@ def styled_axes(figure: Figure, rows: int = 1, columns: int = 1, index: int = 1)
     return axes
 
 
-def use_our_fonts(figure: Figure) -> None:
+def title_text(text: str) -> str:
+    """The words of a title, each of them drawable."""
+    return " ".join(drawable(word) for word in text.split())
+
+
+def png_bytes(figure: Figure, dpi: int = 120) -> bytes:
+    """The figure as PNG, without a date or the name of the software."""
+    _use_our_fonts(figure)
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # `savefig` would lay the figure out, draw it, and draw it again
+    stream = BytesIO()
+    metadata: dict[str, Any] = {"Software": None}
+    imsave(stream, canvas.buffer_rgba(), format="png", origin="upper", dpi=dpi, metadata=metadata)
+    return stream.getvalue()
+
+
+def _use_our_fonts(figure: Figure) -> None:
     """Draw all texts of the figure with fonts that have their characters, and none of them as mathematics.
 
-    To be called last, when all texts are there: a `$` in a token would start a formula.
+    It comes last, when all texts are there: a `$` in a token would start a formula.
     """
     for axes in figure.axes:
         axes.tick_params(which="both", labelfontfamily=list(font_families()))
@@ -47,20 +68,41 @@ def use_our_fonts(figure: Figure) -> None:
         text.set_parse_math(False)
 
 
-def title_text(text: str) -> str:
-    """A title's words with spaces kept and everything drawable."""
-    return " ".join(drawable(word) for word in text.split())
-
-
-def png_bytes(figure: Figure, dpi: int = 120) -> bytes:
-    """The figure as PNG, without a date or the name of the software."""
-    use_our_fonts(figure)
-    stream = BytesIO()
-    figure.savefig(stream, format="png", dpi=dpi, metadata={"Software": None})
-    return stream.getvalue()
-
-
 def save_png(figure: Figure, path: Path, dpi: int = 120) -> None:
     """Write the figure as PNG, whole or not at all."""
     with atomic_file(Path(path)) as temporary:
         temporary.write_bytes(png_bytes(figure, dpi))
+
+
+_INCHES_A_CHARACTER, _INCHES_A_LINE = 0.075, 0.55
+_LONGEST = 60  # characters
+
+
+def colour_of(number: int) -> int:
+    """The index of a system's colour; colours repeat after the last one."""
+    return number % len(COLOURS)
+
+
+def repeats(number: int) -> int:
+    """How often the colours were used up before this system; its lines or marks differ by that."""
+    return number // len(COLOURS)
+
+
+def legend_text(label: str) -> str:
+    shown = title_text(label)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+
+
+def shared_legend(figure: Figure) -> None:
+    """Put the labels of all panels, each once, below them, in as many columns as fit."""
+    found: dict[str, Artist] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(str(label), handle)
+    if not found:
+        return
+    widest = max(map(len, found)) * _INCHES_A_CHARACTER + _INCHES_A_LINE
+    columns = max(1, min(len(found), int(figure.get_figwidth() / widest)))
+    figure.legend(
+        list(found.values()), list(found), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
+    )

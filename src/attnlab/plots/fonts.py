@@ -1,10 +1,9 @@
-"""Fonts for any script: a family for each glyph, and a code point in words where no font has one.
+"""Fonts for many scripts, and text that is made drawable with them.
 
 DejaVu Sans (Latin, Cyrillic, Greek, Arabic, Hebrew, some emoji) comes with matplotlib, IPAexGothic (kana,
-kanji) with matplotlib-fontja and NanumGothic (Hangul) with koreanize-matplotlib. The last two packages change
-matplotlib's defaults when they are imported, so their files are taken without an import. The fonts are
-registered under names of our own: a system font of the same name would change the pictures from machine to
-machine.
+kanji) with matplotlib-fontja and NanumGothic (Hangul) with koreanize-matplotlib. Importing the last two packages
+would change matplotlib's defaults, so only their files are used. The fonts are registered under our own names,
+because a system font of the same name would change the pictures from machine to machine.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PACKAGED = (
     ("attnlab IPAexGothic", "matplotlib_fontja", "ipaexg.ttf"),
     ("attnlab NanumGothic", "koreanize_matplotlib", "NanumGothic.ttf"),
 )
-# Characters that are there but cannot be seen, with their Unicode picture or a common stand-in.
+# Invisible characters, with a visible replacement.
 _PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥", "\u3000": "␣", "\xa0": "␣"}
 
 
@@ -45,7 +44,7 @@ def missing_characters(text: str) -> list[str]:
 
 
 def drawable(text: str) -> str:
-    """`text` with all of it visible: NFC, white space as a sign, `U+1F9D1` for what no font has.
+    """`text` made visible: NFC, signs for white space, `U+1F9D1` for characters that no font has.
 
     matplotlib would draw an empty box for a missing character, and nothing at all for a control character.
     """
@@ -76,10 +75,16 @@ def font_files() -> dict[str, Path]:
 
 
 @cache
+def characters(family: str) -> frozenset[int]:
+    """Code points that the font has; empty where its package is not installed."""
+    path = font_files().get(family)
+    if path is None:
+        return frozenset()
+    with TTFont(path, lazy=True) as font:
+        return frozenset(font.getBestCmap())
+
+
+@cache
 def _drawable() -> frozenset[int]:
     """Code points that one of the fonts has."""
-    points: set[int] = set()
-    for path in font_files().values():
-        with TTFont(path, lazy=True) as font:
-            points.update(font.getBestCmap())
-    return frozenset(points)
+    return frozenset().union(*map(characters, font_files()))

@@ -1,14 +1,17 @@
-"""An attention map as a picture: source tokens across, target tokens down, dark where the weight is high."""
+"""Attention maps as heat maps, in a figure and in HTML: source tokens across, target tokens down."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.figure import INK, new_figure, title_text, use_our_fonts
+from attnlab.plots.figure import INK, new_figure, title_text
 from attnlab.plots.fonts import drawable
+from attnlab.plots.html import render, visible
 
 _CELL = 0.34  # inches; shrinks where the picture would grow over _LIMIT
 _LIMIT = 24.0
@@ -21,7 +24,7 @@ def heat_map(attention: AttentionMap) -> Figure:
     """Figure of one sentence: cell (column s, row t) is centred on (s, t), from white at 0 to dark blue at 1.
 
     The scale is fixed, so that pictures can be compared. Short sentences carry the values (in hundredths) in
-    their cells. A character that no font has is written as its code point.
+    their cells. A character without a font is written as its code point.
     """
     rows, columns = attention.weights.shape
     cell = min(_CELL, _LIMIT / max(rows, columns, 1))
@@ -42,7 +45,6 @@ def heat_map(attention: AttentionMap) -> Figure:
     if rows == 0 or columns == 0:
         axes.set_axis_off()
         axes.text(0.5, 0.5, "no tokens", ha="center", va="center")
-        use_our_fonts(figure)
         return figure
 
     image = axes.imshow(attention.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
@@ -68,14 +70,43 @@ def heat_map(attention: AttentionMap) -> Figure:
                     text = f"{100 * weight:.0f}"
                     colour = "white" if weight > 0.55 else INK
                     number = axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
-                    number.set_in_layout(False)  # it stands in its cell, and would be measured several times
+                    number.set_in_layout(False)  # it lies inside its cell; the layout would measure it several times
     bar = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02, shrink=min(1.0, 3.0 / (rows * cell)))
     bar.ax.tick_params(labelsize=7, colors=INK)
     bar.outline.set_linewidth(0.4)
-    use_our_fonts(figure)
     return figure
 
 
 def _label(token: str) -> str:
     shown = drawable(token) or "∅"
     return shown if len(shown) <= _LONGEST_LABEL else shown[: _LONGEST_LABEL - 1] + "…"
+
+
+# A right-to-left token must not reverse the text after it: first-strong isolate, and its end.
+_ISOLATE, _END = "\u2068", "\u2069"
+
+
+def heat_map_html(maps: Sequence[AttentionMap], title: str = "Attention") -> str:
+    """A complete page with all maps, without scripts: style rules show the values."""
+    return render("heat_map_page.html", {"title": title, "tables": heat_map_tables(maps)})
+
+
+def heat_map_tables(maps: Sequence[AttentionMap]) -> list[dict[str, Any]]:
+    """Input of the `maps` macro of heat_map.html."""
+    return [_table(attention) for attention in maps]
+
+
+def _table(attention: AttentionMap) -> dict[str, Any]:
+    source = [visible(token) for token in attention.source_tokens]
+    rows = []
+    for token, weights in zip(attention.target_tokens, attention.weights.tolist(), strict=True):
+        target = visible(token)
+        cells = [
+            {
+                "shade": f"{min(weight, 1.0):.2f}",
+                "says": f"{_ISOLATE}{target}{_END} ← {_ISOLATE}{column}{_END}: {weight:.3f}",
+            }
+            for column, weight in zip(source, weights, strict=True)
+        ]
+        rows.append({"token": target, "cells": cells})
+    return {"title": attention.title, "source": source, "rows": rows}

@@ -1,9 +1,10 @@
-"""Sentences coloured by attention, as a picture: the darker a token's ground, the more the attention looked at it."""
+"""Sentences coloured by attention, in a figure and in HTML: the darker a token, the higher its weight."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 from matplotlib.colors import Colormap
@@ -11,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.figure import INK, new_figure, title_text, use_our_fonts
+from attnlab.plots.figure import INK, new_figure, title_text
 from attnlab.plots.fonts import drawable, font_families
+from attnlab.plots.html import render, visible
 
 _WIDTH = 9.0  # inches
 _MARGIN, _GAP = 0.15, 0.05  # inches: around all, between tokens
@@ -23,7 +25,7 @@ _LONGEST_TOKEN, _LONGEST_TITLE = 40, 90  # characters
 
 @dataclass(frozen=True)
 class _Token:
-    """A token with its place in its line, in inches from the left, and the line that it stands in."""
+    """A token with its position: inches from the left, and the number of its line."""
 
     text: str
     weight: float
@@ -33,10 +35,10 @@ class _Token:
 
 
 def coloured_sentences(maps: Sequence[AttentionMap]) -> Figure:
-    """Figure of sentences under each other, each below its title.
+    """Figure of sentences, each below its title.
 
-    maps: of one row each. A sentence's strongest token is the darkest and says its weight in the title's line: a
-        long sentence has small weights everywhere, and on a scale from 0 to 1 nothing would be seen of them.
+    maps: of one row each. Colours are relative to a sentence's strongest token, whose weight stands beside the
+        title: the weights of a long sentence are too small for a scale from 0 to 1.
     """
     ruler = new_figure(_WIDTH, 1)
     laid = [_lay_out(each, ruler) for each in maps]
@@ -66,7 +68,6 @@ def coloured_sentences(maps: Sequence[AttentionMap]) -> Figure:
         top += space
     if not maps:
         axes.text(_MARGIN, _MARGIN + _LINE / 2, "no sentences", fontsize=_FONT, color=INK, va="center")
-    use_our_fonts(figure)
     return figure
 
 
@@ -93,7 +94,7 @@ def _text_width(text: str, ruler: Figure) -> float:
 
 
 def _shade(colours: Colormap, share: float) -> tuple[float, float, float, float]:
-    """White for nothing; the darkest blues are left out, for text stands on them."""
+    """White for 0; without the darkest blues, on which text is unreadable."""
     return colours(0.8 * share) if share > 0 else (1.0, 1.0, 1.0, 1.0)
 
 
@@ -103,3 +104,30 @@ def _label(token: str) -> str:
 
 def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def sentences_html(maps: Sequence[AttentionMap], title: str = "Attention") -> str:
+    """A complete page with all sentences, without scripts: style rules show the weights.
+
+    maps: of one row each; see `coloured_sentences`.
+    """
+    return render("sentences_page.html", {"title": title, "rows": coloured_rows(maps)})
+
+
+def coloured_rows(maps: Sequence[AttentionMap]) -> list[dict[str, Any]]:
+    """Input of the `sentences` macro of sentences.html."""
+    return [_row(each) for each in maps]
+
+
+def _row(sentence: AttentionMap) -> dict[str, Any]:
+    weights = sentence.weights.sum(axis=0).tolist()
+    most = max(weights, default=0.0)
+    tokens = [
+        {
+            "text": visible(token),
+            "shade": f"{weight / most if most > 0 else 0:.2f}",
+            "says": f"{visible(token)}: {weight:.3f}",
+        }
+        for token, weight in zip(sentence.source_tokens, weights, strict=True)
+    ]
+    return {"title": sentence.title, "most": f"{most:.2f}", "tokens": tokens}

@@ -1,1 +1,1 @@
-"""From the files that the stages left to one page that explains them."""
+"""Pages that explain an experiment, or compare several, from the files of the other stages."""

@@ -1,20 +1,21 @@
-"""The page of a classifier: beside what all pages have, confusions, coloured sentences, and sentences to read."""
+"""The page of a classifier: confusion matrix, coloured sentences, and sample sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.plots.confusion_matrix import confusion_matrix
-from attnlab.plots.length_histogram import length_histogram
-from attnlab.plots.sentences import coloured_sentences
-from attnlab.plots.sentences_html import coloured_rows
+from attnlab.plots.figure import PAGE_DPI, png_bytes
+from attnlab.plots.histograms import length_histogram
+from attnlab.plots.html import inline_png
+from attnlab.plots.sentences import coloured_rows, coloured_sentences
 from attnlab.report import stage_files
-from attnlab.report.page import Metric, Stages, chosen_names, picture, write_page
-from attnlab.report.read import read_json, read_lines
-from attnlab.report.samples import sample_predictions
+from attnlab.report.page import Metric, Stages, chosen_names, write_page
+from attnlab.report.stage_files import read_json, read_lines
 
 METRICS: dict[str, Metric] = {
     "accuracy": ("accuracy", "↑", 4, "0–1, share of sentences taken for what they are"),
@@ -34,7 +35,7 @@ def write_classification_report(
     labels = read_json(stages.data / "data.json", "prepare", stage_files.LabelInfo)["labels"]
     train = read_json(stages.data / "stats.json", "prepare", stage_files.SentenceStats)["splits"]["train"]
     confusions = read_json(stages.evaluation / "confusions.json", "evaluate", stage_files.Confusions)
-    matrix = confusion_matrix(confusions["labels"], confusions["counts"])
+    matrix = png_bytes(confusion_matrix(confusions["labels"], confusions["counts"]), PAGE_DPI)
     maps = load_maps(stages.evaluation / "attention.npz")
     write_page(
         "classification.html",
@@ -46,10 +47,25 @@ def write_classification_report(
         known=METRICS,
         headlines=_HEADLINES,
         lengths=length_histogram({"sentences": dict(train["text"]["length_histogram"])}),
-        pictures={"confusion_matrix": matrix, "sentences": coloured_sentences(maps)},
+        pictures={"confusion_matrix": matrix, "sentences": png_bytes(coloured_sentences(maps))},
         more={
-            "confusions": picture(matrix),
+            "confusions": inline_png(matrix),
             "rows": coloured_rows(maps),
             "samples": sample_predictions(read_lines(stages.evaluation / "predictions.jsonl", stage_files.Predicted)),
         },
     )
+
+
+def sample_predictions(rows: Sequence[dict[str, Any]], count: int = 5) -> dict[str, list[dict[str, Any]]]:
+    """{"random", "surest mistakes", "least sure"}: `count` rows each, by the probability of the predictions.
+
+    Random ones come from a fixed seed.
+    """
+    everywhere = range(len(rows))
+    wrong = [index for index, row in enumerate(rows) if not row["correct"]]
+    chosen = {
+        "random": sorted(random.Random(0).sample(everywhere, min(count, len(rows)))),
+        "surest mistakes": sorted(wrong, key=lambda i: (-rows[i]["probability"], i))[:count],
+        "least sure": sorted(everywhere, key=lambda i: (rows[i]["probability"], i))[:count],
+    }
+    return {name: [{**rows[i], "number": i + 1} for i in indices] for name, indices in chosen.items()}

@@ -1,8 +1,8 @@
-"""One offline page: what was run, the data, the curves, the metrics, and what a task has to show beside them."""
+"""The page of an experiment: choices, data, learning curves, metrics, and the sections of its task."""
 
 from __future__ import annotations
 
-import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +13,12 @@ from matplotlib.figure import Figure
 from attnlab.config.choice_name import choice_name
 from attnlab.files import atomic_folder
 from attnlab.plots.curves import learning_curves
-from attnlab.plots.embedded_fonts import font_face_rules
-from attnlab.plots.figure import png_bytes, save_png
-from attnlab.plots.heat_map_html import environment
+from attnlab.plots.figure import PAGE_DPI, png_bytes
+from attnlab.plots.html import inline_png, render
 from attnlab.report import stage_files
-from attnlab.report.read import as_text, flatten, read_history, read_json
+from attnlab.report.stage_files import read_history, read_json
 
-# What was chosen: a word for it, and where it stands in the config.
+# Rows of choices: label, and path in the config.
 _CHOICES = (
     ("data", "data"),
     ("tokenizer", "data.tokenizer"),
@@ -44,12 +43,12 @@ _CHOICES = (
     ("seed", "seed"),
 )
 Metric = tuple[str, str, int, str]
-"""label, which way is better, digits, what it is and what it averages over"""
+"""label, ↑ or ↓ for the better direction, digits, meaning"""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """Where the other stages wrote: prepared data, learning curves, evaluation."""
+    """Output folders of the other stages: prepared data, learning curves, evaluation."""
 
     data: Path
     training: Path
@@ -67,31 +66,33 @@ def write_page(
     known: Mapping[str, Metric],
     headlines: Sequence[str],
     lengths: Figure,
-    pictures: Mapping[str, Figure],
+    pictures: Mapping[str, bytes],
     more: Mapping[str, Any],
 ) -> None:
-    """Write `into`/index.html, whole or not at all, and the same bytes for the same inputs.
+    """Write `into`/index.html, whole or not at all; the same inputs give the same bytes.
 
-    The learning curves and `pictures` are also written to `into`/pictures/<name>.png, for programs that show pictures
-    of several experiments side by side.
+    The histogram, the learning curves and `pictures` are also written to `into`/pictures/<name>.png, for programs that
+    show pictures of several experiments side by side.
 
     Args:
         template: of the task, which extends base.html.
         config: the composed experiment, plain values.
-        choices: {group: what was chosen}, as it is shown.
-        title: words of it, put together with the choices of the model.
+        choices: {group: the chosen file}, as shown.
+        title: parts of the title.
         known: the task's metrics, in the order of the page.
-        headlines: those of them that stand on top.
-        lengths: a histogram.
-        pictures: by name.
-        more: what the task's own template asks for.
+        headlines: the metrics at the top of the page.
+        lengths: histogram of sentence lengths.
+        pictures: PNG files, by name.
+        more: variables of the task's template.
 
     Raises:
-        ExperimentError: a stage's file is missing or not readable.
+        ExperimentError: a file is missing or invalid.
     """
     metrics = read_json(stages.evaluation / "metrics.json", "evaluate", stage_files.Metrics)
     signatures = read_json(stages.evaluation / "signatures.json", "evaluate", stage_files.Signatures)
-    curves = learning_curves(read_history(stages.training / "history.csv"))
+    drawn = learning_curves(read_history(stages.training / "history.csv"))
+    curves = None if drawn is None else png_bytes(drawn, PAGE_DPI)
+    histogram = png_bytes(lengths, PAGE_DPI)
     order = [name for name in known if name in metrics] + sorted(set(metrics) - set(known))
     content = {
         "title": " · ".join(title) or "experiment",
@@ -100,36 +101,46 @@ def write_page(
         "config": flatten(config),
         "info": read_json(stages.data / "data.json", "prepare", stage_files.AnyObject),
         "stats": read_json(stages.data / "stats.json", "prepare", stage_files.AnyObject),
-        "histogram": picture(lengths),
-        "curves": picture(curves) if curves is not None else None,
+        "histogram": inline_png(histogram),
+        "curves": inline_png(curves) if curves is not None else None,
         "metrics": [{**_metric(known, name, metrics[name]), "signature": signatures.get(name)} for name in order],
         "notes": {name: text for name, text in sorted(signatures.items()) if name not in metrics},
         **more,
     }
-    page = environment("attnlab.report", "attnlab.plots").get_template(template)
-    # The fonts depend on all characters of the page, so it is made once without them.
-    font_faces = font_face_rules(page.render(**content, font_faces=""))
+    pictures = {"lengths": histogram, **({} if curves is None else {"curves": curves}), **pictures}
+    text = render(template, content, "attnlab.report")
     with atomic_folder(into) as folder:
         (folder / "pictures").mkdir()
-        for name, figure in {**({} if curves is None else {"curves": curves}), **pictures}.items():
-            save_png(figure, folder / "pictures" / f"{name}.png")
-        text = page.render(**content, font_faces=font_faces)
+        for name, png in pictures.items():
+            (folder / "pictures" / f"{name}.png").write_bytes(png)
         (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")
 
 
 def chosen_names(config: Mapping[str, Any], paths: Sequence[str]) -> list[str]:
-    """The names of the choices at these places of the config, where it has a model at all."""
+    """The names of the choices at these paths; empty for a config without a model."""
     names = [choice_name(_at(config, path)) for path in paths if "model" in config]
     return [name for name in names if name]
 
 
-def picture(figure: Figure) -> str:
-    """A figure as the address of an image that lies inside the page."""
-    return "data:image/png;base64," + base64.b64encode(png_bytes(figure, dpi=140)).decode("ascii")
+def flatten(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """(dotted path, value) of every leaf, with paths as in command-line overrides."""
+    leaves = []
+    for key, value in config.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            leaves.extend(flatten(value, f"{path}."))
+        else:
+            leaves.append((path, as_text(value)))
+    return leaves
+
+
+def as_text(value: Any) -> str:
+    """A config value as in YAML: `null`, `true`, text without quotes."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row a choice: its name and its values, without the parts that have a row of their own."""
+    """A row for each choice: its name and its values, without the parts that have their own rows."""
     rows: list[dict[str, Any]] = []
     for label, path in _CHOICES:
         node = _at(config, path)
@@ -145,7 +156,7 @@ def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict
 
 
 def _name(path: str, node: Any, choices: Mapping[str, str]) -> str:
-    """What was chosen; where nobody noted it, the class in words, but for one that is called as its section is."""
+    """The chosen file, or the class in words where it differs from the section's name."""
     noted = choices.get(path.replace(".", "/"))
     if noted is not None:
         return noted

@@ -1,21 +1,23 @@
-"""The page of an experiment that translates: beside what all pages have, quality by length, translations, attention."""
+"""The page of a translation: quality by length, sample translations, attention maps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sacrebleu.metrics import CHRF
+
 from attnlab.evaluation.attention_map import load_maps
-from attnlab.plots.heat_map import heat_map
-from attnlab.plots.heat_map_html import heat_map_tables
-from attnlab.plots.length_curve import length_curve
-from attnlab.plots.length_histogram import length_histogram
-from attnlab.plots.offset_histogram import offset_histogram
+from attnlab.plots.curves import length_curve
+from attnlab.plots.figure import PAGE_DPI, png_bytes
+from attnlab.plots.heat_map import heat_map, heat_map_tables
+from attnlab.plots.histograms import length_histogram, offset_histogram
+from attnlab.plots.html import inline_png
 from attnlab.report import stage_files
-from attnlab.report.page import Metric, Stages, chosen_names, picture, write_page
-from attnlab.report.read import read_json, read_lines
-from attnlab.report.samples import sample_translations
+from attnlab.report.page import Metric, Stages, chosen_names, write_page
+from attnlab.report.stage_files import read_json, read_lines
 
 METRICS: dict[str, Metric] = {
     "bleu": ("BLEU", "↑", 2, "0–100, n-gram counts summed over the corpus; free-running"),
@@ -75,14 +77,40 @@ def write_translation_report(config: Mapping[str, Any], choices: Mapping[str, st
         known=METRICS,
         headlines=_HEADLINES,
         lengths=length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")}),
-        pictures={f"attention_{number}": heat_map(each) for number, each in enumerate(maps[:_PICTURES], start=1)},
+        pictures={
+            f"attention_{number}": png_bytes(heat_map(each)) for number, each in enumerate(maps[:_PICTURES], start=1)
+        },
         more={
             "by_length": buckets,
-            "length_curve": picture(length_curve(buckets)) if buckets else None,
+            "length_curve": inline_png(png_bytes(length_curve(buckets), PAGE_DPI)) if buckets else None,
             "samples": sample_translations(read_lines(stages.evaluation / "hypotheses.jsonl", stage_files.Translated)),
-            "offsets": picture(offset_histogram({"": offsets})) if offsets else None,
+            "offsets": inline_png(png_bytes(offset_histogram({"": offsets}), PAGE_DPI)) if offsets else None,
             "wrong_links": [row for row in wrong_links if row["wrong"]][:_WRONG],
             "linked_tokens": len(wrong_links),
             "tables": heat_map_tables(maps),
         },
     )
+
+
+def sample_translations(rows: Sequence[dict[str, Any]], count: int = 5) -> dict[str, list[dict[str, Any]]]:
+    """{"random", "best", "worst"}: `count` rows each, with their sentence-level chrF2 as `chrf`.
+
+    Random ones come from a fixed seed; the worst never equal their reference. Ties put the longer reference first.
+    """
+    metric = CHRF()
+    scores = [metric.sentence_score(row["hypothesis"], [row["reference"]]).score for row in rows]
+    everywhere = range(len(rows))
+    wrong = [index for index, row in enumerate(rows) if row["hypothesis"] != row["reference"]]
+
+    def length(index: int) -> int:
+        return len(rows[index]["reference"])
+
+    chosen = {
+        "random": sorted(random.Random(0).sample(everywhere, min(count, len(rows)))),
+        "best": sorted(everywhere, key=lambda i: (-scores[i], -length(i), i))[:count],
+        "worst": sorted(wrong, key=lambda i: (scores[i], -length(i), i))[:count],
+    }
+    return {
+        name: [{**rows[index], "chrf": scores[index], "number": index + 1} for index in indices]
+        for name, indices in chosen.items()
+    }

@@ -84,7 +84,7 @@ def main() -> None:
 
     from attnlab.files import atomic_file
     from attnlab.plots.figure import save_png
-    from attnlab.plots.offset_histogram import offset_histogram
+    from attnlab.plots.histograms import offset_histogram
 
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:

@@ -4,7 +4,7 @@
     python pipelines/compare.py sweep=3f2a metric=exact_match "baseline=no attention"
     python pipelines/compare.py runs=[<MLflow run id>,<another>,...]
     python pipelines/compare.py "filter=tags.sweep = '3f2a...' and params.attention != 'none'"
-    python pipelines/compare.py builds=[attentions/build/dot-1,attentions/build/bahdanau-1] into=build/comparison
+    python pipelines/compare.py builds=[build/attentions/dot-1,build/attentions/bahdanau-1] into=build/comparison
 
 Runs that agree in all choices but the seed are one system. Writes one offline page (index.html), tables
 (comparison.csv, systems.csv, comparison.md) and figures, and logs them to the sweep's run in MLflow.
@@ -23,8 +23,8 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.console import Settings, read_settings
 
 if TYPE_CHECKING:
-    from attnlab.report.comparison.compared_run import ComparedRuns
-    from attnlab.report.comparison.findings import Findings
+    from attnlab.report.compared_runs import ComparedRuns
+    from attnlab.report.findings import Findings
     from attnlab.sweeps.record import SweepFolder
 
 
@@ -37,7 +37,7 @@ class CompareSettings(Settings):
     sweep: `last`, or a sweep's identity, or the beginning of one.
     runs: MLflow run ids, [<id>, ...].
     filter: MLflow's search among the runs, such as "tags.sweep = 'abc' and params.attention != 'none'".
-    builds: folders that the stages of DVC built, [attentions/build/dot-1, ...].
+    builds: folders that the stages of DVC built, [build/attentions/dot-1, ...].
     metric: what systems are ranked and tested by; null: bleu, or else exact_match or accuracy.
     baseline: a system that the others are tested against; null: all pairs.
     samples: of the bootstrap, which `seed` starts.
@@ -81,9 +81,9 @@ class CompareSettings(Settings):
 def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
     """Write the comparison to a folder, whole or not at all, and return what it found."""
     from attnlab.experiment.console import progress_bars
-    from attnlab.report.comparison.findings import Wanted, findings_of
-    from attnlab.report.comparison.measures import chosen_measure
-    from attnlab.report.comparison.page import check_into, write_comparison
+    from attnlab.report.comparison import check_into, write_comparison
+    from attnlab.report.findings import Wanted, findings_of
+    from attnlab.report.measures import chosen_measure
 
     check_into(into)
     measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
@@ -103,14 +103,13 @@ def sweep_meant(settings: CompareSettings) -> SweepFolder | None:
 
 def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedRuns:
     """From the sweep's records, from folders, or from MLflow."""
-    from attnlab.report.comparison.from_sweep import runs_of_sweep
-    from attnlab.report.comparison.from_tracker import runs_of_tracker
+    from attnlab.report.run_sources import runs_of_sweep, runs_of_tracker
     from attnlab.tracking.settings import MlflowTracking
 
     if sweep is not None:
         return runs_of_sweep(sweep, settings.runs_folder)
     if settings.builds is not None:
-        from attnlab.report.comparison.from_builds import runs_of_builds
+        from attnlab.report.run_sources import runs_of_builds
 
         return runs_of_builds([Path(folder).expanduser() for folder in settings.builds])
     if not isinstance(settings.tracking, MlflowTracking):
@@ -172,9 +171,9 @@ def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) 
     from rich.console import Console
     from rich.table import Table
 
-    from attnlab.report.comparison.measures import measure_named
-    from attnlab.report.comparison.page import PAGE
-    from attnlab.report.comparison.tables import heading, letters_sentence, notes, percent, ranking
+    from attnlab.report.comparison import PAGE
+    from attnlab.report.comparison_tables import heading, letters_sentence, notes, percent, ranking
+    from attnlab.report.measures import measure_named
 
     level = percent(findings.wanted.confidence)
     table = Table("system", heading(measure_named(findings.wanted.measure)), level, "group", "seeds")

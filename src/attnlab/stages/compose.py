@@ -1,10 +1,9 @@
 """Compose: the choices of params.yaml -> build/resolved.yaml, the one config that all later stages read.
 
-    python pipelines/compose.py [overrides, which go before the choices of params.yaml]
-    python pipelines/compose.py into=attentions/build/dot-1 model/attention=dot seed=1
+    python pipelines/compose.py [overrides, which take precedence over params.yaml]
+    python pipelines/compose.py into=build/attentions/dot-1 model/attention=dot seed=1
 
-`into` is the folder of the result, and of the outputs of the stages that read it. The data lie beside it, in
-attentions/build/data, and are shared by all that are composed there.
+`into` is the folder of the result, and of what the stages write that read it. The prepared data lie in build/data.
 `dvc repro` composes nothing by itself, so this stage does; each later stage depends on its own sections of the result.
 """
 
@@ -23,35 +22,34 @@ from omegaconf.errors import OmegaConfBaseException
 from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
-from attnlab.files import parse_yaml
+from attnlab.files import atomic_file, parse_yaml
 
 INTO = "build"
-# In params.yaml these hold the name of a choice, so that `-S data=copy` sets it as on train.py's command line. To set
-# data.num_pairs DVC would put a mapping in its place, so that setting stands under SETTINGS.
-NAMED_CHOICES = ("data", "experiment", "hardware", "padding", "search", "task")
-SETTINGS = "settings"
+# Groups of the config that params.yaml has by the name of a choice. `-S data.num_pairs=300` would replace that name.
+NAMED_CHOICES = ("data", "experiment", "hardware", "padding", "search")
 
 
 def outputs(into: str = INTO) -> dict[str, str]:
     """Where the stages write, by the name of the stage's path."""
-    own = {stage: f"{into}/{stage}" for stage in ("model", "training", "evaluation", "report")}
-    # One composed alone keeps its data with the rest.
-    return {"data": f"{INTO if into == INTO else Path(into).parent}/data", **own}
+    return {"data": f"{INTO}/data"} | {name: f"{into}/{name}" for name in ("model", "training", "evaluation", "report")}
 
 
 SECTIONS_OF_STAGES = {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}
 
 
 def compose(params: dict[str, Any], more: list[str] | None = None, into: str = INTO) -> dict[str, Any]:
-    """params.yaml's content, and more overrides -> the resolved config; raises ExperimentError with every problem."""
+    """The resolved config of params.yaml's content and more overrides; raises ExperimentError with every problem."""
     overrides = params.get("overrides") or []
     if not isinstance(overrides, list) or not all(isinstance(override, str) for override in overrides):
         raise ExperimentError(f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}")
-    settings = params.get(SETTINGS) or {}
-    choices = {key: value for key, value in params.items() if key not in ("overrides", SETTINGS)}
-    if not isinstance(settings, Mapping):
-        raise ExperimentError(f"{SETTINGS} must be a mapping such as {{data: {{num_pairs: 300}}}}, got {settings!r}")
-    chosen = [f"{key}={_as_override(value)}" for key, value in {**_flat(choices), **_flat(settings)}.items()]
+    for group in NAMED_CHOICES:
+        if isinstance(params.get(group), Mapping):
+            raise ExperimentError(
+                f"{group} must be the name of a choice in params.yaml, got settings; restore the file with "
+                f"`git checkout params.yaml`, and set them with -S 'overrides=[\"{group}.<setting>=<value>\"]'"
+            )
+    choices = _flat({key: value for key, value in params.items() if key != "overrides"})
+    chosen = [f"{key}={_as_override(value)}" for key, value in choices.items()]
     places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
     experiment = composition.compose([*chosen, *overrides, *(more or []), *places, "chain=false"])
     if experiment.paths.ensemble:
@@ -83,53 +81,18 @@ def read_params(path: Path) -> dict[str, Any]:
     """The choices; raises ExperimentError where the file is no mapping of keys to values."""
     try:
         text = path.read_text(encoding="utf-8")
+        if not isinstance(parse_yaml(text), dict):
+            raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
+        # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
+        params: Any = OmegaConf.to_container(parse_yaml(text, OmegaConf.create))
     except FileNotFoundError:
         folder = path.resolve().parent
         raise ExperimentError(f"there is no {path.name} in {folder}; start in the project's folder") from None
-    except UnicodeDecodeError as error:
-        raise ExperimentError(f"{path.name} is not UTF-8 (byte {error.start + 1}); save it as UTF-8") from error
-    except OSError as error:
-        raise ExperimentError(f"{path.name} cannot be read: {error.strerror}") from error
-    try:
-        # OmegaConf makes a mapping even of a lone word, and has no words for a lone number.
-        is_mapping = isinstance(parse_yaml(text), dict)
-        params = OmegaConf.to_container(parse_yaml(text, OmegaConf.create)) if is_mapping else None
-    except OmegaConfBaseException as error:
-        reason = " ".join(str(error).split())
-        raise ExperimentError(f"{path.name} cannot be read: {reason}; correct it there") from error
+    except (OSError, UnicodeDecodeError, OmegaConfBaseException) as error:
+        raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
     except ValueError as error:
         raise ExperimentError(f"{path.name} {error}") from None
-    if not isinstance(params, dict):
-        raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
-    named = {str(key): value for key, value in params.items()}
-    _check_layout(path, named)
-    return named
-
-
-def _check_layout(path: Path, params: dict[str, Any]) -> None:
-    """Raise ExperimentError where DVC's -S, or somebody's hand, has put a key that -S cannot set later."""
-    restore = f"or restore the file with `git checkout {path.name}`"
-    dotted = [key for key in params if "." in key]
-    if dotted:
-        remedy = " and ".join(f"`{_nested(key)}`" for key in dotted[:2])
-        raise ExperimentError(
-            f"{path.name} has keys with dots, which DVC takes for nested ones: {', '.join(dotted)}; nest them, as "
-            f"{remedy}, {restore}"
-        )
-    sections = [key for key in NAMED_CHOICES if isinstance(params.get(key), dict)]
-    if sections:
-        raise ExperimentError(
-            f"{path.name} has settings where the name of a choice belongs: {', '.join(sections)}; put them under "
-            f"`{SETTINGS}`, as -S ++{SETTINGS}.{sections[0]}.<setting>=<value> does, {restore}"
-        )
-
-
-def _nested(key: str) -> str:
-    """`training: {max_steps: ...}` for training.max_steps."""
-    parts = key.split(".")
-    if parts[0] in NAMED_CHOICES:
-        parts.insert(0, SETTINGS)
-    return f"{parts[0]}: " + "".join(f"{{{part}: " for part in parts[1:]) + "..." + "}" * (len(parts) - 1)
+    return dict(params)
 
 
 def _flat(params: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -154,47 +117,18 @@ def _as_override(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return "[" + ",".join(_as_override(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_as_key(str(key))}:{_as_override(item)}" for key, item in value.items()) + "}"
     return str(value)
 
 
-def _as_key(key: str) -> str:
-    return re.sub(r"([\\()\[\]{}:=, \t])", r"\\\1", key)
-
-
-def _problems(params: dict[str, Any], into: str) -> list[str]:
-    """Those that params.yaml has by itself, without a command's overrides."""
-    try:
-        compose(params, into=into)
-    except ExperimentError as error:
-        return error.problems
-    return []
-
-
 def main() -> None:
-    from attnlab.files import atomic_file
-
-    more = sys.argv[1:]
-    if {"-h", "--help"} & set(more):
+    arguments = sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
         print(__doc__)
         return
-    options = [text for text in more if text.startswith("-")]
-    if options:
-        raise ExperimentError(f"compose takes overrides such as seed=2 and no options, got {' '.join(options)}")
-    places = [text.partition("=")[2] for text in more if text.startswith("into=")]
+    places = [text.removeprefix("into=") for text in arguments if text.startswith("into=")]
     into = places[-1] if places else INTO
-    is_text = into.isprintable()  # halves of characters are not
-    if len(places) > 1 or not into or not is_text or Path(into).is_absolute() or ".." in Path(into).parts:
-        raise ExperimentError(f"into must be one folder inside the project, such as attentions/build/dot; got {places}")
-    params = read_params(Path("params.yaml"))
-    overrides = [text for text in more if not text.startswith("into=")]
-    try:
-        resolved = compose(params, overrides, into)
-    except ExperimentError as error:
-        own = _problems(params, into) if overrides else error.problems
-        told = [f"{problem} (chosen in params.yaml)" if problem in own else problem for problem in error.problems]
-        raise ExperimentError(told) from error
+    overrides = [text for text in arguments if not text.startswith("into=")]
+    resolved = compose(read_params(Path("params.yaml")), overrides, into)
     with atomic_file(Path(into, "resolved.yaml")) as path:
         path.write_text(OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8")
     with atomic_file(Path(into, "digests.yaml")) as path:

@@ -63,10 +63,13 @@ def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: 
 
 def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
     """Where the evaluation of a point's model stays, so that the same is not evaluated twice."""
-    from attnlab.model.model_folder import read_facts
+    from attnlab.config.identity import target_modules
+    from attnlab.model.model_folder import read_config, read_facts
 
     others = [read_facts(folder).identity for folder in experiment.ensemble_folders]
-    identity = experiment.identity(EVALUATE_SECTIONS, "\n".join([data.digest, *others]), EVALUATE_SOURCES)
+    their_code = target_modules([read_config(folder) for folder in experiment.ensemble_folders])
+    sources = (*EVALUATE_SOURCES, *their_code)
+    identity = experiment.identity(EVALUATE_SECTIONS, "\n".join([data.digest, *others]), sources)
     return point / "evaluated" / identity
 
 
@@ -117,7 +120,7 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
     """
     from attnlab.config.choice_name import choice_name
     from attnlab.model.model_folder import read_config
-    from attnlab.report.read import as_text
+    from attnlab.report.page import as_text
     from attnlab.tracking.flatten import readable_name, short_params
 
     folders = [model_folder, *experiment.ensemble_folders]

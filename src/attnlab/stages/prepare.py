@@ -11,16 +11,13 @@ from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Exp
 
 
 def prepare(experiment: Experiment, folder: Path) -> None:
-    """Write the prepared data and a histogram of their lengths to `folder`, whole or not at all."""
+    """Write the prepared data to `folder`, whole or not at all."""
     from attnlab.experiment.console import progress_bars
     from attnlab.files import atomic_folder
-    from attnlab.plots.figure import save_png
 
     _check_place(folder)
-    with atomic_folder(folder) as temporary:
-        with progress_bars() as progress:
-            lengths = experiment.task.prepare(experiment.data, temporary, progress)
-        save_png(lengths, temporary / "lengths.png")
+    with atomic_folder(folder) as temporary, progress_bars() as progress:
+        experiment.task.prepare(experiment.data, temporary, progress)
 
 
 def _check_place(folder: Path) -> None:
@@ -31,7 +28,7 @@ def _check_place(folder: Path) -> None:
 
 def prepared_folder(experiment: Experiment) -> Path:
     """Where the prepared data of an experiment lie: as configured, or under runs/, shared by all that equal them."""
-    from attnlab.data.raw_state import raw_state
+    from attnlab.data.hub import raw_state
 
     if experiment.paths.data is not None:
         return here(experiment.paths.data)

@@ -18,15 +18,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
-from attnlab.experiment.experiment import EVALUATE_SECTIONS, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
+from attnlab.experiment.experiment import EVALUATE_SECTIONS, EVALUATE_SOURCES, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
 from attnlab.experiment.point import checkpoint_to_go_on_from, clear, only_one_at_a_time
 from attnlab.stages.train import data_to_train_on, train
 
 if TYPE_CHECKING:
     from attnlab.data.prepared import PreparedData
-
-# The code of an evaluation, beside the TRAIN_SOURCES that the experiment's own identity has in it.
-STUDY_SOURCES = ("evaluation", "plots", "tracking/pictures.py")
 
 T = TypeVar("T")
 
@@ -135,7 +132,7 @@ def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Pa
 
     for point, data, folder in trained(points):
         # Not below evaluations/, where the tracked runs of evaluate.py keep their state.
-        evaluation = folder / "studies" / point.experiment.identity(EVALUATE_SECTIONS, data.digest, STUDY_SOURCES)
+        evaluation = folder / "studies" / point.experiment.identity(EVALUATE_SECTIONS, data.digest, EVALUATE_SOURCES)
         if not (evaluation / "metrics.json").is_file():
             evaluate(point.experiment, folder / "model", data.folder, evaluation)
         yield point, data, folder, evaluation

@@ -49,11 +49,10 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
     from attnlab.errors import ExperimentError
     from attnlab.experiment.console import log
     from attnlab.tracking.picture_callback import PictureCallback
-    from attnlab.training.checkpoint_average import best_checkpoints
-    from attnlab.training.forked import answering_for_forked
-    from attnlab.training.out_of_memory import memory_told
-    from attnlab.training.outcome import outcome_of
-    from attnlab.training.spool import SPOOL_NAME, MetricSpool, SpoolLogger
+    from attnlab.training.memory import explain_out_of_memory
+    from attnlab.training.outcome import best_checkpoints, outcome_of
+    from attnlab.training.processes import supervise_forked
+    from attnlab.training.spool import SPOOL_NAME, MetricSpool
     from attnlab.training.trainer import build_trainer
 
     # 1. The model, from the seed on.
@@ -83,7 +82,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
         experiment.hardware,
         len(batches.train_dataloader()),
         point / "checkpoints",
-        SpoolLogger(MetricSpool(point / SPOOL_NAME)),
+        MetricSpool(point / SPOOL_NAME),
         [pictures],
         run.deliver,
         experiment.save_every_minutes,
@@ -93,7 +92,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
     )
     smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
     try:
-        with answering_for_forked(trainer), memory_told(f"{smaller}; the last checkpoint is kept"):
+        with supervise_forked(trainer), explain_out_of_memory(f"{smaller}; the last checkpoint is kept"):
             trainer.fit(module, batches, ckpt_path=go_on_from, weights_only=None if go_on_from is None else True)
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
@@ -120,14 +119,14 @@ def keep(experiment: Experiment, data: Any, point: Path, best: list[Path], outco
     """
     from attnlab.files import atomic_file
     from attnlab.model.model_folder import ModelFacts, save_model
-    from attnlab.training.checkpoint_average import averaged_weights
-    from attnlab.training.history import write_history
+    from attnlab.training.outcome import averaged_weights
+    from attnlab.training.spool import SPOOL_NAME, write_history
 
     weights, step = averaged_weights(best)
     facts = ModelFacts(identity=point.name, step=step, **experiment.task.sizes(data))
     sections = experiment.sections(("data", *TRAIN_SECTIONS, "search"))
     save_model(point / "model", weights, sections, facts, data.folder)
-    write_history(point, point / "training" / "history.csv")
+    write_history(point / SPOOL_NAME, point / "training" / "history.csv")
     with atomic_file(point / "done.json") as path:
         path.write_text(json.dumps({"step": facts.step, **asdict(outcome)}) + "\n")
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.links import refuse_link
 from attnlab.config.secrets import masked
 from attnlab.sweeps.naming import choices_of, name_of
 from attnlab.sweeps.outliving import end_with
@@ -112,7 +111,6 @@ def _output_to(path: Path, wanted: bool) -> Iterator[None]:
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    refuse_link(path)
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)

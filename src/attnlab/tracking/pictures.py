@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.plots.confusion_matrix import confusion_matrix
 from attnlab.plots.figure import save_png
-from attnlab.plots.heat_map import heat_map
-from attnlab.plots.heat_map_html import heat_map_html
-from attnlab.plots.sentences import coloured_sentences
-from attnlab.plots.sentences_html import sentences_html
+from attnlab.plots.heat_map import heat_map, heat_map_html
+from attnlab.plots.sentences import coloured_sentences, sentences_html
 
 
 class Pictures(ABC):

@@ -17,7 +17,7 @@ SIGNATURES = {
 
 
 class ClassMetrics(nn.Module):
-    """Accumulated over batches and processes; two classes are measured as any other number of them is.
+    """Metrics accumulated over batches and processes; two classes are treated like any other number.
 
     `compute` gives `accuracy`, `f1` (macro) in 0..1 and `nll` in nats a sentence.
     """
@@ -27,7 +27,7 @@ class ClassMetrics(nn.Module):
         self.accuracy = MulticlassAccuracy(num_classes, average="micro")
         self.f1 = MulticlassF1Score(num_classes, average="macro")
         self.confusion = MulticlassConfusionMatrix(num_classes)
-        # A sentence without a number shall show; by default torchmetrics leaves it out.
+        # By default torchmetrics drops NaN, which would hide a diverged sentence.
         self.nll = MeanMetric(nan_strategy=math.nan)
 
     def update(self, log_probabilities: Tensor, labels: Tensor) -> None:
@@ -42,7 +42,7 @@ class ClassMetrics(nn.Module):
         return {"accuracy": self.accuracy.compute(), "f1": self.f1.compute(), "nll": self.nll.compute()}
 
     def confusions(self) -> Tensor:
-        """(C, C) long: row i, column j counts the sentences of class i that were taken for class j."""
+        """(C, C) long: row i, column j counts the sentences of class i that were classified as j."""
         confusions = self.confusion.compute()
         assert isinstance(confusions, torch.Tensor)
         return confusions

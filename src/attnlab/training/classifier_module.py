@@ -1,4 +1,4 @@
-"""The classifier's LightningModule: what happens at a step, and nothing else."""
+"""The LightningModule of classification: its training step, its validation and their metrics."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from torchmetrics import MeanMetric
 from attnlab.batch import LabelledBatch
 from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import ClassMetrics
-from attnlab.training.classification import VALIDATION, ClassificationTraining
-from attnlab.training.divergence import NAN_STAYS, check_finite, check_validation
 from attnlab.training.loss import smoothed_nll
+from attnlab.training.settings import CLASSIFIED, ClassificationTraining
 from attnlab.training.stepping import (
+    KEEP_NAN,
+    check_finite,
+    check_validation,
     clip_and_log,
+    count_per_process,
+    is_recorded,
     log_mean_of_epoch,
     optimizer_and_schedule,
-    share_of_a_process,
     step_plateau,
 )
-from attnlab.training.stopping import is_recorded
 
 
 class ClassifierModule(pl.LightningModule):
-    """Trains a classifier, and validates it.
+    """Trains and validates a classifier.
 
-    confusions: of the last validation, over all processes: (C, C) long, row i, column j counts class i taken for j.
+    confusions: of the last validation, over all processes: (C, C) long, row i, column j counts class i classified as j.
     """
 
     confusions: Tensor
@@ -37,18 +39,18 @@ class ClassifierModule(pl.LightningModule):
         self.model = model
         self.settings = settings
         self.metrics = ClassMetrics(num_classes)
-        self.training_nll = MeanMetric(nan_strategy=NAN_STAYS)
+        self.training_nll = MeanMetric(nan_strategy=KEEP_NAN)
 
     def training_step(self, batch: LabelledBatch, batch_index: int) -> Tensor:
-        found = self.model(batch.source, batch.source_mask)
-        loss, nll = smoothed_nll(found.log_probabilities, batch.labels, self.settings.label_smoothing)
+        log_probabilities = self.model(batch.source, batch.source_mask).log_probabilities
+        loss, nll = smoothed_nll(log_probabilities, batch.labels, self.settings.label_smoothing)
         sentences = len(batch)
         self.training_nll.update(nll.detach() / sentences, weight=sentences)
         if is_recorded(self, self.settings):
             self.log("train/nll", nll.detach() / sentences)
             if loss is not nll:
                 self.log("train/loss", loss.detach() / sentences)
-        return loss / share_of_a_process(self, sentences)
+        return loss / count_per_process(self, sentences)
 
     def on_train_batch_end(self, *args: Any) -> None:
         log_mean_of_epoch(self, "train/epoch_nll", self.training_nll)
@@ -57,8 +59,8 @@ class ClassifierModule(pl.LightningModule):
         self.metrics.update(self.model(batch.source, batch.source_mask).log_probabilities, batch.labels)
 
     def on_validation_epoch_end(self) -> None:
-        measured = {f"{VALIDATION}/{name}": value for name, value in self.metrics.compute().items()}
-        check_validation(self, measured[f"{VALIDATION}/nll"])
+        measured = {f"{CLASSIFIED}/{name}": value for name, value in self.metrics.compute().items()}
+        check_validation(self, measured[f"{CLASSIFIED}/nll"])
         self.log_dict(measured)
         self.confusions = self.metrics.confusions()
         self.metrics.reset()

@@ -1,4 +1,4 @@
-"""What an experiment runs on."""
+"""Hardware settings: device, processes, precision, threads; and the check that this machine has them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 
 def cores() -> int:
-    """The processors that this process may use, as the system counts them: two threads of one core are two."""
+    """The logical processors that this process may use: two threads of one core count as two."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -20,14 +20,14 @@ def cpu_has_bfloat16() -> bool:
 
     It needs AVX-512 with bfloat16 instructions (or AMX, which comes with them). With plain AVX-512, oneDNN converts in
     software, at less than half of float32's speed; with AVX2 it refuses a bfloat16 LSTM, and torch's own products are
-    a hundred times slower. On ARM nobody has tried it.
+    a hundred times slower. ARM was never tried.
     """
     known = torch.cpu.get_capabilities()
     if not torch.backends.mkldnn.is_available() or not (known.get("avx512_bf16") or known.get("amx_bf16")):
         return False
     if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
-        return False  # ATEN_CPU_CAPABILITY can say less than the processor has
-    # ONEDNN_MAX_CPU_ISA can do the same to oneDNN.
+        return False  # ATEN_CPU_CAPABILITY can restrict torch's own products
+    # ONEDNN_MAX_CPU_ISA can restrict oneDNN; the only way to find out is to run a recurrence.
     x, weights, bias = torch.zeros(1, 1, 1), torch.zeros(4, 1), torch.zeros(4)  # an `nn.LSTM` would draw its weights
     try:
         with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
@@ -43,24 +43,20 @@ def _has_bfloat16(accelerator: str) -> bool:
     return accelerator == "cpu" and cpu_has_bfloat16()
 
 
-# Loader workers mostly wait; thousands of them would stop the machine.
-WORKERS_A_CORE = 8
-
-
 @dataclass(frozen=True)
 class Hardware:
-    """Where and how the sums are done; all of it is explicit, for all of it may change the bits.
+    """Where and how an experiment computes. All of it is explicit, because all of it may change the bits of a result.
 
     devices: processes of one node, one device each.
     strategy: `single` process; `ddp_fork` forks the others from this one, `ddp` starts them as commands.
     precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products and the encoder's
-        recurrences in bfloat16); auto is bf16 where that is known to be faster, else 32 (see `with_precision`).
-    matmul_precision: torch's setting for 32-bit matrix products on devices that have a faster, rougher kind. cuDNN's
-        recurrences and convolutions follow it: with `highest` they never use TF32.
-    threads: of one process, for one operation.
-    workers: processes that load data beside each training process; 0 loads in the process itself.
-    bucket_pool: batches whose pairs are sorted by length together; None sorts a whole epoch. (`training.batching.pool`
-        takes it from here.)
+        recurrences in bfloat16); auto is bf16 on processors known to be faster with it, else 32 (see `with_precision`).
+    matmul_precision: torch's setting for 32-bit matrix products on devices with a faster, less precise kind. It also
+        applies to cuDNN's recurrences and convolutions: with `highest` they never use TF32.
+    threads: that one process uses for one operation.
+    workers: data loading processes of each training process; 0 loads in the training process.
+    bucket_pool: number of batches whose pairs are sorted by length together; None sorts a whole epoch.
+        `training.batching.pool` refers to it.
     """
 
     accelerator: Literal["cpu", "gpu", "mps"]
@@ -80,51 +76,47 @@ class Hardware:
                 "choose strategy ddp (or ddp_fork on one node), or devices 1 and nodes 1"
             )
         if self.strategy == "ddp_fork" and self.nodes > 1:
-            raise ValueError(f"strategy ddp_fork cannot leave its node, got nodes {self.nodes}; choose strategy ddp")
+            raise ValueError(f"strategy ddp_fork runs on one node, got nodes {self.nodes}; choose strategy ddp")
         if self.strategy == "ddp_fork" and self.accelerator != "cpu":
             raise ValueError(
                 f"strategy ddp_fork is for the CPU, got accelerator {self.accelerator}; choose strategy ddp"
             )
 
     def with_precision(self) -> Hardware:
-        """The same hardware, its precision 32 or bf16: what `auto` means on this machine.
+        """The same hardware with precision 32 or bf16 in place of `auto`.
 
-        It depends on what the processor can do, never on a measurement, so that a machine always chooses the same. A
-        GPU gets 32: nobody has measured what bfloat16 gains there.
+        The choice depends on the processor's instructions, never on a measurement, so that a machine always chooses the
+        same. A GPU gets 32, because the gain of bfloat16 there was never measured.
         """
         if self.precision != "auto":
             return self
         return replace(self, precision="bf16" if self.accelerator == "cpu" and cpu_has_bfloat16() else 32)
 
     def apply(self) -> None:
-        """Set what torch keeps for the whole process."""
+        """Apply the settings that torch has for the whole process."""
         torch.set_num_threads(self.threads)
         torch.set_float32_matmul_precision(self.matmul_precision)
-        # By torch's older pair of settings, which it refuses to mix with the newer `fp32_precision`.
+        # torch refuses to mix these older settings with the newer `fp32_precision`.
         torch.backends.cudnn.allow_tf32 = self.matmul_precision != "highest"
 
     def check_sweep(self) -> None:
-        """Refuse what cannot be a point of a sweep (`-m`); raises ValueError."""
+        """Raise ValueError if this cannot be used in a sweep (`-m`)."""
         if self.strategy == "ddp":
             raise ValueError(
-                "strategy ddp starts its other processes with the command of the first one, and with -m each of them "
-                "would lead the whole sweep again; choose hardware.strategy=ddp_fork (CPU only) or hardware.devices=1 "
+                "strategy ddp starts its other processes with the command of the first one, so with -m each of them "
+                "would start the whole sweep again; choose hardware.strategy=ddp_fork (CPU only) or hardware.devices=1 "
                 "with hardware.strategy=single, or start one command for each point, without -m"
             )
 
     def check_available(self, jobs: int = 1) -> None:
-        """Refuse missing devices, several jobs on one device, and more threads than there are cores; raises ValueError.
+        """Raise ValueError for missing devices, several jobs on one device, or more threads than cores.
 
-        Two threads that take turns are slower than one: each small operation waits for both. Loader workers, which
-        mostly wait, and the processes of several GPUs are not counted.
+        More threads than cores are slower than one thread: each small operation waits for all of them. Loader workers,
+        which mostly wait, and the processes of several GPUs do not count.
 
-        jobs: of a sweep, that run at the same time.
+        jobs: of a sweep, running at the same time.
         """
-        available = {
-            "cpu": True,
-            "gpu": torch.cuda.is_available(),
-            "mps": torch.backends.mps.is_available(),
-        }
+        available = {"cpu": True, "gpu": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
         if not available[self.accelerator]:
             names = ", ".join(name for name, there in available.items() if there)
             raise ValueError(f"accelerator {self.accelerator} is not on this machine; it has: {names}")
@@ -137,14 +129,9 @@ class Hardware:
             raise ValueError(f"devices must be at most {torch.cuda.device_count()} on this machine, got {self.devices}")
         if self.accelerator != "cpu" and jobs > 1:
             raise ValueError(
-                f"accelerator {self.accelerator} runs one job of a sweep at a time, for all of them would use the same "
+                f"accelerator {self.accelerator} runs one job of a sweep at a time, because all would use the same "
                 f"device, got {jobs}; choose launcher.workers=1; with several GPUs, start one command for each of "
                 "them, with its number in CUDA_VISIBLE_DEVICES"
-            )
-        most_workers = WORKERS_A_CORE * cores()
-        if self.workers > most_workers:
-            raise ValueError(
-                f"workers must be at most {most_workers} on this machine, got {self.workers}; choose fewer"
             )
         processes = jobs * (self.devices if self.accelerator == "cpu" else 1)
         if processes * self.threads > cores():
@@ -158,10 +145,10 @@ class Hardware:
 
     @property
     def repeatable(self) -> str:
-        """How far another run may be trusted to give the same bytes, in words."""
+        """How exactly another run repeats a result, in words."""
         if self.accelerator == "cpu":
             return f"to the byte, on the same machine with {self.threads} thread(s) and {self.devices} process(es)"
-        return f"not to the byte: a {self.accelerator} adds numbers in no fixed order"
+        return f"not to the byte: a {self.accelerator} adds numbers in varying order"
 
     @property
     def device(self) -> str:

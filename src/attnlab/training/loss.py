@@ -1,19 +1,22 @@
-"""The loss of a batch, and the negative log-likelihood of its real target tokens."""
+"""The loss of a batch, and the negative log-likelihood of its real target tokens or labels."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import nll_loss
 
 from attnlab.batch import Batch
+from attnlab.model.product import product
 from attnlab.model.seq2seq import Unrolled
-from attnlab.training.output_loss import output_loss
+
+ROWS = 64  # of the logits, processed at a time, so that intermediate results stay small
 
 
 class SummedLoss(NamedTuple):
-    """Two sums over real target tokens (`<eos>` included) or sentences, in nats; the same where nothing is smoothed."""
+    """Two sums over real target tokens (`<eos>` included) or sentences, in nats; equal without label smoothing."""
 
     loss: Tensor  # (), what training lowers
     nll: Tensor  # (), the true negative log-likelihood, what is reported
@@ -23,11 +26,11 @@ def summed_loss(output: nn.Linear, unrolled: Unrolled, batch: Batch, label_smoot
     """The cross-entropy against smoothed labels (Szegedy et al. 2016, section 7), and that against the labels.
 
     Of a label's probability, the part ε = `label_smoothing` is spread evenly over all V entries of the vocabulary, the
-    label itself among them: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are left out before the output layer, the
-    widest of the model, sees them.
+    label itself included: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are removed before the output layer, the widest of
+    the model.
     """
     readout, labels = unrolled.readout[batch.target_mask], batch.target_output[batch.target_mask]  # N real tokens
-    return SummedLoss(*output_loss(output, readout, labels, label_smoothing))
+    return output_loss(output, readout, labels, label_smoothing)
 
 
 def summed_nll(output: nn.Linear, unrolled: Unrolled, batch: Batch) -> Tensor:
@@ -45,3 +48,49 @@ def smoothed_nll(log_probabilities: Tensor, labels: Tensor, label_smoothing: flo
         return SummedLoss(nll, nll)
     uniform = -log_probabilities.mean(dim=-1).sum()  # the cross-entropy against 1 / C
     return SummedLoss((1 - label_smoothing) * nll + label_smoothing * uniform, nll)
+
+
+def output_loss(output: nn.Linear, readout: Tensor, labels: Tensor, label_smoothing: float) -> SummedLoss:
+    """The output layer and its loss in one operation: readout (N, R), labels (N,). Only the loss has a gradient.
+
+    The same as `smoothed_nll` of the log-softmax of the output layer, but the logits, the largest tensor of the model,
+    are stored once and overwritten by their own gradient.
+    """
+    return SummedLoss(*_OutputLoss.apply(readout, output.weight, output.bias, labels, label_smoothing))
+
+
+class _OutputLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, readout: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, label_smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        # 1. Under autocast the product is of half precision, and everything after it of single precision.
+        kind = readout.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+        x, cast_weight = readout.to(dtype), weight.to(dtype)
+        logits = product(x, cast_weight, bias.to(dtype))  # (N, V)
+        # 2. A few rows at a time: add their loss, and replace each logit z by the gradient dL/dz = p - q'.
+        nll = logits.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
+        uniform = nll.clone()  # the cross-entropy against 1 / V
+        spread = label_smoothing / logits.shape[1]
+        for rows, its_labels in zip(logits.split(ROWS), labels.split(ROWS), strict=True):
+            log_probs = rows.to(nll.dtype).log_softmax(-1)
+            its_labels = its_labels.unsqueeze(1)
+            nll -= log_probs.gather(1, its_labels).sum()
+            if label_smoothing:
+                uniform -= log_probs.mean(-1).sum()
+            gradient = log_probs.exp_().sub_(spread)
+            rows.copy_(gradient.scatter_add_(1, its_labels, gradient.new_full(its_labels.shape, label_smoothing - 1)))
+        ctx.save_for_backward(x, cast_weight, logits)
+        ctx.dtypes = readout.dtype, weight.dtype
+        ctx.mark_non_differentiable(nll)
+        return (1 - label_smoothing) * nll + label_smoothing * uniform, nll
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, into_loss: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        x, weight, gradient = ctx.saved_tensors
+        into_readout = product(gradient, weight.t()).to(ctx.dtypes[0])
+        into_weight = product(gradient.t(), x.t()).to(ctx.dtypes[1])
+        into_bias = gradient.sum(0).to(ctx.dtypes[1])
+        return into_readout.mul_(into_loss), into_weight.mul_(into_loss), into_bias.mul_(into_loss), None, None

@@ -1,4 +1,4 @@
-"""Going on from a checkpoint as if nothing had happened: what Lightning's own checkpoints leave out."""
+"""Exact resume from a checkpoint: the state that Lightning's own checkpoints leave out."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _KEY = "attnlab"
 
 
 class ExactResume(pl.Callback):
-    """Puts into every checkpoint, and takes out of it again:
+    """Saves in every checkpoint, and restores:
 
-    - the random states of torch, CUDA, numpy and Python, in each process its own;
-    - the means over the epoch so far, in each process those of its own share (Lightning saves the first one's alone);
-    - how far the metric spool reached: what was written behind it is written again.
+    - the random states of torch, CUDA, numpy and Python, of each process;
+    - the means over the epoch so far, of each process (Lightning saves only the first one's);
+    - the offset of the metric spool: what was written after it is written again.
 
-    The position in the data is the loader's to keep (see `attnlab.data.datamodule`).
+    The loader saves its position in the data itself (see `attnlab.data.datamodule`).
 
-    saved: called before the step that follows a checkpoint, with how far the spool reached in it. What lies behind may
-        be written a second time, with other times: so far, and no further, it is safe to hand on.
+    saved: called before the step that follows a checkpoint, with the spool's offset in it. Records up to there are
+        final; later ones may be written a second time after a resume, with other times.
     """
 
     def __init__(self, spool: MetricSpool, saved: Callable[[int], None]) -> None:
         self._spool = spool
         self._saved = saved
         self._reached: int | None = None
-        self._own: dict[str, Any] | None = None  # what this process had, until it has it again
+        self._own: dict[str, Any] | None = None  # this process's state, until it is restored
 
     def on_save_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
         self._reached = self._spool.size()
@@ -43,19 +43,19 @@ class ExactResume(pl.Callback):
         checkpoint[_KEY] = {"processes": _of_all_processes(own), "spool": self._reached}
 
     def on_load_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
-        kept = checkpoint[_KEY]
-        if len(kept["processes"]) != trainer.world_size:
+        saved = checkpoint[_KEY]
+        if len(saved["processes"]) != trainer.world_size:
             raise ExperimentError(
-                f"the training was begun with {len(kept['processes'])} process(es) and cannot go on with "
+                f"the training started with {len(saved['processes'])} process(es) and cannot resume with "
                 f"{trainer.world_size}; choose hardware.devices and hardware.nodes as before, or rerun=true"
             )
-        self._own = kept["processes"][trainer.global_rank]
+        self._own = saved["processes"][trainer.global_rank]
         if trainer.is_global_zero:
-            self._spool.cut(kept["spool"])
-        self._reached = kept["spool"]  # whoever saved it may not have lived to say so
+            self._spool.cut(saved["spool"])
+        self._reached = saved["spool"]  # a process killed after saving may not have reported it
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        # Not before: what sets a training up may draw as well.
+        # Not earlier, because the setup of a training may draw random numbers too.
         if self._own is not None:
             restore_random_states(self._own["random"])
             _restore_means(pl_module, self._own["means"])
@@ -67,17 +67,17 @@ class ExactResume(pl.Callback):
             self._reached = None
 
     def on_exception(self, *args: Any, **kwargs: Any) -> None:
-        # Stopped on purpose, right behind a checkpoint.
+        # A stop signal comes right after a checkpoint.
         self.on_train_batch_start()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        # From a checkpoint at the end of an epoch Lightning takes no step of that epoch, believes that it is still
-        # restarting in the next, and gives that one no batches.
+        # When Lightning resumes at the end of an epoch, it still counts as restarting in the next epoch, which then
+        # gets no batches.
         trainer.fit_loop.epoch_loop.restarting = False
 
 
 def random_states() -> dict[str, Any]:
-    """Every state that a draw may come from, in containers that load without a pickle."""
+    """The states of all random number generators, in containers that load without a pickle."""
     version, internal, gauss = random.getstate()
     algorithm, keys, *rest = np.random.get_state(legacy=True)
     return {

@@ -1,4 +1,4 @@
-"""The LightningModule: what happens at a step, and nothing else."""
+"""The LightningModule of translation: its training step, its validation and their metrics."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from torchmetrics import MeanMetric
 
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq
-from attnlab.training.divergence import NAN_STAYS, check_finite, check_validation
 from attnlab.training.loss import summed_loss, summed_nll
-from attnlab.training.settings import FREE_RUNNING, PERPLEXITY, TOKEN_NLL, Training
+from attnlab.training.settings import FREE_RUNNING, PERPLEXITY, TOKEN_NLL, TranslationTraining
 from attnlab.training.stepping import (
+    KEEP_NAN,
+    check_finite,
+    check_validation,
     clip_and_log,
+    count_per_process,
+    is_recorded,
     log_mean_of_epoch,
     optimizer_and_schedule,
-    share_of_a_process,
     step_plateau,
 )
-from attnlab.training.stopping import is_recorded
-from attnlab.training.teacher_forcing.coin import toss
+from attnlab.training.teacher_forcing import toss
 
 
 class TextMetrics(Protocol):
@@ -34,21 +36,21 @@ class TextMetrics(Protocol):
 
 
 class Seq2SeqModule(pl.LightningModule):
-    """Trains a Seq2Seq model and validates it twice: teacher-forced, and running freely.
+    """Trains a Seq2Seq model and validates it twice: teacher-forced and free-running.
 
     Args:
         model: the model.
         settings: how to train it.
-        text_metrics: what measures the decoded text.
-        decode: target ids to text.
-        references: row numbers of the validation split to target texts.
+        text_metrics: metrics of the decoded text.
+        decode: turns target ids into text.
+        references: gives the target texts of rows of the validation split.
         seed: of the teacher-forcing coins.
     """
 
     def __init__(
         self,
         model: Seq2Seq,
-        settings: Training,
+        settings: TranslationTraining,
         text_metrics: TextMetrics,
         decode: Callable[[list[int]], str],
         references: Callable[[Sequence[int]], list[str]],
@@ -61,8 +63,8 @@ class Seq2SeqModule(pl.LightningModule):
         self.decode = decode
         self.references = references
         self.seed = seed
-        self.training_nll = MeanMetric(nan_strategy=NAN_STAYS)
-        self.validation_nll = MeanMetric(nan_strategy=NAN_STAYS)
+        self.training_nll = MeanMetric(nan_strategy=KEEP_NAN)
+        self.validation_nll = MeanMetric(nan_strategy=KEEP_NAN)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
@@ -72,8 +74,8 @@ class Seq2SeqModule(pl.LightningModule):
         tokens = batch.num_target_tokens
         if unrolled.coverage_loss is not None:
             loss = loss + unrolled.coverage_loss
-        # Weighted by tokens, the epoch's mean is the mean over the epoch's tokens and not a mean of batch means.
-        # A metric of its own: over processes, `log(..., sync_dist=True)` rounds the number of tokens down.
+        # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means. It is a separate
+        # metric because `log(..., sync_dist=True)` rounds the number of tokens down when there are several processes.
         self.training_nll.update(nll.detach() / tokens, weight=tokens)
         if is_recorded(self, self.settings):
             self.log("train/token_nll", nll.detach() / tokens)
@@ -82,7 +84,7 @@ class Seq2SeqModule(pl.LightningModule):
                 self.log("train/coverage_loss", unrolled.coverage_loss.detach() / tokens)
             if smoothing or unrolled.coverage_loss is not None:
                 self.log("train/loss", loss.detach() / tokens)
-        return loss / share_of_a_process(self, tokens)
+        return loss / count_per_process(self, tokens)
 
     def on_train_batch_end(self, *args: Any) -> None:
         log_mean_of_epoch(self, "train/epoch_token_nll", self.training_nll)

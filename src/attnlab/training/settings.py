@@ -1,7 +1,8 @@
-"""How a model is trained."""
+"""Settings of a training: those that every task has, and those of each task."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -9,32 +10,28 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from attnlab.data.sampler import Batching
 from attnlab.search.search import Search
-from attnlab.training.optimizer import Optimizer
-from attnlab.training.schedule import Schedule
-from attnlab.training.stopping import check_stopping
-from attnlab.training.teacher_forcing.teacher_forcing import TeacherForcing
+from attnlab.training.optimisation import Optimizer, Schedule
+from attnlab.training.teacher_forcing import TeacherForcing
 
 TOKEN_NLL = "validation/teacher_forced/token_nll"
 PERPLEXITY = "validation/teacher_forced/perplexity"
 FREE_RUNNING = "validation/free_running"
+CLASSIFIED = "validation"
 
 
 @dataclass(frozen=True)
-class Training:
-    """Steps are optimiser steps.
+class Training(ABC):
+    """Settings of every training; steps are optimiser steps.
 
-    max_steps, max_epochs: whichever comes first ends training; at least one must be given.
-    label_smoothing: the part of each label's probability that the loss spreads over the vocabulary (see loss.py);
-        what is reported as token_nll and perplexity is never smoothed.
+    max_steps, max_epochs: training ends at whichever comes first; at least one must be given.
+    label_smoothing: the part of each label's probability that the loss spreads over the vocabulary or the classes (see
+        loss.py); the reported NLL and perplexity are never smoothed.
     gradient_clip: the greatest norm of the whole gradient; 0 does not clip.
-    validate_every: steps between validations; null validates at the end of each epoch.
-    validation_search: how validation decodes for the free-running metrics. It is part of training, for the best
-        checkpoint depends on it; the search of the evaluation is a choice of its own.
-    monitor: what the best checkpoint, early stopping and plateaus go by.
-    patience: validations without anything better before training stops early; null never does.
+    validate_every: steps between validations; None validates at the end of each epoch.
+    patience: validations without an improvement before training stops early; None never stops early.
     log_every: steps between two points of the training curves.
-    keep_best: how many of the best checkpoints stay on disk (beside the last one).
-    average_checkpoints: of how many of the best checkpoints the model that is kept is the mean; 1 keeps the best.
+    keep_best: how many of the best checkpoints stay on disk (in addition to the last one).
+    average_checkpoints: how many of the best checkpoints are averaged into the final model; 1 takes the best.
     """
 
     max_steps: PositiveInt | None
@@ -42,23 +39,59 @@ class Training:
     batching: Batching
     optimizer: Optimizer
     schedule: Schedule
-    teacher_forcing: TeacherForcing
     label_smoothing: Annotated[float, Field(ge=0, lt=1)]
     gradient_clip: NonNegativeFloat
     validate_every: PositiveInt | None
-    validation_search: Search
-    monitor: Literal["bleu", "chrf", "exact_match", "token_nll"]
     patience: PositiveInt | None
     log_every: PositiveInt
     keep_best: PositiveInt
     average_checkpoints: PositiveInt
 
     def __post_init__(self) -> None:
-        check_stopping(self)
+        if self.max_steps is None and self.max_epochs is None:
+            raise ValueError("max_steps and max_epochs are both null; give at least one, or training never ends")
+        if self.average_checkpoints > self.keep_best:
+            raise ValueError(
+                f"average_checkpoints must be at most keep_best, the number of checkpoints that stay on disk, got "
+                f"{self.average_checkpoints} and keep_best {self.keep_best}; choose training.keep_best="
+                f"{self.average_checkpoints} or average fewer"
+            )
+
+    @property
+    @abstractmethod
+    def monitored_metric(self) -> str:
+        """The logged name of the metric that the best checkpoint, early stopping and plateaus depend on."""
+
+    @property
+    @abstractmethod
+    def monitor_mode(self) -> Literal["min", "max"]:
+        """Whether that metric is better when it is lower or higher."""
+
+    def total_steps(self, steps_per_epoch: int) -> int:
+        """The steps after which training ends at the latest."""
+        limits = [self.max_steps] if self.max_steps is not None else []
+        if self.max_epochs is not None:
+            limits.append(self.max_epochs * steps_per_epoch)
+        return min(limits)
+
+
+@dataclass(frozen=True)
+class TranslationTraining(Training):
+    """
+    validation_search: how validation decodes for the free-running metrics. It is part of training, because the best
+        checkpoint depends on it; the evaluation has a search of its own.
+    """
+
+    teacher_forcing: TeacherForcing
+    validation_search: Search
+    monitor: Literal["bleu", "chrf", "exact_match", "token_nll"]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.validation_search.replace_unknown:
             raise ValueError(
-                "validation_search.replace_unknown must be false, for validation knows no source text, got true; "
-                "choose search.replace_unknown=true, which the evaluation goes by"
+                "validation_search.replace_unknown must be false, because validation has no source text, got true; "
+                "choose search.replace_unknown=true, which the evaluation uses"
             )
 
     @property
@@ -68,3 +101,18 @@ class Training:
     @property
     def monitor_mode(self) -> Literal["min", "max"]:
         return "min" if self.monitor == "token_nll" else "max"
+
+
+@dataclass(frozen=True)
+class ClassificationTraining(Training):
+    """Training of a classifier; the NLL is that of the labels."""
+
+    monitor: Literal["accuracy", "f1", "nll"]
+
+    @property
+    def monitored_metric(self) -> str:
+        return f"{CLASSIFIED}/{self.monitor}"
+
+    @property
+    def monitor_mode(self) -> Literal["min", "max"]:
+        return "min" if self.monitor == "nll" else "max"

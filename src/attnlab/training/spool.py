@@ -1,33 +1,29 @@
-"""The metric spool: every metric of a run in one append-only file, whatever becomes of a tracker.
+"""The metric spool: every metric of a run in one append-only file, independent of a tracker.
 
 A line is a JSON object `{"time": unix ms, "step": ..., "epoch": ..., "metrics": {name: value}}`; `step` is the number
-of optimiser steps taken.
-Values that JSON lacks are written as the texts "nan", "inf" and "-inf". A process that dies leaves at most
-one torn line, at the end; readers ignore it and the next writer cuts it off.
+of optimiser steps taken. Values that JSON lacks are written as the strings "nan", "inf" and "-inf". A killed process
+leaves at most one incomplete line, at the end; readers ignore it and the next writer removes it.
 """
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import math
 import os
 import time
-from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from pytorch_lightning.loggers import Logger
-from pytorch_lightning.utilities.rank_zero import rank_zero_only
-
 from attnlab.errors import ExperimentError
-from attnlab.files import parse_json
+from attnlab.files import atomic_file, parse_json
 
 SPOOL_NAME = "metrics.jsonl"
 
-# Metrics under these names differ from run to run: they reach the tracker, but not the history.
+# Metrics with these prefixes differ from run to run: they reach the tracker, but not the history.
 VOLATILE = ("time/", "speed/", "system/")
 
 
@@ -51,9 +47,9 @@ class HistoryRow(NamedTuple):
 
 
 class MetricSpool:
-    """Appends records to a file, flushed one by one, and reads them from any offset on.
+    """Appends records to a file, flushing each, and reads them from any offset.
 
-    remedy: what is said to somebody whose file is damaged.
+    remedy: what the error about a damaged file suggests.
     """
 
     def __init__(self, path: Path, remedy: str = "train it again with rerun=true") -> None:
@@ -63,7 +59,7 @@ class MetricSpool:
         self._process = -1
 
     def append(self, metrics: Mapping[str, float], step: int, epoch: int | None = None) -> None:
-        """Write one record, stamped with the present time.
+        """Write one record with the current time.
 
         Raises:
             ExperimentError: the file cannot be written (a full disk, a read-only folder).
@@ -74,14 +70,14 @@ class MetricSpool:
         try:
             file = self._opened()
             if not os.fstat(file.fileno()).st_nlink:
-                raise FileNotFoundError(errno.ENOENT, "somebody removed it; the same command trains again")
+                raise FileNotFoundError(errno.ENOENT, "it was removed; the same command trains again")
             file.write(line.encode())
             file.flush()
         except OSError as error:
             raise ExperimentError(f"the metrics could not be written to {self.path}: {error.strerror}") from error
 
     def read(self, offset: int = 0, up_to: int | None = None) -> tuple[list[Record], int]:
-        """The whole records from byte `offset` on (before `up_to`), and the offset behind the last one.
+        """The complete records from byte `offset` (up to `up_to`), and the offset after the last one.
 
         Raises:
             ExperimentError: one of them is damaged.
@@ -99,23 +95,23 @@ class MetricSpool:
         return records, start
 
     def size(self) -> int:
-        """The offset behind the last whole record. What lies before it is on the disk, even should the power fail."""
+        """The offset after the last complete record. All before it is synced to disk and survives a power failure."""
         if not self.path.exists():
             return 0
         with self.path.open("rb") as file:
             os.fsync(file.fileno())
-        return _whole(self.path)
+        return _complete(self.path)
 
     def cut(self, offset: int) -> None:
-        """Forget what was written behind byte `offset`, as a run does that goes back to a checkpoint.
+        """Remove all after byte `offset`, to resume from a checkpoint.
 
         Raises:
-            ExperimentError: the file has been damaged since. Found only at the end, a whole training would be lost.
+            ExperimentError: the file was damaged since then, which is checked before training resumes.
         """
         self.close()
         if self.read(up_to=offset)[1] != offset:
             raise ExperimentError(
-                f"{self.path} is damaged: no record ends where the checkpoint was taken; {self.remedy}"
+                f"{self.path} is damaged: no record ends at the offset of the checkpoint; {self.remedy}"
             )
         if self.path.exists() and offset < self.path.stat().st_size:
             os.truncate(self.path, offset)
@@ -126,11 +122,11 @@ class MetricSpool:
         self._file = None
 
     def _opened(self) -> BinaryIO:
-        # A forked process opens the file anew: it shares no buffer with its parent.
+        # A forked process opens the file again, so that it shares no buffer with its parent.
         if self._file is None or self._process != os.getpid():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
-                os.truncate(self.path, _whole(self.path))
+                os.truncate(self.path, _complete(self.path))
             self._file = self.path.open("ab")
             self._process = os.getpid()
         return self._file
@@ -145,51 +141,14 @@ class MetricSpool:
                 raise TypeError
             return Record(time, step, epoch, metrics)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
-            raise ExperimentError(
-                f"{self.path} is damaged: what starts at byte {start} is no record of metrics; {self.remedy}"
-            ) from None
+            raise ExperimentError(f"{self.path} is damaged: invalid record at byte {start}; {self.remedy}") from None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_file": None, "_process": -1}
 
 
-class SpoolLogger(Logger):
-    """Lightning's metrics, written to the spool by the first process alone; hyperparameters are ignored.
-
-    Lightning numbers steps from 0. The spool counts the optimiser steps taken, from 1, as the progress lines, the
-    checkpoints and the heat maps do.
-    """
-
-    def __init__(self, spool: MetricSpool) -> None:
-        super().__init__()
-        self.spool = spool
-
-    @property
-    def name(self) -> str:
-        return "spool"
-
-    @property
-    def version(self) -> str:
-        return ""
-
-    @rank_zero_only
-    def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    @rank_zero_only
-    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
-        values = dict(metrics)
-        epoch = values.pop("epoch", None)  # Lightning puts it among the metrics
-        if values:
-            self.spool.append(values, (step or 0) + 1, None if epoch is None else int(epoch))
-
-    @rank_zero_only
-    def finalize(self, status: str) -> None:
-        self.spool.close()
-
-
 def history(path: Path) -> Iterator[HistoryRow]:
-    """The spool as a long table: records in their order, the names of a record sorted, times left out."""
+    """The learning curves as a long table: records in file order, names sorted, without volatile metrics."""
     records, _ = MetricSpool(path).read()
     for record in records:
         for name in sorted(record.metrics):
@@ -197,10 +156,18 @@ def history(path: Path) -> Iterator[HistoryRow]:
                 yield HistoryRow(record.step, record.epoch, name, record.metrics[name])
 
 
+def write_history(spool: Path, path: Path) -> None:
+    """Write the learning curves as CSV: `step, epoch, name, value`; the same training gives the same bytes."""
+    with atomic_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HistoryRow._fields)
+        writer.writerows(history(spool))
+
+
 def _to_json(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def _whole(path: Path) -> int:
-    """The length of the file without a torn last line."""
+def _complete(path: Path) -> int:
+    """The length of the file without an incomplete last line."""
     return path.read_bytes().rfind(b"\n") + 1

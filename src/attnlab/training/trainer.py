@@ -1,58 +1,59 @@
-"""Lightning's Trainer, as an experiment sets it up."""
+"""Lightning's Trainer with our callbacks, checkpoints and logger."""
 
 from __future__ import annotations
 
 import logging
 import math
 import warnings
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.loggers import Logger
+from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from attnlab.errors import ExperimentError
-from attnlab.training.best_checkpoints import BestCheckpoints
-from attnlab.training.checkpoint_file import CheckpointFiles
-from attnlab.training.freed_memory import ReturnFreedMemory
+from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
 from attnlab.training.hardware import Hardware
-from attnlab.training.last_checkpoint import LastCheckpoint
-from attnlab.training.orphans import EndWithParent
+from attnlab.training.memory import ReturnFreedMemory
+from attnlab.training.processes import EndWithParent
 from attnlab.training.progress import TrainingProgress
 from attnlab.training.resume import ExactResume
+from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
-from attnlab.training.spool import SpoolLogger
-from attnlab.training.stopping import Stopping, total_steps
+from attnlab.training.spool import MetricSpool
 
 
 def build_trainer(
-    settings: Stopping,
+    settings: Training,
     hardware: Hardware,
     steps_per_epoch: int,
     checkpoints: Path,
-    spool: SpoolLogger,
+    spool: MetricSpool,
     callbacks: Sequence[pl.Callback] = (),
     saved: Callable[[int], None] = lambda reached: None,
     save_every_minutes: float | None = None,
 ) -> tuple[pl.Trainer, BestCheckpoints]:
-    """The trainer, and the callback that knows its best checkpoint.
+    """The trainer, and the callback that holds the path of its best checkpoint.
 
     Args:
-        steps_per_epoch: batches of an epoch, for validations and limits that are counted in epochs.
+        steps_per_epoch: batches of an epoch, for validations and limits given in epochs.
         checkpoints: the folder for the best and the last checkpoint.
-        saved: called after a checkpoint with how far the spool reached in it.
-        save_every_minutes: after which the last checkpoint is written between validations too; None: never.
+        saved: called after each checkpoint with the spool's offset in it.
+        save_every_minutes: between two checkpoints without a validation; None saves at validations only.
 
-    Raises ExperimentError where training is too short for the checkpoints that are to be averaged.
+    Raises ExperimentError if training is too short for `average_checkpoints`.
     """
     _quiet()
-    steps = total_steps(settings, steps_per_epoch)
+    steps = settings.total_steps(steps_per_epoch)
     validate_every = min(settings.validate_every or steps_per_epoch, steps)
     validations = math.ceil(steps / validate_every)
     if settings.average_checkpoints > validations:
         raise ExperimentError(
-            f"training.average_checkpoints must be at most the number of validations, each of which makes one "
+            f"training.average_checkpoints must be at most the number of validations, each of which writes one "
             f"checkpoint, got {settings.average_checkpoints}, but {steps} steps are validated {validations} "
             f"time(s), every {validate_every}; choose a smaller training.validate_every or a longer training"
         )
@@ -69,10 +70,10 @@ def build_trainer(
         TrainingProgress(),
         SpeedCounters(settings.log_every),
         ReturnFreedMemory(),
-        ExactResume(spool.spool, saved),
+        ExactResume(spool, saved),
         ValidateAtTheEnd(),
         checkpoint,
-        # Behind the best one, whose path and score it holds. `save_last` would copy that one only.
+        # After BestCheckpoints, whose path and score it saves; `save_last` saves only when that one does.
         LastCheckpoint(checkpoints, save_every_minutes),
     ]
     if settings.patience is not None:
@@ -90,7 +91,7 @@ def build_trainer(
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,
         log_every_n_steps=settings.log_every,
-        logger=spool,
+        logger=SpoolLogger(spool),
         plugins=[CheckpointFiles()],
         callbacks=[*own, *callbacks],
         use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
@@ -100,8 +101,43 @@ def build_trainer(
     return trainer, checkpoint
 
 
+class SpoolLogger(Logger):
+    """Writes Lightning's metrics to the spool, in the first process only; hyperparameters are ignored.
+
+    Lightning numbers steps from 0. The spool counts the optimiser steps taken, from 1, like the progress lines, the
+    checkpoints and the heat maps.
+    """
+
+    def __init__(self, spool: MetricSpool) -> None:
+        super().__init__()
+        self.spool = spool
+
+    @property
+    def name(self) -> str:
+        return "spool"
+
+    @property
+    def version(self) -> str:
+        return ""
+
+    @rank_zero_only
+    def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    @rank_zero_only
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        values = dict(metrics)
+        epoch = values.pop("epoch", None)  # Lightning puts it among the metrics
+        if values:
+            self.spool.append(values, (step or 0) + 1, None if epoch is None else int(epoch))
+
+    @rank_zero_only
+    def finalize(self, status: str) -> None:
+        self.spool.close()
+
+
 class ValidateAtTheEnd(pl.Callback):
-    """The last step is validated too, where it is no multiple of `validate_every`; else what it learned is lost."""
+    """Validates after the last step, even if it is no multiple of `validate_every`."""
 
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
         if trainer.global_step >= trainer.max_steps:
@@ -109,7 +145,7 @@ class ValidateAtTheEnd(pl.Callback):
 
 
 class Patience(EarlyStopping):
-    """One that had run out when the last checkpoint was written has run out still."""
+    """Early stopping that also stops a resumed training whose patience had run out at its last checkpoint."""
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.wait_count >= self.patience:
@@ -117,7 +153,7 @@ class Patience(EarlyStopping):
 
 
 def _quiet() -> None:
-    """Hide what Lightning logs about itself; errors and other warnings still show."""
+    """Hide Lightning's information and known harmless warnings."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", ".*does not have many workers.*")
     warnings.filterwarnings("ignore", ".*Checkpoint directory .* exists and is not empty.*")

@@ -13,7 +13,7 @@ class ServedClassifier(PythonModel):
     def load_context(self, context: PythonModelContext) -> None:
         from pathlib import Path
 
-        from attnlab.evaluation.sentence_classifier import SentenceClassifier
+        from attnlab.evaluation.predictors import SentenceClassifier
 
         self.classifier = SentenceClassifier.load(Path(context.artifacts["model"]))
 

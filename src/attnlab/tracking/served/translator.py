@@ -13,7 +13,7 @@ class ServedTranslator(PythonModel):
     def load_context(self, context: PythonModelContext) -> None:
         from pathlib import Path
 
-        from attnlab.evaluation.translator import Translator
+        from attnlab.evaluation.predictors import Translator
 
         self.translator = Translator.load(Path(context.artifacts["model"]))
 

@@ -1,0 +1,105 @@
+"""Hypotheses as text, and as attention maps of a few example sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK, Padding
+from attnlab.data.padding import make_batch
+from attnlab.data.prepared import PreparedSplit
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.search.ensemble import Ensemble
+from attnlab.search.hypothesis import Hypothesis
+from attnlab.search.search import Search, without_attention
+
+
+@dataclass(frozen=True)
+class HypothesisText:
+    """Converts hypotheses to text.
+
+    replace_unknown: replace each `<unk>` by the text of the source token that it attended to most, pads and `<eos>`
+        excluded (Jean et al. 2015; Luong, Sutskever et al. 2015). An `<unk>` without attention on any source token
+        stays. Hypotheses need attention weights.
+    """
+
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    replace_unknown: bool
+
+    def __call__(self, hypothesis: Hypothesis, source: Tensor, source_text: str) -> str:
+        """source: (S,) the ids as the model read them, pads included. source_text: the text they encode.
+
+        Raises ExperimentError for `replace_unknown` and a model without attention.
+        """
+        if not self.replace_unknown:
+            return self.target_tokenizer.decode(hypothesis.tokens)
+        if hypothesis.attention_weights is None:
+            raise without_attention("search.replace_unknown")
+        unknown = [t for t, token in enumerate(hypothesis.tokens) if token == UNK]
+        words = self.source_tokenizer.surfaces(source_text) if unknown else []
+        if not words:
+            return self.target_tokenizer.decode(hypothesis.tokens)
+        weights = hypothesis.attention_weights[unknown][:, (source != PAD) & (source != EOS)]  # (unknown, words)
+        strongest, places = weights.max(1)
+        replaced = [
+            words[place] if weight > 0 else SPECIAL_TOKENS[UNK]
+            for weight, place in zip(strongest.tolist(), places.tolist(), strict=True)
+        ]
+        return self.target_tokenizer.decode(hypothesis.tokens, replaced)
+
+
+LONGEST = 60  # tokens; longer sentences give unreadable pictures
+
+
+def example_rows(split: PreparedSplit, count: int) -> list[int]:
+    """Up to `count` rows of readable length, spread evenly over the split."""
+    readable = np.flatnonzero((split.source_lengths <= LONGEST) & (split.target_lengths <= LONGEST))
+    if len(readable) == 0:
+        return []
+    places = np.linspace(0, len(readable) - 1, num=min(count, len(readable))).round().astype(int)
+    return readable[places].tolist()
+
+
+def example_maps(
+    model: Seq2Seq | Ensemble,
+    search: Search,
+    split: PreparedSplit,
+    rows: Sequence[int],
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    padding: Padding,
+) -> list[AttentionMap]:
+    """Attention maps of the best hypotheses of some rows; empty without attention.
+
+    Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off has no `<eos>`.
+    """
+    if not rows:
+        return []
+    batch = make_batch([split.source_ids(row) for row in rows], [[] for _ in rows], padding)
+    device = next(model.parameters()).device
+    found = search(model, batch.source.to(device), batch.source_mask.to(device), with_attention=True)
+    maps = []
+    for i, row in enumerate(rows):
+        best = found[i][0]
+        if best.attention_weights is None:
+            continue
+        written = best.tokens + [EOS] * best.finished
+        # Unmasked attention also looks at pads; the picture shows the real tokens' share.
+        columns = (batch.source[i] != PAD).numpy()
+        maps.append(
+            AttentionMap.from_sentence(
+                source_tokens=source_tokenizer.tokens(batch.source[i].tolist()),
+                target_tokens=target_tokenizer.tokens(written),
+                weights=best.attention_weights.float().cpu().numpy(),
+                source_mask=columns,
+                target_mask=np.ones(len(written), dtype=bool),
+                title=f"{split.source_text(row)} → {target_tokenizer.decode(best.tokens)}",
+            )
+        )
+    return maps

@@ -1,1 +1,0 @@
-"""The comparison of many runs: which systems differ, by how much, at what price."""

@@ -1,0 +1,232 @@
+"""Findings of a comparison: a mean and an interval for each system and measure, and which systems differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.errors import ExperimentError
+from attnlab.evaluation import Progress
+from attnlab.evaluation.sentence_statistics import (
+    CorpusMetric,
+    SacrebleuMetric,
+    classification_metrics,
+    translation_metrics,
+)
+from attnlab.evaluation.significance import holm, letter_groups, p_of_difference, paired_bootstrap_p
+from attnlab.evaluation.two_level_bootstrap import Estimate, SystemSample, estimate, resampled_sums, system_sample
+from attnlab.report.compared_runs import ComparedRun, System, ranked, systems_of
+from attnlab.report.measures import in_order, measure_named
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """measure: ranks and tests the systems.
+    baseline: the system that all others are tested against; None tests all pairs.
+    samples: of the bootstrap.
+    confidence: of the intervals; p values are compared with 1 - confidence.
+    seed: of the samples.
+    """
+
+    measure: str
+    baseline: str | None
+    samples: int
+    confidence: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two systems.
+
+    difference: of the means, the first less the second.
+    p: of the difference, after Holm's correction over the tested pairs; None where nothing can be resampled.
+    p_of_sacrebleu: of sacrebleu's test between the median seeds; None where sacrebleu lacks the metric.
+    """
+
+    first: str
+    second: str
+    difference: float
+    p: float | None
+    p_of_sacrebleu: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """systems: the best one first.
+    estimates: {measure: {system: ...}}.
+    letters: {measure: {system: letters}}; empty where no pair can be tested.
+    pairs: tested by the wanted measure; all pairs, or those with the baseline.
+    """
+
+    wanted: Wanted
+    systems: list[System]
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    letters: Mapping[str, Mapping[str, str]]
+    pairs: list[Pair]
+
+
+def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress) -> Findings:
+    """Compare runs; raises ExperimentError for an unknown baseline, or runs of two tasks."""
+    if len({run.evaluation.translates for run in runs}) > 1:
+        raise ExperimentError("translations and classifications cannot be compared; name runs of one task")
+    systems = systems_of(runs)
+    names = [system.name for system in systems]
+    if wanted.baseline is not None and wanted.baseline not in names:
+        raise ExperimentError(f"baseline must be null or one of {', '.join(names)}; got {wanted.baseline!r}")
+    scores = resampled_scores(runs, wanted.samples, wanted.seed, progress)
+    estimates: dict[str, dict[str, Estimate]] = {}
+    letters: dict[str, dict[str, str]] = {}
+    pairs: list[Pair] = []
+    for name in in_order({name for run in runs for name in run.measured}):
+        measure = measure_named(name)
+        best_first = ranked(systems, measure)
+        samples = {each.name: _sample(each, name, scores, wanted) for each in best_first}
+        estimates[name] = {
+            system: estimate(sample, wanted.confidence, measure.least, measure.most)
+            for system, sample in samples.items()
+        }
+        tested = _tested(samples, list(combinations(samples, 2)))
+        letters[name] = _letters(list(samples), tested, 1 - wanted.confidence)
+        if name == wanted.measure:
+            pairs = _pairs(best_first, samples, tested, wanted, progress)
+    return Findings(wanted, ranked(systems, measure_named(wanted.measure)), estimates, letters, pairs)
+
+
+def _sample(
+    system: System, measure: str, scores: Mapping[tuple[str, str, str], NDArray[np.float64]], wanted: Wanted
+) -> SystemSample:
+    runs = [run for run in system.runs if measure in run.measured]
+    drawn = [scores.get((measure, run.system, run.seed)) for run in runs]
+    resampled = [each for each in drawn if each is not None]
+    complete = len(resampled) == len(runs)
+    return system_sample(
+        [run.measured[measure] for run in runs],
+        np.stack(resampled) if complete else None,
+        min(len(run.evaluation.sentences) for run in runs) if complete else None,
+        wanted.samples,
+        # A stream for each system, apart from that of the sentences; the same for all measures.
+        np.random.default_rng([wanted.seed, system.number, 1]),
+    )
+
+
+def _tested(samples: Mapping[str, SystemSample], pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """{pair: p after Holm's correction} of the pairs that can be tested."""
+    found = {(one, other): p_of_difference(samples[one], samples[other]) for one, other in pairs}
+    known = {pair: p for pair, p in found.items() if p is not None}
+    return dict(zip(known, holm(list(known.values())), strict=True))
+
+
+def _letters(names: list[str], tested: Mapping[tuple[str, str], float], threshold: float) -> dict[str, str]:
+    if not tested:
+        return {}
+    apart = [(names.index(one), names.index(other)) for (one, other), p in tested.items() if p < threshold]
+    return dict(zip(names, letter_groups(len(names), apart), strict=True))
+
+
+def _pairs(
+    best_first: list[System],
+    samples: Mapping[str, SystemSample],
+    all_tested: Mapping[tuple[str, str], float],
+    wanted: Wanted,
+    progress: Progress,
+) -> list[Pair]:
+    names = [system.name for system in best_first]
+    if wanted.baseline is None:
+        chosen, tested = list(combinations(names, 2)), all_tested
+    else:
+        chosen = [(name, wanted.baseline) for name in names if name != wanted.baseline]
+        tested = _tested(samples, chosen)
+    of_sacrebleu = _sacrebleu(best_first, chosen, wanted, progress)
+    means = {name: float(samples[name].values.mean()) for name in names}
+    return [
+        Pair(one, other, means[one] - means[other], tested.get((one, other)), of_sacrebleu.get((one, other)))
+        for one, other in chosen
+    ]
+
+
+def _sacrebleu(
+    systems: Sequence[System], pairs: Sequence[tuple[str, str]], wanted: Wanted, progress: Progress
+) -> dict[tuple[str, str], float]:
+    """{pair: p of sacrebleu's test between their median seeds}, where both translated the same sentences."""
+    medians = {system.name: system.median_run(wanted.measure).evaluation for system in systems}
+    found: dict[tuple[str, str], float] = {}
+    seconds = list(dict.fromkeys(other for _, other in pairs))
+    for done, second in enumerate(seconds, start=1):
+        base = medians[second]
+        metric = translation_metrics(base.signatures).get(wanted.measure) if base.translates else None
+        firsts = [one for one, other in pairs if other == second and medians[one].test_set == base.test_set]
+        if isinstance(metric, SacrebleuMetric) and firsts and base.sentences:
+            ours, *theirs = (
+                [row["hypothesis"] for row in each.sentences] for each in (base, *(medians[one] for one in firsts))
+            )
+            references = [row["reference"] for row in base.sentences]
+            p_values = paired_bootstrap_p(metric.metric, ours, theirs, references, wanted.samples)
+            found.update({(one, second): p for one, p in zip(firsts, p_values, strict=True)})
+        progress("test", done, len(seconds))
+    return found
+
+
+def resampled_scores(
+    runs: Sequence[ComparedRun], samples: int, seed: int, progress: Progress
+) -> dict[tuple[str, str, str], NDArray[np.float64]]:
+    """{(metric, system, seed of the run): (B,)} of the metrics that follow from the sentences of a run.
+
+    Runs with the same test set are measured on the same samples of it; each test set has samples of its own.
+
+    Raises:
+        ExperimentError: the sentences of a run give another metric than its metrics.json says.
+    """
+    found: dict[tuple[str, str, str], NDArray[np.float64]] = {}
+    of_test_sets: dict[str, list[ComparedRun]] = {}
+    for run in runs:
+        of_test_sets.setdefault(run.evaluation.test_set, []).append(run)
+    metrics = _metrics(runs)
+    done = 0
+    for number, members in enumerate(of_test_sets.values()):
+        counted: list[tuple[tuple[str, str, str], CorpusMetric, NDArray[np.float64]]] = []
+        for run in members:
+            for name, metric in metrics[_kind(run)].items():
+                if name in run.measured and run.evaluation.sentences:
+                    statistics = metric.statistics(run.evaluation.sentences)
+                    _check(run, name, metric, statistics)
+                    counted.append(((name, run.system, run.seed), metric, statistics))
+            done += 1
+            progress("count", done, len(runs))
+        if counted:
+            random = np.random.default_rng([seed, number])
+            sums = resampled_sums([statistics for *_, statistics in counted], samples, random)
+            for (key, metric, _), of_samples in zip(counted, sums, strict=True):
+                found[key] = metric.scores(of_samples)
+        progress("resample", number + 1, len(of_test_sets))
+    return found
+
+
+def _metrics(runs: Sequence[ComparedRun]) -> dict[Any, dict[str, CorpusMetric]]:
+    """The metrics of each kind of run. They are shared because they cache words."""
+    classified = [row for run in runs if not run.evaluation.translates for row in run.evaluation.sentences]
+    labels = sorted({row[key] for row in classified for key in ("label", "prediction")})
+    return {
+        _kind(run): translation_metrics(run.evaluation.signatures)
+        if run.evaluation.translates
+        else classification_metrics(labels)
+        for run in {_kind(run): run for run in runs}.values()
+    }
+
+
+def _kind(run: ComparedRun) -> tuple[bool, str]:
+    return run.evaluation.translates, run.evaluation.signatures.get("bleu", "")
+
+
+def _check(run: ComparedRun, name: str, metric: CorpusMetric, statistics: NDArray[np.float64]) -> None:
+    value = float(metric.scores(statistics.sum(axis=0, keepdims=True))[0])
+    written = run.measured[name]
+    if abs(value - written) > 1e-3 * max(1.0, abs(written)):
+        raise ExperimentError(
+            f"{run.name}: metrics.json says {name} {written:.4f}, but its sentences give {value:.4f}; evaluate it again"
+        )

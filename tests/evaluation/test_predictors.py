@@ -1,0 +1,56 @@
+"""Which models may form an ensemble."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from attnlab.batch import Padding
+from attnlab.errors import ExperimentError
+from attnlab.evaluation import predictors
+from attnlab.evaluation.predictors import TOKENIZERS, load_members
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Model folders with tokenizers of their own; loading one gives no more than its padding."""
+    paddings = {}
+
+    def make(name: str, padding: Padding = Padding(), **tokenizers: str):  # noqa: B008 (frozen)
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in TOKENIZERS:
+            (folder / file).write_text(tokenizers.get(file.removesuffix(".json"), "one"))
+        paddings[folder] = padding
+        return folder
+
+    monkeypatch.setattr(predictors, "load_model", lambda folder, device: SimpleNamespace(padding=paddings[folder]))
+    return make
+
+
+def test_load_members_accepts_matching_models(folders):
+    first = folders("first", Padding("pre", "post"))
+    second = folders("second", Padding("pre", "post", attention_masked=False, recurrence="read"))
+    loaded = load_members(first, [second])
+    assert [model.padding.attention_masked for model in loaded] == [True, False]
+    assert len(load_members(first, [])) == 1
+
+
+@pytest.mark.parametrize("file", TOKENIZERS)
+def test_load_members_refuses_other_vocabularies(folders, file):
+    first, second = folders("first"), folders("second", **{file.removesuffix(".json"): "another"})
+    with pytest.raises(ExperimentError, match=rf"^paths\.ensemble: .*second has another {file} than .*first"):
+        load_members(first, [second])
+
+
+@pytest.mark.parametrize("padding", [Padding("post", "post"), Padding("pre", "pre")])
+def test_load_members_refuses_padding_on_other_sides(folders, padding):
+    first, second = folders("first", Padding("pre", "post")), folders("second", padding)
+    with pytest.raises(ExperimentError, match=r"^paths\.ensemble: .*second pads source and target .* the same sides"):
+        load_members(first, [second])
+
+
+def test_ensemble_member_that_is_no_model_folder_is_refused(folders, tmp_path):
+    with pytest.raises(ExperimentError, match=r"nowhere must be a whole model folder"):
+        load_members(folders("first"), [tmp_path / "nowhere"])

@@ -1,0 +1,164 @@
+"""Significance: p values worked out by hand, Holm's correction, letters, and sacrebleu's own test."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sacrebleu.significance import PairedTest
+from scipy.stats import t
+
+from attnlab.evaluation.significance import holm, letter_groups, p_of_difference, paired_bootstrap_p
+from attnlab.evaluation.text_metrics import sacrebleu_metrics
+from attnlab.evaluation.two_level_bootstrap import SystemSample
+
+STILL = np.zeros(3)
+
+
+def measured(
+    values: list[float], sentences: int | None, by_sentences: np.ndarray = STILL, by_seeds: np.ndarray = STILL
+) -> SystemSample:
+    return SystemSample(np.array(values), by_sentences, by_seeds, sentences)
+
+
+def two_sided(difference: float, variance: float, degrees: float) -> float:
+    return 2 * float(t.sf(difference / variance**0.5, degrees))
+
+
+def test_p_of_difference_adds_variance_of_seeds_and_sentences():
+    # By their seeds: 8 / 2 with 1 degree of freedom, and 3 / 3 with 2. Of the two the samples differ by 0, 6, -6, whose
+    # variance is 36: the 31 that are left are the sentences', of which the fewer are 11.
+    first = measured([1.0, 5.0], 21, np.array([1.0, 5.0, 1.0]), np.array([0.0, 1.0, -1.0]))
+    second = measured([-3.0, -3.0, 0.0], 11, np.array([1.0, 1.0, 2.0]), np.array([0.0, -1.0, 4.0]))
+    degrees = (4 + 1 + 31) ** 2 / (4**2 / 1 + 1**2 / 2 + 31**2 / 10)
+    expected = two_sided(3.0 - -2.0, 36, degrees)
+    assert p_of_difference(first, second) == pytest.approx(expected, rel=1e-12)
+    assert p_of_difference(second, first) == pytest.approx(expected, rel=1e-12)
+
+
+def test_p_of_difference_without_sentences_uses_seeds_alone():
+    apart = np.array([0.0, 6.0, -6.0])
+    first, second = measured([1.0, 5.0], None, apart), measured([-3.0, -3.0, 0.0], 11)
+    degrees = (4 + 1) ** 2 / (4**2 / 1 + 1**2 / 2)
+    assert p_of_difference(first, second) == pytest.approx(two_sided(5.0, 36, degrees), rel=1e-12)
+    assert p_of_difference(second, first) == pytest.approx(two_sided(5.0, 36, degrees), rel=1e-12)
+
+
+def test_p_of_difference_with_one_seed_each_uses_sentences_alone():
+    apart = np.array([0.0, 3.0, -3.0])
+    found = p_of_difference(measured([4.0], 7, apart), measured([2.0], 6))
+    assert found == pytest.approx(two_sided(2.0, 9, 5), rel=1e-12)
+
+
+def test_p_of_difference_of_one_sentence_has_one_degree_of_freedom():
+    apart = np.array([0.0, 3.0, -3.0])
+    found = p_of_difference(measured([4.0], 1, apart), measured([2.0], 1))
+    assert found == pytest.approx(two_sided(2.0, 9, 1), rel=1e-12)
+
+
+@pytest.mark.parametrize("lone_first", [True, False])
+def test_p_of_difference_gives_a_single_seed_the_other_variance(lone_first: bool):
+    # The three vary by 3: the mean of three by 3 / 3, which the samples show (12 in all), and one alone by 3 more,
+    # which they do not. What is left of 15 is the sentences'.
+    lone = measured([5.0], 9, np.array([0.0, 12.0**0.5, -(12.0**0.5)]))
+    three = measured([-3.0, -3.0, 0.0], 9)
+    degrees = 15**2 / (4**2 / 2 + 11**2 / 8)
+    pair = (lone, three) if lone_first else (three, lone)
+    assert p_of_difference(*pair) == pytest.approx(two_sided(7.0, 15, degrees), rel=1e-12)
+
+
+def test_p_of_difference_never_has_a_negative_part():
+    # The samples differ less than the seeds alone would have them: no part is below 0.
+    apart = np.array([0.0, 1.0, -1.0])
+    first, second = measured([1.0, 5.0], 11, apart), measured([-3.0, -3.0, 0.0], 11)
+    degrees = (4 + 1) ** 2 / (4**2 / 1 + 1**2 / 2)
+    assert p_of_difference(first, second) == pytest.approx(two_sided(5.0, 1, degrees), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_p_of_difference_ignores_rounding_on_any_scale(size: float):
+    """On any scale: values in millionths may differ, and values in millions may be equal."""
+    value, next_one = 0.3 * size, float(np.nextafter(0.3 * size, 1e9))
+    same, equal = measured([value] * 2, None), measured([next_one] * 2, None)
+    other = measured([value * 1.01] * 2, None)
+    assert p_of_difference(same, equal) == 1.0
+    assert p_of_difference(same, other) == p_of_difference(other, same) == 0.0
+    scattered = measured([value, value * 1.001], None, size * np.array([0.0, 1e-3, -1e-3]))
+    assert 0 < p_of_difference(scattered, other) < 1
+
+
+def test_p_of_difference_takes_its_scale_from_the_larger_system():
+    """Against a system in millions, the scatter of one near zero is nothing."""
+    small, large = measured([0.0, 1e-9], None, np.array([0.0, 1e-9, -1e-9])), measured([-1e6] * 2, None)
+    assert p_of_difference(small, large) == p_of_difference(large, small) == 0.0
+
+
+def test_p_of_difference_is_none_without_resampling():
+    one = measured([1.0], None)
+    assert p_of_difference(one, one) is None
+    assert p_of_difference(one, measured([1.0], 5)) is None
+    assert p_of_difference(measured([1.0, 2.0], None, np.array([0.0, 1.0, 2.0])), one) is not None
+
+
+def test_holm_matches_hand_calculation() -> None:
+    # 0.01 * 4; 0.04 * 2 = 0.08 behind 0.03 * 3 = 0.09, which it may not fall below; 0.9 * 1.
+    assert holm([0.04, 0.01, 0.9, 0.03]) == pytest.approx([0.09, 0.04, 0.9, 0.09])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "apart", "expected"),
+    [
+        (1, [], ["a"]),
+        (3, [], ["a", "a", "a"]),
+        (2, [(1, 0)], ["a", "b"]),
+        (3, [(0, 2)], ["a", "ab", "b"]),
+        (3, [(0, 1), (0, 2), (1, 2)], ["a", "b", "c"]),
+        # Piepho's kind of example: the ends differ, the middle is like both sides of it.
+        (4, [(0, 2), (0, 3), (1, 3)], ["a", "ab", "bc", "c"]),
+        (4, [(0, 1), (2, 3)], ["ab", "cd", "ac", "bd"]),
+    ],
+)
+def test_letter_groups_match_hand_made_ones(count: int, apart: list[tuple[int, int]], expected: list[str]) -> None:
+    assert letter_groups(count, apart) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_letter_groups_share_a_letter_exactly_where_pairs_do_not_differ(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    count = int(draw.integers(2, 9))
+    pairs = list(combinations(range(count), 2))
+    apart = {pair for pair in pairs if draw.random() < 0.5}
+    letters = letter_groups(count, apart)
+    assert all(letters)
+    for one, other in pairs:
+        assert bool(set(letters[one]) & set(letters[other])) == ((one, other) not in apart)
+
+
+def test_letter_groups_beyond_the_alphabet_are_numbered() -> None:
+    found = letter_groups(54, combinations(range(54), 2))
+    assert found[:2] + found[25:28] + found[51:] == ["a", "b", "z", "A", "B", "Z", "(52)", "(53)"]
+
+
+def test_paired_bootstrap_p_equals_sacrebleu_and_separates_same_from_different() -> None:
+    references = [f"the cat number {number} sat on the 고양이 mat" for number in range(30)]
+    worse = [text.replace("cat", "dog").replace("on the", "under") for text in references]
+    nearly = [worse[0], *references[1:]]
+    metric = sacrebleu_metrics("13a")["bleu"]
+    same, near, different = paired_bootstrap_p(metric, references, [references, nearly, worse], references, 200)
+    assert different == 1 / 201
+    assert near > 0.05
+    assert same == 1.0
+    systems = [("baseline", references), ("worse", worse)]
+    _, theirs = PairedTest(systems, {"bleu": metric}, [references], test_type="bs", n_samples=200)()
+    assert theirs["BLEU"][1].p_value == different
+
+
+def test_paired_bootstrap_equal_scores_are_not_significant() -> None:
+    """Two models that are wrong in different ways have the same BLEU, none."""
+    references = [f"문장 {number} 입니다 오늘" for number in range(20)]
+    one, other = ([f"{word} {number}" for number in range(100, 120)] for word in ("x", "y"))
+    metric = sacrebleu_metrics("13a")["bleu"]
+    assert paired_bootstrap_p(metric, one, [other], references, 200) == [1.0]

@@ -1,0 +1,188 @@
+"""Figures of curves, histograms and compared systems: the drawn values, fonts, and the same bytes each time."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from matplotlib.collections import FillBetweenPolyCollection
+from matplotlib.figure import Figure
+
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.curves import learning_curves, length_curve
+from attnlab.plots.figure import COLOURS, colour_of, legend_text, png_bytes, repeats
+from attnlab.plots.heat_map import heat_map
+from attnlab.plots.histograms import length_histogram
+from attnlab.plots.seeded_curves import (
+    SeededCurve,
+    gradient_flow_figure,
+    length_generalisation_figure,
+    power_of_ten,
+    seeded_panels,
+)
+from attnlab.plots.systems import SystemCost, SystemInterval, cost_scatter, interval_figure
+
+
+def curves(count: int) -> list[SeededCurve]:
+    return [
+        SeededCurve(f"체계 {i}", [10, 20], np.array([[i, i + 1.0], [i, i + 2.0]]), colour_of(i), bool(repeats(i) % 2))
+        for i in range(count)
+    ]
+
+
+def panels() -> Figure:
+    return seeded_panels({"BLEU ↑": curves(2), "NLL ↓": curves(3)}, "step")
+
+
+def intervals() -> Figure:
+    systems = [
+        SystemInterval("bahdanau $x$", [1.0, 3.0], 2.0, 0.5, 3.5, "a", 0),
+        SystemInterval("어텐션 없음", [1.0], 1.0, None, None, "b", 1),
+    ]
+    return interval_figure(systems, "BLEU ↑, test")
+
+
+def costs() -> Figure:
+    return cost_scatter([SystemCost(f"체계 {i}", [1.0 + i, 3.0 + i], [i, i + 2.0], i) for i in range(9)], "min", "BLEU")
+
+
+def test_seeded_panels_share_one_legend() -> None:
+    figure = panels()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["체계 0", "체계 1", "체계 2"]
+    line = figure.axes[0].lines[1]
+    np.testing.assert_array_equal(line.get_xydata(), [[10, 1], [20, 2.5]])
+
+
+def test_systems_beyond_the_last_colour_get_dashes_and_other_marks() -> None:
+    axes = seeded_panels({"": curves(len(COLOURS) + 1)}, "step").axes[0]
+    first, last = axes.lines[0], axes.lines[-1]
+    assert first.get_color() == last.get_color()
+    assert (first.get_linestyle(), last.get_linestyle()) == ("-", "--")
+    marks = costs().axes[0].lines
+    assert marks[0].get_color() == marks[-1].get_color()
+    assert marks[0].get_marker() != marks[-1].get_marker()
+
+
+def test_interval_figure_shows_best_system_first_with_interval_and_seeds() -> None:
+    (axes,) = intervals().axes
+    drawn = [line.get_xydata().tolist() for line in axes.lines]
+    assert drawn == [[[0.5, 0], [3.5, 0]], [[1, 0], [3, 0]], [[2, 0]], [[1, 1]], [[1, 1]]]
+    assert axes.get_ylim() == (1.5, -0.5)
+    assert [text.get_text() for text in axes.texts] == ["a", "b"]
+
+
+def test_cost_scatter_draws_the_mean_of_seeds() -> None:
+    lines = costs().axes[0].lines
+    assert lines[0].get_xydata().tolist() == [[1, 0], [3, 2]]
+    assert lines[1].get_xydata().tolist() == [[2, 1]]
+
+
+def test_legend_text_shortens_long_names() -> None:
+    assert len(legend_text("x" * 100)) == 60
+
+
+def flow_figure() -> Figure:
+    falling = np.array([[1e-1, 1e-3, 1e-9], [3e-1, 5e-3, 3e-9]])
+    curves = [SeededCurve("RNN", [0, 1, 2], falling, 0, dashed=True), SeededCurve("LSTM", [0, 1, 2], falling * 10, 1)]
+    return gradient_flow_figure({"at initialisation": curves, "뒤에": curves})
+
+
+def length_figure() -> Figure:
+    curve = SeededCurve("attention", [4, 5, 6], [[100.0, 50.0, np.nan], [80.0, 70.0, np.nan]], 0)
+    return length_generalisation_figure({"BLEU": [curve]}, (4, 5), {"BLEU": 100})
+
+
+def test_seeded_curve_draws_mean_line_and_range_band() -> None:
+    (axes,) = length_figure().axes
+    (line,) = axes.lines
+    # Where no seed has a value there is no point.
+    np.testing.assert_array_equal(line.get_xydata(), [[4, 90], [5, 60]])
+    (band,) = (artist for artist in axes.collections if isinstance(artist, FillBetweenPolyCollection))
+    edges = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
+    assert edges == {(4, 80), (4, 100), (5, 50), (5, 70)}
+
+
+def test_gradient_flow_panels_share_a_logarithmic_axis() -> None:
+    figure = flow_figure()
+    first, second = figure.axes
+    # Of values that differ by powers of ten the line is the geometric mean.
+    np.testing.assert_allclose(first.lines[0].get_ydata()[2], (1e-9 * 3e-9) ** 0.5)
+    assert first.get_yscale() == second.get_yscale() == "log"
+    assert first.get_ylim() == second.get_ylim()
+    low, high = first.get_ylim()
+    assert low < 1e-9
+    assert high > 3
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["RNN", "LSTM"]
+
+
+def test_power_of_ten_uses_superscripts() -> None:
+    assert [power_of_ten(value) for value in (1e-12, 0.001, 1, 100, 20)] == ["10⁻¹²", "10⁻³", "10⁰", "10²", ""]
+
+
+def test_seeded_curve_refuses_values_of_another_shape() -> None:
+    with pytest.raises(ValueError, match=r"P = 2 places, got \(2, 3\)"):
+        SeededCurve("x", [1, 2], np.ones((2, 3)), 0)
+
+
+def heights(sides: dict[str, dict[int, int]]) -> list[np.ndarray]:
+    (axes,) = length_histogram(sides).axes
+    return [patch.get_data().values for patch in axes.patches]
+
+
+def test_length_histogram_has_a_bar_for_each_length() -> None:
+    assert [each.tolist() for each in heights({"source": {3: 5, 4: 1, 7: 2}})] == [[5, 1, 0, 0, 2]] * 2
+
+
+def test_length_histogram_limits_the_bars_for_one_enormous_row() -> None:
+    for each in heights({"source": {2: 40, 3: 7, 1_000_000: 1}}):
+        assert len(each) <= 2_000
+        assert each.sum() == 48
+        assert each[0] == 47
+        assert each[-1] == 1
+
+
+def _figures() -> dict[str, Figure | None]:
+    history = {
+        "train/token_nll": [(10, 5.0), (20, 3.0)],
+        "validation/teacher_forced/token_nll": [(20, 3.5)],
+        "validation/teacher_forced/perplexity": [(20, 33.1), (40, 1.2)],
+        "validation/free_running/bleu": [(20, 1.0)],
+    }
+    rows = [{"from": 1, "to": 5, "sentences": 10, "bleu": 20.0, "exact_match": 0.5}]
+    return {
+        "heat map": heat_map(AttentionMap(["14.", "<eos>"], ["14일", "<eos>"], np.eye(2), "14. → 14일")),
+        "curves": learning_curves(history),
+        "histogram": length_histogram({"source": {3: 1, 5: 2}, "target": {}}),
+        "length curve": length_curve(rows),
+        "panels": panels(),
+        "intervals": intervals(),
+        "costs": costs(),
+        "gradient flow": flow_figure(),
+        "length generalisation": length_figure(),
+    }
+
+
+def test_figures_have_the_same_bytes_and_a_glyph_for_every_character() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "Glyph ... missing from font(s)" is a warning
+        for (name, first), second in zip(_figures().items(), _figures().values(), strict=True):
+            assert first is not None
+            assert second is not None
+            png = png_bytes(first)
+            assert png == png_bytes(second), name
+            assert b"Software" not in png
+
+
+def test_learning_curves_show_all_points() -> None:
+    figure = _figures()["curves"]
+    assert figure is not None
+    loss, perplexity, bleu = figure.axes
+    assert [line.get_xydata().tolist() for line in loss.lines] == [[[10, 5], [20, 3]], [[20, 3.5]]]
+    assert perplexity.get_yscale() == "log"
+    figure.draw_without_rendering()
+    ticks = [label.get_text() for label in perplexity.get_yticklabels(which="both")]
+    assert {"2", "5", "10"} <= set(ticks)
+    assert not any("$" in tick for tick in ticks)
+    assert bleu.lines[0].get_xydata().tolist() == [[20, 1]]
+    assert learning_curves({"train/learning_rate": [(1, 0.1)]}) is None

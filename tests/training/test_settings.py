@@ -1,0 +1,139 @@
+"""Settings of a training, learning-rate schedules and optimisers, without a trainer."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from attnlab.config.binding import bind
+from attnlab.data.sampler import Batching
+from attnlab.training.optimisation import (
+    SGD,
+    Adadelta,
+    Adam,
+    ConstantSchedule,
+    CosineSchedule,
+    HalvingSchedule,
+    Optimizer,
+    PlateauSchedule,
+)
+from attnlab.training.settings import ClassificationTraining
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+
+
+def rates(schedule, steps: int, total: int = 10) -> list[float]:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
+    entry = schedule(optimizer, total, "m", "min")
+    assert entry["interval"] == "step"
+    assert entry.get("frequency", 1) == 1
+    seen = []
+    for _ in range(steps):
+        seen.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        entry["scheduler"].step()
+    return seen
+
+
+def test_schedules_give_their_rates_step_by_step():
+    assert rates(ConstantSchedule(), 3) == [2.0, 2.0, 2.0]
+    assert rates(ConstantSchedule(3), 6) == [0.5, 1.0, 1.5, 2.0, 2.0, 2.0]
+    assert rates(CosineSchedule(), 11) == pytest.approx([1 + math.cos(math.pi * t / 10) for t in range(11)])
+    warmed = rates(CosineSchedule(2), 12, total=10)
+    assert warmed[:3] == pytest.approx([2 / 3, 4 / 3, 2.0])
+    assert warmed[6] == pytest.approx(1.0)  # half-way between the warm-up and the end
+    assert warmed[10:] == pytest.approx([0.0, 0.0])  # and it does not grow again
+    assert rates(HalvingSchedule(3, 2), 9) == [2, 2, 2, 1, 1, 0.5, 0.5, 0.25, 0.25]
+    assert rates(HalvingSchedule(0, 1), 3) == [1, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+def test_plateau_schedule_lowers_the_rate_after_validations_without_improvement(mode):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    entry = PlateauSchedule(0.5, patience=1, minimum=0.2)(optimizer, 100, "validation/x", mode)
+    assert entry["monitor"] == "validation/x"
+    seen = []
+    for value in (1, 2, 3, 2, 4, 4, 4, 5, 1, 1, 1, 1):
+        entry["scheduler"].step(value if mode == "max" else 10 - value)
+        seen.append(optimizer.param_groups[0]["lr"])
+    assert seen == [1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.2]
+
+
+def test_optimisers_pass_their_settings_to_torch():
+    parameters = [torch.nn.Parameter(torch.ones(2))]
+    adam = Adam(0.01, 0.8, 0.9, 0.1)(parameters)
+    assert isinstance(adam, torch.optim.AdamW)
+    assert {k: adam.defaults[k] for k in ("lr", "betas", "weight_decay")} == {
+        "lr": 0.01,
+        "betas": (0.8, 0.9),
+        "weight_decay": 0.1,
+    }
+    sgd = SGD(0.5, 0.9, 0.1)(parameters)
+    assert [sgd.defaults[k] for k in ("lr", "momentum", "weight_decay")] == [0.5, 0.9, 0.1]
+    adadelta = Adadelta(0.5, 0.9, 1e-3, 0.1)(parameters)
+    assert [adadelta.defaults[k] for k in ("lr", "rho", "eps", "weight_decay")] == [0.5, 0.9, 1e-3, 0.1]
+
+
+def test_adam_makes_the_first_step_of_its_formula():
+    parameter = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    optimizer = Adam(0.1)([parameter])
+    (parameter * torch.tensor([3.0, 5.0])).sum().backward()
+    optimizer.step()
+    torch.testing.assert_close(parameter.detach(), torch.tensor([0.9, -2.1]))
+
+
+@pytest.mark.parametrize("path", sorted((CONF / "training" / "optimizer").glob("*.yaml")), ids=lambda path: path.stem)
+def test_optimiser_in_conf_lowers_a_loss(path):
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(3, 1), torch.randn(20, 3)
+    optimizer = bind(yaml.safe_load(path.read_text()) | {"learning_rate": 0.05}, Optimizer, "optimizer")(
+        layer.parameters()
+    )
+    losses = []
+    for _ in range(50):
+        loss = (layer(x) - x.sum(1, keepdim=True)).square().mean()
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert losses[-1] < losses[0]
+
+
+def test_training_ends_at_the_first_of_its_limits_and_needs_one(settings):
+    with pytest.raises(ValueError, match="max_steps and max_epochs are both null; give at least one"):
+        settings(max_steps=None)
+    assert settings(max_steps=12).total_steps(5) == 12
+    assert settings(max_steps=None, max_epochs=3).total_steps(5) == 15
+    assert settings(max_steps=12, max_epochs=3).total_steps(5) == 12
+    assert settings(max_steps=12, max_epochs=2).total_steps(5) == 10
+
+
+def test_translation_settings_map_monitor_to_validation_metric_and_mode(settings):
+    assert settings().monitored_metric == "validation/teacher_forced/token_nll"
+    assert settings().monitor_mode == "min"
+    for name in ("bleu", "chrf", "exact_match"):
+        assert settings(monitor=name).monitored_metric == f"validation/free_running/{name}"
+        assert settings(monitor=name).monitor_mode == "max"
+
+
+@pytest.mark.parametrize(("monitor", "mode"), [("accuracy", "max"), ("f1", "max"), ("nll", "min")])
+def test_classification_settings_map_monitor_to_validation_metric_and_mode(monitor, mode):
+    chosen = ClassificationTraining(
+        12, None, Batching("sentences", 20, True, None), Adam(0.02), ConstantSchedule(), 0.0, 1.0, 4, None, 1, 1, 1,
+        monitor,
+    )  # fmt: skip
+    assert (chosen.monitored_metric, chosen.monitor_mode) == (f"validation/{monitor}", mode)
+
+
+def test_settings_that_average_more_checkpoints_than_they_keep_are_refused(settings):
+    with pytest.raises(
+        ValueError,
+        match=r"^average_checkpoints must be at most keep_best, .* got 3 and keep_best 2; choose "
+        r"training\.keep_best=3",
+    ):
+        settings(keep_best=2, average_checkpoints=3)
+    assert settings(keep_best=3, average_checkpoints=3).average_checkpoints == 3
