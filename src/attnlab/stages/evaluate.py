@@ -192,11 +192,11 @@ def evaluate_and_track(
 
 
 def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:
-    """What a tracker is told beside the config."""
+    """The tags of a run in the tracker."""
     from attnlab.tracking.address import told_overrides
 
-    told = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(told_overrides(overrides()))}
-    return told if job is None else {**told, **job.tags}
+    own = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(told_overrides(overrides()))}
+    return own if job is None else {**own, **job.tags}
 
 
 def print_metrics(metrics: Metrics) -> None:
