@@ -23,8 +23,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from pydantic.fields import FieldInfo
 
 from attnlab.config.binding import component, constructor_hints
-from attnlab.experiment.experiment import sections_of
-from attnlab.experiment.task import task_named
+from attnlab.experiment.composition import sections_of, task_named
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 TARGET = "_target_"
