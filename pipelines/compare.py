@@ -12,7 +12,7 @@ Runs that agree in all choices but the seed are one system. Writes one offline p
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.stages.compare import main
 
 if __name__ == "__main__":

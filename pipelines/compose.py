@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.stages.compose import main
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ Runs that go on at this moment upload by themselves; those that were killed do w
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.stages.deliver import main
 
 if __name__ == "__main__":

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import hydra
 from omegaconf import DictConfig
 
-from attnlab.experiment.launch import launch
+from attnlab.experiment.launch import launch, run_job
 
 
+@hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> Any:
     from attnlab.stages import evaluate
 
-    return evaluate.main(config)
+    return run_job(evaluate.main, config)
 
 
 if __name__ == "__main__":

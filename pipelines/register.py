@@ -13,7 +13,7 @@ its test score could not be judged by it any more. Afterwards, from anywhere:
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.stages.register import main
 
 if __name__ == "__main__":

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import hydra
 from omegaconf import DictConfig
 
-from attnlab.experiment.launch import launch
+from attnlab.experiment.launch import launch, run_job
 
 
+@hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> Any:
     from attnlab.stages import train
 
-    return train.main(config)
+    return run_job(train.main, config)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ The run's config is copied to runs/way_back/<run id>/, and what is printed can b
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.stages.way_back import main
 
 if __name__ == "__main__":

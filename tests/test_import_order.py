@@ -34,7 +34,7 @@ LEVELS = {
 HOMES = {
     "mlflow": {"tracking"},
     "datasets": {"data"},
-    "hydra": {"experiment"},
+    "hydra": {"experiment", "pipelines"},
     "omegaconf": {"experiment", "stages", "pipelines"},
 }
 FILES = sorted([*PACKAGE.rglob("*.py"), *PIPELINES.rglob("*.py")])

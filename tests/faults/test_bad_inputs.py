@@ -10,7 +10,7 @@ from bad_configs import Fault, bad_configs, groups
 from entry_points import TINY, Command
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.experiment import check
+from attnlab.experiment.composition import check
 
 
 def unlike(problems: list[str], faults: list[Fault]) -> list[str]:

@@ -9,8 +9,7 @@ import pytest
 import yaml
 from entry_points import TINY, Command
 
-from attnlab.experiment.choices import changed_values, shown_choices
-from attnlab.experiment.composition import compose
+from attnlab.experiment.composition import changed_values, compose, shown_choices
 
 CHOSEN = ("padding=post_post", "model/encoder=lstm", "search.size=3")
 

@@ -91,7 +91,7 @@ def test_the_example_is_a_date_as_the_model_of_the_demo_knows_it(folder: Path, c
         (["run=0123", "name=a/b"], "name"),
         (["run=0123", "tracking=none"], "tracking must be mlflow"),
         (["run=0123", "colour=red"], "colour"),
-        (["--best"], "no options"),
+        (["--best"], "got '--best'"),
     ],
 )
 def test_mistakes_are_sentences(folder: Path, command: Command, wrong: list[str], sentence: str) -> None:
@@ -138,5 +138,5 @@ def test_the_way_back_of_a_foreign_run_is_a_sentence(folder: Path, command: Comm
         client.log_text(run, config, "config.yaml")
         ended = command("way_back.py", f"run={run}")
         assert ended.code == 1
-        assert f"error: run: the config of {run} is none of this program's" in ended.err
+        assert f"error: run: the config of {run} is not one of this program's" in ended.err
         assert "Traceback" not in ended.err

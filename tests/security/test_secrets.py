@@ -81,7 +81,7 @@ def test_literal_password_is_refused_with_a_pointer_to_mlflows_variables(
     assert "MLFLOW_TRACKING_PASSWORD" in ended.err
     assert "${oc.env:" in ended.err
     assert CANARY not in ended.out + ended.err
-    assert not (folder / "runs").exists()
+    assert not (folder / "runs" / "points").exists()
 
 
 PASSWORD = st.text(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from attnlab.errors import ExperimentError
 
 HIDDEN = "***"
 
@@ -29,6 +31,17 @@ def masked_values(node: Any) -> Any:
     return masked(node) if isinstance(node, str) else node
 
 
+def refuse_literal_passwords(config: Any) -> None:
+    """Raise ExperimentError where an address in a config holds a password: the config is written and logged."""
+    remedy = (
+        "holds a password, which would be written down with the config; set MLFLOW_TRACKING_USERNAME and "
+        "MLFLOW_TRACKING_PASSWORD (or MLFLOW_TRACKING_TOKEN) for MLflow's server, or write ${oc.env:NAME} for it"
+    )
+    places = list(literal_secrets(config))
+    if places:
+        raise ExperimentError([f"{place} {remedy}" for place in places])
+
+
 def literal_secrets(config: Any, path: str = "") -> Iterator[str]:
     """The places of a config with an address whose password is written out, not a reference such as ${oc.env:NAME}."""
     if isinstance(config, Mapping):
@@ -44,16 +57,3 @@ def literal_secrets(config: Any, path: str = "") -> Iterator[str]:
 def _is_literal(password: str) -> bool:
     rest = re.sub(_REFERENCE, "", password)
     return bool(rest) and rest != HIDDEN
-
-
-# Until the callers of these are gone.
-def is_secret_name(key: str) -> bool:
-    return False
-
-
-def told_override(text: str) -> str:
-    return masked(text)
-
-
-def into_environment(arguments: Sequence[str], environment: MutableMapping[str, str]) -> list[str]:
-    return list(arguments)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.experiment.task import Metrics, Task, Tell
+from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
     from attnlab.data.hub import LabelledCorpus
     from attnlab.data.prepared import LabelledData
-    from attnlab.experiment.experiment import Experiment
     from attnlab.model.classifier import Classifier
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
@@ -53,10 +52,10 @@ class Classification(Task):
             return ["paths.ensemble must be null: only models that translate are put together"]
         return []
 
-    def prepare(self, corpus: LabelledCorpus, folder: Path, tell: Tell) -> None:
+    def prepare(self, corpus: LabelledCorpus, folder: Path, progress: Progress) -> None:
         from attnlab.data.prepare import prepare
 
-        prepare(corpus, folder, tell)
+        prepare(corpus, folder, progress)
 
     def read_data(self, folder: Path) -> LabelledData:
         from attnlab.data.prepared import LabelledData
@@ -93,16 +92,17 @@ class Classification(Task):
         data: LabelledData,
         into: Path,
         half: Callable[[], Any] | None,
-        tell: Tell,
+        progress: Progress,
     ) -> Metrics:
+        from attnlab.config.identity import target_modules
         from attnlab.evaluation.classify import classify_split
         from attnlab.evaluation.write import write_classification
         from attnlab.files import atomic_folder
         from attnlab.model.model_folder import load_classifier
         from attnlab.tracking.pictures import ClassifiedSentences
 
-        classifier = load_classifier(model, experiment.hardware.device)
-        found = classify_split(classifier, data, classifier.padding, autocast=half, progress=tell)
+        classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))
+        found = classify_split(classifier, data, classifier.padding, autocast=half, progress=progress)
         with atomic_folder(into) as folder:
             write_classification(folder, found)
             ClassifiedSentences(found.maps, found.labels, found.confusions).write(folder, "Test split")

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from omegaconf.resolvers import oc
 
-from attnlab.experiment.choices import choices_of
-from attnlab.experiment.task import Task, mixed_up, task_named
+from attnlab.errors import ExperimentError
 
 if TYPE_CHECKING:
+    import pytorch_lightning as pl
+
     from attnlab.batch import Padding
     from attnlab.config.part import Part
     from attnlab.config.paths import Paths
+    from attnlab.report.page import Stages
     from attnlab.sweeps.launcher import Launcher
     from attnlab.sweeps.settings import Sweep
+    from attnlab.tracking.pictures import Pictures
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
@@ -36,8 +34,112 @@ TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
 EVALUATE_SOURCES = ("attnlab.stages.evaluate:evaluate", "task:evaluate,read_data", "attnlab.tracking.pictures")
 REPORT_SOURCES = ("attnlab.stages.report:report", "task:report")
-# How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is told of it.
+# How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged of it.
 SWEEP_SECTIONS = ("sweep", "launcher")
+
+
+Metrics = dict[str, float | int | None]
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+class Task(Protocol):
+    """What differs between the kinds of experiment. The stages ask their task, and never which one it is.
+
+    name: its choice in conf/task.
+    columns: what a row of its raw data holds.
+    shared_files: of its prepared data, what a model was trained with and keeps a copy of.
+    source_side: of the statistics of its prepared data, what the encoder reads.
+    length_limit: the setting of `data.cleaning` that leaves out what is longer.
+    trial_sizes: run-time sizes to try a model with before anything is prepared.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    shared_files: tuple[str, ...]
+    source_side: str
+    length_limit: str
+    trial_sizes: Mapping[str, int]
+
+    def sections(self) -> dict[str, Any]:
+        """What `data`, `model`, `search` and `training` of the config must be, as annotations."""
+
+    def choices(self) -> dict[str, str]:
+        """For each of these sections the choices that go with the task, in words."""
+
+    def check(self, bound: Mapping[str, Any]) -> list[str]:
+        """What is wrong with sections that are right each by itself."""
+        return []
+
+    def prepare(self, corpus: Any, folder: Path, progress: Progress) -> None:
+        """Write the prepared data of a corpus."""
+
+    def open_data(self, folder: Path) -> Any:
+        """The prepared data of a folder; raises ExperimentError where there are none of this task."""
+        if (folder / "data.json").is_file() and not self.has_files_in(folder):
+            raise ExperimentError(
+                f"paths.data: {folder} was prepared for another task than task={self.name}; choose that task, or give "
+                "data of this one"
+            )
+        return self.read_data(folder)
+
+    def has_files_in(self, folder: Path) -> bool:
+        return all((folder / name).is_file() for name in self.shared_files)
+
+    def read_data(self, folder: Path) -> Any:
+        """Data that this task prepared."""
+
+    def check_data(self, experiment: Experiment, data: Any) -> None:
+        """Raise ExperimentError where the model could not read some sentence of the data."""
+        from attnlab.model.attention.location import LocationScore
+
+        attention = experiment.model.values["attention"]
+        if attention is None or not issubclass(attention.target, LocationScore):
+            return
+        most = attention.values["max_length"]
+        # The statistics do not count <eos>, which the score does.
+        longest = {name: split[self.source_side]["max_length"] + 1 for name, split in data.stats["splits"].items()}
+        split = max(longest, key=lambda name: longest[name])
+        if longest[split] <= most:
+            return
+        remedy = f"raise it to {longest[split]}"
+        if "cleaning" in experiment.config["data"] and most > 1:
+            remedy += (
+                f", or choose data.cleaning.{self.length_limit}={most - 1} with data.cleaning.limit_evaluation=true"
+            )
+        raise ExperimentError(
+            f"model.attention.max_length is {most}, the tokens (`<eos>` included) of the longest source that the "
+            f"location score reads, but the {split} split has a source of {longest[split]}; {remedy}"
+        )
+
+    def sizes(self, data: Any) -> dict[str, int]:
+        """The run-time sizes that the model takes from the data, by their names in `ModelFacts`."""
+
+    def module(self, experiment: Experiment, model: Any, data: Any) -> pl.LightningModule:
+        """What trains the model and validates it."""
+
+    def pictures(self, experiment: Experiment, data: Any) -> Callable[[Any], Pictures | None]:
+        """Given the module, what a validation draws of the same few sentences each time."""
+
+    def evaluate(
+        self,
+        experiment: Experiment,
+        model: Path,
+        data: Any,
+        into: Path,
+        half: Callable[[], Any] | None,
+        progress: Progress,
+    ) -> Metrics:
+        """Write the evaluation of a model folder, whole or not at all.
+
+        half: a context in which the model's sums are of half precision, None for full precision.
+        """
+
+    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
+        """Write the page.
+
+        choices: of each group, as they are shown.
+        """
 
 
 @dataclass(frozen=True)
@@ -79,8 +181,8 @@ class Experiment:
         return {name: self.config[name] for name in names}
 
     @property
-    def told(self) -> dict[str, Any]:
-        """The config as a tracker is told it."""
+    def logged(self) -> dict[str, Any]:
+        """The sections that go to a tracker."""
         return {name: section for name, section in self.config.items() if name not in SWEEP_SECTIONS}
 
     def identity(self, names: tuple[str, ...], data: str, sources: tuple[str, ...]) -> str:
@@ -96,8 +198,6 @@ class Experiment:
 
     def use_hardware(self) -> None:
         """Set torch up; raises ExperimentError where this machine lacks the device."""
-        from attnlab.errors import ExperimentError
-
         try:
             self.hardware.check_available(jobs_at_a_time())
         except ValueError as error:
@@ -105,178 +205,6 @@ class Experiment:
             again = "; `dvc repro --force --single-item compose` composes for this machine"
             raise ExperimentError(f"hardware.{error}{again if 'DVC_STAGE' in os.environ else ''}") from error
         self.hardware.apply()
-
-
-def check(config: DictConfig, build: bool = True) -> Experiment:
-    """Bind every section to its constructor and try the model for size; raises ExperimentError with all problems.
-
-    build: whether to try it; pointless where the config is not the one that was meant.
-    """
-    import torch
-
-    from attnlab.config.secrets import literal_secrets
-    from attnlab.errors import ExperimentError
-    from attnlab.files import check_writable
-
-    values, written = plain(config), plain(config, keep_environment=True)
-    secret = list(literal_secrets(written))
-    if secret:
-        raise ExperimentError(
-            [
-                f"{place} holds a password, which would be written down with the config; give it in MLflow's variables "
-                "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (or MLFLOW_TRACKING_TOKEN), or put it into a "
-                f"variable of the environment and write ${{oc.env:NAME}} for it"
-                for place in secret
-            ]
-        )
-    task = task_named(values.get("task"))
-    try:
-        bound = _bound(task, values, sections_of(task))
-    except ExperimentError as error:
-        raise ExperimentError(first_causes(error.problems, config)) from error
-    if bound["hardware"].precision == "auto":
-        bound["hardware"] = bound["hardware"].with_precision()
-        for sections in (values, written):  # what is hashed, written and logged is what it means here
-            sections["hardware"]["precision"] = bound["hardware"].precision
-    for name in ("model", "padding"):
-        if "${oc." in json.dumps(written[name]):
-            raise ExperimentError(
-                f"{name} takes a value from an environment variable; a model folder must be readable without it, so "
-                f"give the value itself"
-            )
-    problems = task.check(bound)
-    if problems:
-        raise ExperimentError(problems)
-    if build:
-        # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
-        try:
-            with torch.device("meta"):
-                bound["model"](**task.trial_sizes, padding=bound["padding"])
-        except (RuntimeError, OverflowError) as error:
-            reason = str(error).splitlines()[0]
-            raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
-    check_writable("paths.runs", bound["paths"].runs_folder)
-    return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
-
-
-def sections_of(task: Task) -> dict[str, Any]:
-    """What each section of the config must be under a task, as annotations."""
-    from pydantic import Field, PositiveFloat
-
-    from attnlab.batch import Padding
-    from attnlab.config.paths import Paths
-    from attnlab.sweeps.launcher import Launcher
-    from attnlab.sweeps.settings import Sweep
-    from attnlab.tracking.settings import Tracking
-    from attnlab.training.hardware import Hardware
-
-    return {
-        "task": str,
-        **task.sections(),
-        "seed": Annotated[int, Field(ge=0, lt=2**32)],
-        "padding": Padding,
-        "tracking": Tracking,
-        "hardware": Hardware,
-        "paths": Paths,
-        "sweep": Sweep,
-        "launcher": Launcher,
-        "save_every_minutes": PositiveFloat | None,
-        "chain": bool,
-        "rerun": bool,
-    }
-
-
-def _bound(task: Task, values: dict[str, Any], sections: dict[str, Any]) -> dict[str, Any]:
-    """The sections as objects; one that goes with another task is told so, and not compared with what it is not."""
-    from attnlab.config.binding import bind_sections
-    from attnlab.errors import ExperimentError
-
-    wrong = mixed_up(task, values)
-    if not wrong:
-        return bind_sections(values, sections)
-    others = [{key: value for key, value in part.items() if key not in wrong} for part in (values, sections)]
-    problems = list(wrong.values())
-    try:
-        bind_sections(*others)
-    except ExperimentError as error:
-        problems += error.problems
-    raise ExperimentError(problems)
-
-
-def first_causes(problems: list[str], config: DictConfig) -> list[str]:
-    """The problems without those of settings that only refer, as `${hardware.threads}`, to one with a problem."""
-    written = OmegaConf.to_container(config, resolve=False)
-    places = {problem.split(" ", 1)[0] for problem in problems}
-
-    def is_told_elsewhere(place: str) -> bool:
-        referred = _referred(written, place)
-        return referred is not None and (referred in places or is_told_elsewhere(referred))
-
-    return [problem for problem in problems if not is_told_elsewhere(problem.split(" ", 1)[0])]
-
-
-def _referred(written: Any, place: str) -> str | None:
-    """The setting that another one takes all of its value from; None for any other."""
-    value = written
-    for name in place.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    found = re.fullmatch(r"\$\{(\.*)([\w.]+)\}", value) if isinstance(value, str) else None
-    if found is None:
-        return None
-    # One dot is a neighbour, and each further one a level up.
-    above = place.split(".")[: -len(found[1])] if found[1] else []
-    return ".".join([*above, found[2]])
-
-
-def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
-    """The resolved config without Hydra's node, as plain containers.
-
-    keep_environment: leave `${oc.env:NAME}` as it stands, for whatever is written down or logged: an environment
-        may hold secrets.
-
-    Raises ExperimentError where an interpolation leads nowhere.
-    """
-    from attnlab.errors import ExperimentError
-    from attnlab.experiment.override_problems import config_sentence
-
-    config = config.copy()
-    OmegaConf.set_struct(config, False)
-    config.pop("hydra", None)
-    try:
-        with _environment_as_written() if keep_environment else nullcontext():
-            return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
-    except (OmegaConfBaseException, ValueError) as error:
-        raise ExperimentError(config_sentence(error)) from error
-
-
-@contextmanager
-def _environment_as_written() -> Iterator[None]:
-    OmegaConf.register_new_resolver("oc.env", _env_as_written, replace=True)
-    OmegaConf.register_new_resolver("oc.decode", _decode_as_written, replace=True)
-    try:
-        yield
-    finally:
-        OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
-        OmegaConf.register_new_resolver("oc.decode", oc.decode, replace=True)
-
-
-def _env_as_written(name: str, *default: Any) -> str:
-    return "${oc.env:" + ",".join([name, *map(_argument, default)]) + "}"
-
-
-def _decode_as_written(text: str | None, _parent_: Any, _node_: Any) -> Any:
-    if isinstance(text, str) and text.startswith("${oc.env:"):
-        return "${oc.decode:" + text + "}"
-    return oc.decode(text, _parent_, _node_)
-
-
-def _argument(value: Any) -> str:
-    """A resolver's argument as the config's author would write it."""
-    if value is None:
-        return "null"
-    if not isinstance(value, str) or value.startswith("${"):
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    return "'" + value.replace("'", "\\'") + "'"
 
 
 def output_folder() -> Path:
@@ -298,11 +226,16 @@ def jobs_at_a_time() -> int:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from attnlab.training.hardware import cores
-
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return 1
-    jobs = int(HydraConfig.get().launcher.get("n_jobs") or 1)  # joblib's name and meaning: -1 is all cores
+    return jobs_of_launcher(HydraConfig.get().launcher)
+
+
+def jobs_of_launcher(launcher: DictConfig) -> int:
+    """The number of jobs at once; `launcher` is Hydra's own node."""
+    from attnlab.training.hardware import cores
+
+    jobs = int(launcher.get("n_jobs") or 1)  # joblib's name and meaning: -1 is all cores
     return jobs if jobs > 0 else max(1, cores() + 1 + jobs)
 
 

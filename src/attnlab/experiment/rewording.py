@@ -1,4 +1,4 @@
-"""What Hydra and OmegaConf raise, as sentences with the nearest names and the choices; made of the errors' attributes."""
+"""What Hydra and OmegaConf raise, as sentences with the nearest names and the choices: from the errors' attributes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml  # type: ignore[import-untyped]
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
@@ -17,8 +18,8 @@ _LIBRARIES = ("hydra", "hydra_plugins", "omegaconf")
 
 
 def is_of_hydra(error: Exception) -> bool:
-    """Whether Hydra, one of its plugins or OmegaConf raised the error."""
-    if isinstance(error, (HydraException, OmegaConfBaseException)):
+    """Whether Hydra, one of its plugins or OmegaConf raised the error, or a config file is not valid YAML."""
+    if isinstance(error, (HydraException, OmegaConfBaseException, yaml.YAMLError)):
         return True
     frames = list(traceback.walk_tb(error.__traceback__))
     return bool(frames) and str(frames[-1][0].f_globals.get("__name__")).split(".")[0] in _LIBRARIES
@@ -61,7 +62,7 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
         return f"{full_key} is not a group of the config{_hint(full_key, names)}; the groups are: {', '.join(names)}"
     place, _, _ = full_key.rpartition(".")
     if not isinstance(parent, DictConfig) or not parent:
-        return f"{full_key} is not a setting; {place} is a single value"
+        return f"{full_key} is not a setting, for {place} holds no settings; write +{full_key}=... to add it"
     names = sorted(str(name) for name in parent if name not in ("_target_", "hydra"))
     near = difflib.get_close_matches(key, names, n=1)
     meant = [f"{place}.{near[0]}" if place else near[0]] if near else list(_elsewhere(parent, key))[:3]

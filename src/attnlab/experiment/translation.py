@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.experiment.task import Metrics, Task, Tell
+from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
     from attnlab.data.corpus import Corpus
     from attnlab.data.prepared import PreparedData
-    from attnlab.experiment.experiment import Experiment
     from attnlab.model.seq2seq import Seq2Seq
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
@@ -68,10 +67,10 @@ class Translation(Task):
             for problem in without_attention(f"{path}.{search.needs_attention}").problems
         ]
 
-    def prepare(self, corpus: Corpus, folder: Path, tell: Tell) -> None:
+    def prepare(self, corpus: Corpus, folder: Path, progress: Progress) -> None:
         from attnlab.data.prepare import prepare
 
-        prepare(corpus, folder, tell)
+        prepare(corpus, folder, progress)
 
     def read_data(self, folder: Path) -> PreparedData:
         from attnlab.data.prepared import PreparedData
@@ -119,14 +118,17 @@ class Translation(Task):
         data: PreparedData,
         into: Path,
         half: Callable[[], Any] | None,
-        tell: Tell,
+        progress: Progress,
     ) -> Metrics:
+        from attnlab.config.identity import target_modules
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.evaluation.predictors import load_members
         from attnlab.evaluation.write import write_evaluation
 
-        models = load_members(model, experiment.ensemble_folders, experiment.hardware.device)
-        found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=tell)
+        models = load_members(
+            model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))
+        )
+        found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=progress)
         write_evaluation(
             into,
             found.metrics,

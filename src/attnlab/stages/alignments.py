@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab.experiment.composed import CONF
+from attnlab.experiment.rewording import CONF
 from attnlab.stages.study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
 
 NAME = "alignments"

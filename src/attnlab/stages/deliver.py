@@ -8,34 +8,27 @@ Runs that go on at this moment upload by themselves; those that were killed do w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composed import CONF
-from attnlab.experiment.settings_file import given_arguments, settings_of
+from attnlab.experiment.console import Settings, read_settings
 from attnlab.files import read_own_json
 
 if TYPE_CHECKING:
     from attnlab.tracking.settings import MlflowTracking
 
-FILE = CONF / "deliver.yaml"
 
+@dataclass
+class DeliverSettings(Settings):
+    def problems(self) -> list[str]:
+        from attnlab.tracking.settings import MlflowTracking
 
-def read_settings(arguments: Sequence[str]) -> dict[str, Any]:
-    """`key=value` arguments, bound to what each setting must be; raises ExperimentError with every problem."""
-    from attnlab.config.binding import bind_sections
-    from attnlab.config.paths import NotEmpty
-    from attnlab.tracking.settings import MlflowTracking, Tracking
-
-    annotations = {"paths": dict[Literal["runs"], NotEmpty], "tracking": Tracking}
-    settings = bind_sections(settings_of(FILE, arguments, ()), annotations)
-    if not isinstance(settings["tracking"], MlflowTracking):
-        raise ExperimentError("tracking must be mlflow, which the runs are uploaded to")
-    return settings
+        is_mlflow = isinstance(self.tracking, MlflowTracking)
+        return [*super().problems(), *([] if is_mlflow else ["tracking must be mlflow, which runs are uploaded to"])]
 
 
 @dataclass
@@ -104,10 +97,8 @@ def written_by_an_earlier_version(runs_folder: Path) -> list[str]:
 
 
 def main() -> None:
-    settings = read_settings(given_arguments(__doc__, FILE))
-    from attnlab.config.paths import runs_folder
-
-    made = deliver(settings["tracking"], runs_folder(settings["paths"]["runs"]))
+    settings = read_settings(DeliverSettings, sys.argv[1:])
+    made = deliver(settings.tracking, settings.runs_folder)
     for name in made.busy:
         print(f"{name}: a process still works on it; give the command again when that has ended")
     if made.problems:

@@ -13,21 +13,18 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig
-
-from attnlab.experiment.choices import changed_values
+from attnlab.experiment.composition import changed_values
 from attnlab.experiment.experiment import (
     EVALUATE_SECTIONS,
     EVALUATE_SOURCES,
     TRAIN_SECTIONS,
     Experiment,
-    check,
+    Metrics,
     here,
     output_folder,
     overrides,
 )
 from attnlab.experiment.point import only_one_at_a_time
-from attnlab.experiment.task import Metrics
 
 if TYPE_CHECKING:
     from attnlab.sweeps.job import SweepJob
@@ -41,14 +38,14 @@ def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into
 
     import torch
 
-    from attnlab.experiment.progress import progress_bars
+    from attnlab.experiment.console import progress_bars
 
     data = experiment.task.open_data(data_folder)
     check_shared_files(experiment.task.shared_files, model_folder, data_folder)
     hardware = experiment.hardware
     half = functools.partial(torch.autocast, hardware.device, torch.bfloat16) if hardware.precision == "bf16" else None
-    with progress_bars() as tell:
-        return experiment.task.evaluate(experiment, model_folder, data, into, half, tell)
+    with progress_bars() as progress:
+        return experiment.task.evaluate(experiment, model_folder, data, into, half, progress)
 
 
 def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: Path) -> None:
@@ -111,7 +108,7 @@ def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
     of_model = [name for name in ("data", *TRAIN_SECTIONS) if name not in EVALUATE_SECTIONS]
     own = read_config(model_folder)
     return {
-        **{name: section for name, section in experiment.told.items() if name not in of_model},
+        **{name: section for name, section in experiment.logged.items() if name not in of_model},
         **{name: own[name] for name in of_model if name in own},
     }
 
@@ -153,7 +150,7 @@ def evaluate_and_track(
     begun: whether the tracker was there when this process began; going away since, it stops nothing.
     """
     from attnlab.config.paths import EVALUATION, check_replaceable
-    from attnlab.experiment.progress import log
+    from attnlab.experiment.console import log
     from attnlab.files import atomic_folder
     from attnlab.model.model_folder import read_facts
     from attnlab.sweeps.job import current_job
@@ -195,11 +192,11 @@ def evaluate_and_track(
 
 
 def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:
-    """What a tracker is told beside the config."""
-    from attnlab.tracking.address import told_overrides
+    """The tags of a run in the tracker."""
+    from attnlab.tracking.address import masked_overrides
 
-    told = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(told_overrides(overrides()))}
-    return told if job is None else {**told, **job.tags}
+    own = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(masked_overrides(overrides()))}
+    return own if job is None else {**own, **job.tags}
 
 
 def print_metrics(metrics: Metrics) -> None:
@@ -212,10 +209,9 @@ def print_metrics(metrics: Metrics) -> None:
     Console().print(table)
 
 
-def main(config: DictConfig) -> None:
+def main(experiment: Experiment) -> None:
     from attnlab.errors import ExperimentError
 
-    experiment = check(config)
     experiment.use_hardware()
     paths = experiment.paths
     if paths.model is None or paths.data is None:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, check, here
+from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, here
 
 
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data to `folder`, whole or not at all."""
-    from attnlab.experiment.progress import progress_bars
+    from attnlab.experiment.console import progress_bars
     from attnlab.files import atomic_folder
 
     _check_place(folder)
-    with atomic_folder(folder) as temporary, progress_bars() as tell:
-        experiment.task.prepare(experiment.data, temporary, tell)
+    with atomic_folder(folder) as temporary, progress_bars() as progress:
+        experiment.task.prepare(experiment.data, temporary, progress)
 
 
 def _check_place(folder: Path) -> None:
@@ -62,10 +60,9 @@ def prepare_where_missing(experiment: Experiment) -> Path:
     return folder
 
 
-def main(config: DictConfig) -> None:
-    from attnlab.experiment.progress import say
+def main(experiment: Experiment) -> None:
+    from attnlab.experiment.console import say
 
-    experiment = check(config)
     folder = prepared_folder(experiment)
     prepare(experiment, folder)
     sizes = experiment.task.open_data(folder).sizes

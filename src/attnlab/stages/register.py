@@ -14,69 +14,43 @@ its test score could not be judged by it any more. Afterwards, from anywhere:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composed import CONF
+from attnlab.experiment.console import Settings, read_settings
 from attnlab.experiment.point import read_done
-from attnlab.experiment.settings_file import given_arguments, settings_of
-
-if TYPE_CHECKING:
-    from attnlab.tracking.settings import MlflowTracking
-
-FILE = CONF / "register.yaml"
-AS_WRITTEN = ("sweep", "run", "name", "alias")
 
 
-@dataclass(frozen=True)
-class RegisterSettings:
-    """What conf/register.yaml says. Of sweep and run one is there."""
+@dataclass
+class RegisterSettings(Settings):
+    """
+    sweep: `last`, or a sweep's identity, or the beginning of one: its best run by what training monitored.
+    run: an MLflow run id. Exactly one of sweep and run is given.
+    name: of the registered model.
+    alias: the version that is found under it.
+    """
 
-    sweep: str | None
-    run: str | None
-    name: str
-    alias: str
-    paths: dict[Literal["runs"], str]
-    tracking: MlflowTracking
+    sweep: str | None = None
+    run: str | None = None
+    name: str = "attnlab"
+    alias: str = "champion"
 
-    @property
-    def runs_folder(self) -> Path:
-        from attnlab.config.paths import runs_folder
+    def problems(self) -> list[str]:
+        from attnlab.tracking.settings import MlflowTracking
 
-        return runs_folder(self.paths["runs"])
-
-
-def read_settings(arguments: Sequence[str]) -> RegisterSettings:
-    """`key=value` arguments, bound to what each setting must be; raises ExperimentError with every problem."""
-    from pydantic import Field
-
-    from attnlab.config.binding import bind_sections
-    from attnlab.config.paths import NotEmpty
-    from attnlab.tracking.settings import MlflowTracking, Tracking
-
-    # What MLflow takes: no slash and no colon in a name.
-    name = Annotated[str, Field(pattern=r"^[^/:]+$", max_length=250)]
-    annotations: dict[str, Any] = {
-        "sweep": NotEmpty | None,
-        "run": NotEmpty | None,
-        "name": name,
-        "alias": Annotated[str, Field(pattern=r"^[A-Za-z_][\w\-]*$", max_length=250)],
-        "paths": dict[Literal["runs"], NotEmpty],
-        "tracking": Tracking,
-    }
-    settings = RegisterSettings(**bind_sections(settings_of(FILE, arguments, AS_WRITTEN), annotations))
-    if settings.alias == "latest" or re.fullmatch(r"v\d+", settings.alias):
-        raise ExperimentError(
-            f"alias must not read as a version, got {settings.alias!r}; choose a word such as champion"
-        )
-    if (settings.sweep is None) == (settings.run is None):
-        raise ExperimentError("give exactly one of sweep and run, such as sweep=last")
-    if not isinstance(settings.tracking, MlflowTracking):
-        raise ExperimentError("tracking must be mlflow, whose registry this is about")
-    return settings
+        problems = super().problems()
+        if not re.fullmatch(r"[^/:]{1,250}", self.name):
+            problems.append(f"name must be 1 to 250 characters without / and :, got {self.name!r}")
+        if not re.fullmatch(r"(?!latest$|v\d+$)[A-Za-z_][\w\-]{0,249}", self.alias):
+            problems.append(
+                f"alias must be a word such as champion, and not read as a version (latest, v3), got {self.alias!r}"
+            )
+        if bool(self.sweep) == bool(self.run):
+            problems.append("give exactly one of sweep and run, such as sweep=last")
+        if not isinstance(self.tracking, MlflowTracking):
+            problems.append("tracking must be mlflow, whose registry this is about")
+        return problems
 
 
 def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
@@ -104,7 +78,7 @@ def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    settings = read_settings(given_arguments(__doc__, FILE))
+    settings = read_settings(RegisterSettings, sys.argv[1:])
     from attnlab.tracking.models import register
 
     run_id = settings.run

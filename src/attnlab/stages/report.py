@@ -1,16 +1,13 @@
-"""Report: what the other stages wrote -> one offline page.
-
-python pipelines/report.py -cp ../build -cn resolved
-"""
+"""Report: what the other stages wrote -> one offline page; and what `pipelines/show.py` prints of it."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from attnlab.experiment.choices import shown_choices
-from attnlab.experiment.experiment import Experiment, check, here, output_folder
+from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose, shown_choices
+from attnlab.experiment.experiment import Experiment, here, output_folder
 
 
 def report(experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path) -> Path:
@@ -24,11 +21,9 @@ def report(experiment: Experiment, data: Path, training: Path, evaluation: Path,
     return into / "index.html"
 
 
-def main(config: DictConfig) -> None:
-    from attnlab.errors import ExperimentError
-    from attnlab.experiment.progress import say
+def main(experiment: Experiment) -> None:
+    from attnlab.experiment.console import say
 
-    experiment = check(config)
     paths = experiment.paths
     if paths.data is None or paths.training is None or paths.evaluation is None:
         raise ExperimentError(
@@ -37,3 +32,18 @@ def main(config: DictConfig) -> None:
     into = output_folder() / "report" if paths.report is None else here(paths.report)
     page = report(experiment, here(paths.data), here(paths.training), here(paths.evaluation), into)
     say(f"report: {page}")
+
+
+def show() -> None:
+    """Print the metrics that `dvc repro` found, and where its report and MLflow are."""
+    from attnlab.stages.compose import outputs
+    from attnlab.stages.evaluate import print_metrics
+
+    path = Path(outputs()["evaluation"], "metrics.json")
+    if not path.is_file():
+        raise ExperimentError(f"there is no {path} to show; run dvc repro first, in the folder that holds dvc.yaml")
+    metrics = json.loads(path.read_text(encoding="utf-8"))
+    experiment = compose(folder=Path("build"), name="resolved")
+    print_metrics(metrics)
+    print(f"report: {Path(outputs()['report'], 'index.html').resolve()}")
+    print(f"MLflow: {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")

@@ -165,7 +165,7 @@ def write_facts(path: Path, points: Sequence[Point], arguments: Namespace) -> No
 
 
 def processor() -> str:
-    """The processor's name, as far as the system tells it."""
+    """The processor's name, as far as the system knows it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

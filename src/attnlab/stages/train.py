@@ -17,9 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig
-
-from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, check, output_folder
+from attnlab.errors import ExperimentError
+from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, output_folder
 from attnlab.experiment.point import (
     begin_anew,
     changed_since,
@@ -34,43 +33,34 @@ from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
 
 if TYPE_CHECKING:
+    import pytorch_lightning as pl
+
     from attnlab.tracking.run_folder import Run
-    from attnlab.training.outcome import Outcome
+    from attnlab.training.checkpoints import BestCheckpoints
 
 
-def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: Path | None = None) -> None:
+def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None = None) -> None:
     """Train in the experiment's own folder; `done.json` there says that it is finished.
 
-    go_on_from: a checkpoint of the same training.
+    resume_from: a checkpoint of the same training.
     """
     import pytorch_lightning as pl
-    import torch
-    from pytorch_lightning.utilities.exceptions import SIGTERMException
 
     from attnlab.data.datamodule import SeqDataModule
-    from attnlab.errors import ExperimentError
-    from attnlab.experiment.progress import log
     from attnlab.tracking.pictures import PictureCallback
-    from attnlab.training.memory import explain_out_of_memory
-    from attnlab.training.outcome import best_checkpoints, outcome_of
-    from attnlab.training.processes import supervise_forked
     from attnlab.training.spool import SPOOL_NAME, MetricSpool
     from attnlab.training.trainer import build_trainer
 
-    # 1. The model, from the seed on.
+    settings, hardware = experiment.training, experiment.hardware
+    # 1. The seed, and the model that is drawn from it.
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
     model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
     # 2. What trains and validates it, and what it learns from.
-    settings = experiment.training
     module = experiment.task.module(experiment, model, data)
     batches = SeqDataModule(
-        data,
-        settings.batching,
-        experiment.padding,
-        seed=experiment.seed,
-        num_workers=experiment.hardware.workers,
+        data, settings.batching, experiment.padding, seed=experiment.seed, num_workers=hardware.workers
     )
-    # 3. The same few sentences' attention at every validation.
+    # 3. The attention of the same few sentences at every validation.
     pictures = PictureCallback(
         experiment.task.pictures(experiment, data),
         point,
@@ -81,7 +71,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
     # 4. Train.
     trainer, checkpoint = build_trainer(
         settings,
-        experiment.hardware,
+        hardware,
         len(batches.train_dataloader()),
         point / "checkpoints",
         MetricSpool(point / SPOOL_NAME),
@@ -89,13 +79,32 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
         run.sync,
         experiment.save_every_minutes,
     )
-    log.info(
-        "training: at most %d steps; %s", trainer.max_steps, f"from {go_on_from}" if go_on_from else "from scratch"
-    )
+    fit(trainer, checkpoint, module, batches, resume_from)
+    # 5. Keep the best model and the curves.
+    if trainer.is_global_zero:
+        keep(experiment, data, point, checkpoint)
+
+
+def fit(
+    trainer: pl.Trainer,
+    checkpoint: BestCheckpoints,
+    module: pl.LightningModule,
+    batches: pl.LightningDataModule,
+    start: Path | None,
+) -> None:
+    """Train to the end; raises ExperimentError, or ends the process as the signal does that interrupted it."""
+    import torch
+    from pytorch_lightning.utilities.exceptions import SIGTERMException
+
+    from attnlab.experiment.console import log
+    from attnlab.training.memory import explain_out_of_memory
+    from attnlab.training.processes import supervise_forked
+
+    log.info("training: at most %d steps; %s", trainer.max_steps, f"from {start}" if start else "from scratch")
     smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
     try:
         with supervise_forked(trainer), explain_out_of_memory(f"{smaller}; the last checkpoint is kept"):
-            trainer.fit(module, batches, ckpt_path=go_on_from, weights_only=None if go_on_from is None else True)
+            trainer.fit(module, batches, ckpt_path=start, weights_only=None if start is None else True)
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
     except SystemExit as stop:
@@ -103,34 +112,28 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, go_on_from: 
             raise
         raise KeyboardInterrupt from None  # Lightning makes a silent exit of it
     if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()  # evaluating is the first process's business alone
+        torch.distributed.destroy_process_group()  # only the first process evaluates
     if trainer.state.status != "finished" or not checkpoint.best_model_path:
         raise ExperimentError(f"training was interrupted after {trainer.global_step} steps")
-    # 5. Keep the best model and the curves.
-    if trainer.is_global_zero:
-        best = best_checkpoints(checkpoint, settings.average_checkpoints)
-        if len(best) < settings.average_checkpoints:
-            print(f"training ended early: the model is the mean of {len(best)} checkpoint(s)", file=sys.stderr)
-        keep(experiment, data, point, best, outcome_of(checkpoint))
 
 
-def keep(experiment: Experiment, data: Any, point: Path, best: list[Path], outcome: Outcome) -> None:
-    """Write the model folder, the learning curves and at last `done.json`.
-
-    best: the checkpoints whose mean the model is.
-    """
+def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpoints) -> None:
+    """Write the model folder (the mean of the best checkpoints), the learning curves and at last `done.json`."""
     from attnlab.files import atomic_file
     from attnlab.model.model_folder import ModelFacts, save_model
-    from attnlab.training.outcome import averaged_weights
+    from attnlab.training.outcome import averaged_weights, best_checkpoints, outcome_of
     from attnlab.training.spool import SPOOL_NAME, write_history
 
+    best = best_checkpoints(checkpoint, experiment.training.average_checkpoints)
+    if len(best) < experiment.training.average_checkpoints:
+        print(f"training ended early: the model is the mean of {len(best)} checkpoint(s)", file=sys.stderr)
     weights, step = averaged_weights(best)
     facts = ModelFacts(identity=point.name, step=step, **experiment.task.sizes(data))
     sections = experiment.sections(("data", *TRAIN_SECTIONS, "search"))
     save_model(point / "model", weights, sections, facts, data.folder)
     write_history(point / SPOOL_NAME, point / "training" / "history.csv")
     with atomic_file(point / "done.json") as path:
-        path.write_text(json.dumps({"step": facts.step, **asdict(outcome)}) + "\n")
+        path.write_text(json.dumps({"step": facts.step, **asdict(outcome_of(checkpoint))}) + "\n")
 
 
 def data_to_train_on(experiment: Experiment) -> Any:
@@ -140,13 +143,12 @@ def data_to_train_on(experiment: Experiment) -> Any:
     return data
 
 
-def main(config: DictConfig) -> Any:
-    from attnlab.experiment.progress import log
+def main(experiment: Experiment) -> Any:
+    from attnlab.experiment.console import log
     from attnlab.sweeps.job import current_job, objective_values
     from attnlab.tracking.flatten import readable_name, short_params
     from attnlab.tracking.run_folder import RunRecord
 
-    experiment = check(config)
     experiment.use_hardware()
     check_wanted_places(experiment)
     data = data_to_train_on(experiment)
@@ -162,12 +164,12 @@ def main(config: DictConfig) -> Any:
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
             train(experiment, data, point, UntrackedRun(), last)
         return None
-    log.info("experiment %s: %s", identity, readable_name(short_params(experiment.told)))
+    log.info("experiment %s: %s", identity, readable_name(short_params(experiment.logged)))
     job = current_job()
     if job is not None:
         job.tell(identity=identity, data=str(data.folder))
     record = RunRecord(
-        config=experiment.told,
+        config=experiment.logged,
         identity=identity,
         data_digest=data.digest,
         data_source=str(data.folder),
@@ -182,7 +184,7 @@ def main(config: DictConfig) -> Any:
         anew = experiment.rerun and (rerun_since is None or not changed_since(point, rerun_since))
         finished = (point / "done.json").is_file() and not anew
         if finished:
-            read_done(point)  # a damaged one is told before the rest is done
+            read_done(point)  # a damaged one is reported before anything else is done
             log.info("it is finished already; rerun=true trains it again")
             print(f"experiment {identity} is finished already; rerun=true trains it again", file=sys.stderr)
             last = None
@@ -210,7 +212,7 @@ def main(config: DictConfig) -> Any:
 
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
-    from attnlab.experiment.progress import say
+    from attnlab.experiment.console import say
     from attnlab.files import atomic_file
 
     output = output_folder()

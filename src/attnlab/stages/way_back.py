@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, Literal
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composed import CONF
-from attnlab.experiment.settings_file import given_arguments, settings_of
+from attnlab.experiment.console import Settings, read_settings
+from attnlab.experiment.rewording import CONF
 from attnlab.files import parse_yaml
 
 if TYPE_CHECKING:
     from attnlab.tracking.reading import Origin
 
-FILE = CONF / "way_back.yaml"
 # What a run of its own has in the place of a sweep's or a stage's; its results land where those of any run do.
 ALONE = {
     "chain": True,
@@ -36,19 +37,21 @@ ALONE = {
 }
 
 
-def read_settings(arguments: list[str]) -> dict[str, Any]:
-    """`key=value` arguments, bound to what each setting must be; raises ExperimentError with every problem."""
-    from attnlab.config.binding import bind_sections
-    from attnlab.config.paths import NotEmpty
-    from attnlab.tracking.settings import MlflowTracking, Tracking
+@dataclass
+class WayBackSettings(Settings):
+    """run: an MLflow run id."""
 
-    annotations = {"run": NotEmpty | None, "paths": dict[Literal["runs"], NotEmpty], "tracking": Tracking}
-    settings = bind_sections(settings_of(FILE, arguments, ("run",)), annotations)
-    if settings["run"] is None:
-        raise ExperimentError("run must be an MLflow run id, got null")
-    if not isinstance(settings["tracking"], MlflowTracking):
-        raise ExperimentError("tracking must be mlflow, where the runs are")
-    return settings
+    run: str | None = None
+
+    def problems(self) -> list[str]:
+        from attnlab.tracking.settings import MlflowTracking
+
+        problems = super().problems()
+        if not self.run:
+            problems.append(f"run must be an MLflow run id, got {self.run!r}")
+        if not isinstance(self.tracking, MlflowTracking):
+            problems.append("tracking must be mlflow, where the runs are")
+        return problems
 
 
 def config_alone(config: dict[str, Any], runs: str) -> dict[str, Any]:
@@ -83,18 +86,18 @@ def _remark(text: str) -> str:
 
 
 def main() -> None:
-    settings = read_settings(given_arguments(__doc__, FILE))
-    from attnlab.config.paths import runs_folder
+    settings = read_settings(WayBackSettings, sys.argv[1:])
+    assert settings.run is not None
     from attnlab.tracking.reading import RunReader
 
-    runs = runs_folder(settings["paths"]["runs"])
-    reader = RunReader(settings["tracking"].connection(runs))
-    origin = reader.origin(settings["run"], runs / "way_back" / settings["run"])
+    runs = settings.runs_folder
+    reader = RunReader(settings.tracking.connection(runs))
+    origin = reader.origin(settings.run, runs / "way_back" / settings.run)
     try:
-        alone = config_alone(parse_yaml(origin.config.read_text(encoding="utf-8")), settings["paths"]["runs"])
+        alone = config_alone(parse_yaml(origin.config.read_text(encoding="utf-8")), settings.paths.runs)
     except (ValueError, LookupError, TypeError) as error:
         raise ExperimentError(
-            f"run: the config of {settings['run']} is none of this program's ({origin.config}); choose another run"
+            f"run: the config of {settings.run} is not one of this program's ({origin.config}); choose another run"
         ) from error
     origin.config.write_text(yaml.safe_dump(alone, allow_unicode=True), encoding="utf-8")
     print("\n".join(commands(origin)))

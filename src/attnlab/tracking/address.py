@@ -46,7 +46,7 @@ def sqlite_path(uri: str | None, runs_folder: Path) -> Path | None:
     return Path(os.path.abspath(runs_folder.parent / uri.removeprefix("sqlite:///")))
 
 
-def told_overrides(overrides: Sequence[str]) -> list[str]:
+def masked_overrides(overrides: Sequence[str]) -> list[str]:
     """The overrides of a command with passwords masked."""
     return [masked(text) for text in overrides]
 

@@ -1,0 +1,186 @@
+"""The beginning and the end of a sweep, by Hydra's callbacks: every point is checked before the first job starts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+
+from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import check, compose_in_command
+from attnlab.experiment.console import mistakes_as_sentences
+from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment, jobs_of_launcher
+
+# Of a larger grid each value is checked once, and not all combinations.
+LARGEST_CHECKED_GRID = 64
+# What changes nothing of what the jobs find.
+NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "save_every_minutes")
+
+_leader: ExitStack | None = None
+
+
+@contextmanager
+def leading() -> Iterator[None]:
+    """Within this block a multirun is a sweep; its run is closed at the end, also after a failure.
+
+    Hydra calls `on_multirun_end` only where no job failed.
+    """
+    global _leader
+    try:
+        with ExitStack() as _leader:
+            yield
+    finally:
+        _leader = None
+
+
+class SweepCallback(Callback):
+    """Checks the points of a multirun, and opens the records of a sweep; see conf/config.yaml."""
+
+    def on_multirun_start(self, config: DictConfig, config_name: str | None = None, **more: Any) -> None:
+        with mistakes_as_sentences():  # which ends the process: Hydra would make a warning of an exception, and go on
+            try:
+                plan = SweepPlan.of(config, config_name)
+                if _leader is not None:
+                    _leader.enter_context(plan.led())
+            except (ExperimentError, OSError):
+                raise
+            except Exception:
+                traceback.print_exc()
+                sys.exit(1)
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a multirun is about to do.
+
+    overrides: the command's.
+    varies: the keys that differ from point to point.
+    points: how many there will be.
+    workers: jobs at a time.
+    beside: whether jobs run beside each other, each in a process of its own.
+    experiments: the checked points: all of a small grid, else each value once; of ranges the ends.
+    """
+
+    overrides: list[str]
+    varies: list[str]
+    points: int
+    workers: int
+    beside: bool
+    experiments: list[Experiment]
+
+    @classmethod
+    def of(cls, config: DictConfig, name: str | None) -> SweepPlan:
+        """The plan of a composed multirun; raises ExperimentError with every problem of every point."""
+        hydra = config.hydra
+        overrides = list(hydra.overrides.task)
+        of_sweeper = OmegaConf.select(config, "hydra.sweeper.params") or {}
+        parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        parsed = parser.parse_overrides([*(f"{key}={value}" for key, value in of_sweeper.items()), *overrides])
+        values = [_values(override) for override in parsed]
+        experiments, problems = [], _given_twice(parsed, values)
+        for point in _points(values):
+            try:
+                experiments.append(check(compose_in_command([*hydra.overrides.hydra, *point], name)))
+            except ExperimentError as error:
+                problems += error.problems
+        if problems:
+            raise ExperimentError(list(dict.fromkeys(problems)))
+        varies = [override.key_or_group for override in parsed if override.is_sweep_override()]
+        return cls(
+            overrides,
+            list(dict.fromkeys(varies)),
+            int(hydra.sweeper.get("n_trials") or math.prod(map(len, values))),
+            jobs_of_launcher(hydra.launcher),
+            "n_jobs" in hydra.launcher,
+            experiments,
+        )
+
+    @property
+    def identity(self) -> str:
+        """The same for the same sweep: more trials go on from those that are there."""
+        from attnlab.config.identity import config_digest, experiment_identity
+
+        of_points = {
+            experiment_identity(_deciding(experiment.values), "", experiment.sources(TRAIN_SOURCES))
+            for experiment in self.experiments
+        }
+        # In the order of the command, which numbers the points; all others are in the points themselves.
+        keys = {*self.varies} - set(NOT_OF_THE_IDENTITY)
+        chosen = [text for text in self.overrides if text.partition("=")[0].lstrip("+~") in keys]
+        return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
+
+    def led(self) -> AbstractContextManager[Any]:
+        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not so many at a time."""
+        from attnlab.sweeps.launcher import Slurm
+        from attnlab.sweeps.leader import led
+        from attnlab.sweeps.naming import short_key
+        from attnlab.sweeps.record import SweepRecord
+        from attnlab.tracking.address import masked_overrides
+
+        first = self.experiments[0]
+        if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:
+            raise ExperimentError("launcher: there is no Slurm on this machine; start the sweep on the cluster")
+        for experiment in self.experiments:
+            try:
+                experiment.hardware.check_sweep()
+                if first.launcher.on_this_machine:
+                    experiment.hardware.check_available(self.workers)
+            except ValueError as error:
+                raise ExperimentError(f"hardware.{error}") from error
+        record = SweepRecord(
+            identity=self.identity,
+            name=" × ".join(short_key(key) for key in self.varies) or "one point",
+            varies=self.varies,
+            overrides=masked_overrides(self.overrides),
+            points=self.points,
+            run_id=None,
+            started=0.0,
+            quiet=self.beside,
+        )
+        workers = first.launcher.workers if isinstance(first.launcher, Slurm) else self.workers
+        where = first.paths.runs_folder, workers, first.launcher.on_this_machine
+        return led(record, first.tracking, *where, anew=first.rerun)
+
+
+def _deciding(values: dict[str, Any]) -> dict[str, Any]:
+    deciding = {name: section for name, section in values.items() if name not in NOT_OF_THE_IDENTITY}
+    sweep = {name: value for name, value in deciding["sweep"].items() if name != "trials"}
+    return {**deciding, "sweep": sweep}
+
+
+def _values(override: Override) -> list[str]:
+    """The override once for each value that a sweep gives it."""
+    if not override.is_sweep_override():
+        return [str(override.input_line)]
+    key = str(override.input_line).split("=", 1)[0]
+    value = override.value()
+    if isinstance(value, IntervalSweep):
+        return [f"{key}={value.start}", f"{key}={value.end}"]
+    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+
+
+def _given_twice(parsed: Sequence[Override], values: Sequence[list[str]]) -> list[str]:
+    return [
+        f"{override.input_line}: gives a value twice, but a point is one run; give each once"
+        for override, each in zip(parsed, values, strict=True)
+        if not isinstance(override.value(), IntervalSweep) and len(set(each)) < len(each)
+    ]
+
+
+def _points(values: list[list[str]]) -> list[list[str]]:
+    if math.prod(map(len, values)) <= LARGEST_CHECKED_GRID:
+        return [list(point) for point in itertools.product(*values)]
+    first = [choices[0] for choices in values]
+    return [[*first[:i], choice, *first[i + 1 :]] for i, choices in enumerate(values) for choice in choices]

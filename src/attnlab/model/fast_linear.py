@@ -1,0 +1,179 @@
+"""Fast linear layers: weight gradients after a training loop, weights packed once for a search.
+
+In a loop of T steps every weight would get T gradients, each a product of thin matrices that is then added to a sum as
+large as the weight. They are collected instead: dW = sum_t g_t^T x_t = [g_1; ...; g_T]^T [x_1; ...; x_T].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+from torch.overrides import TorchFunctionMode
+
+Packed = dict[tuple[nn.Parameter, torch.dtype], Tensor]
+
+_LOOP: ContextVar[dict[Tensor, tuple[_Collected, Tensor]] | None] = ContextVar("loop", default=None)
+_SHARED: ContextVar[Packed | None] = ContextVar("shared", default=None)
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W^T + b as torch's `linear`, without a gradient: x (M, I), weight (O, I), bias (O,) -> (M, O).
+
+    In single precision on a CPU by oneDNN, which torch itself asks in bfloat16 only: its own choice, MKL, keeps to a
+    slower path on processors that are not Intel's. The sums are the same but for the order of their terms.
+    """
+    if x.device.type == "cpu" and x.dtype == torch.float32 and has_onednn() and x.numel() > 0:
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+        return found
+    return linear(x, weight, bias)
+
+
+def has_onednn() -> bool:
+    """Whether torch comes with oneDNN and the operators by which its compiler reaches it."""
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+@contextmanager
+def gradients_after_the_loop() -> Iterator[None]:
+    """Within it, `repeated_linear` collects the gradients of its weights; without gradients it changes nothing.
+
+    Enter it once for each pass over a batch: what it collects belongs to the pass's graph. Under autocast each weight
+    is cast once, at its first use. It does not support gradients of gradients.
+    """
+    token = _LOOP.set({} if torch.is_grad_enabled() else None)
+    try:
+        yield
+    finally:
+        _LOOP.reset(token)
+
+
+def repeated_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W^T + b, as torch's `linear`: x (..., I), weight (O, I), bias (O,) -> (..., O)."""
+    loop = _LOOP.get()
+    if loop is None or not weight.requires_grad:
+        return linear(x, weight, bias)
+    if weight not in loop:
+        collected = _Collected(weight, bias)
+        with torch.enable_grad():  # the first use may be one that asks for no gradient
+            loop[weight] = collected, _Ticket.apply(weight, bias, collected)
+    collected, ticket = loop[weight]
+    return _Use.apply(x, ticket, collected)
+
+
+class RepeatedLinear(nn.Linear):
+    """torch's linear layer, for use at every step of a loop."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return repeated_linear(x, self.weight, self.bias)
+
+
+class _Collected:
+    """A weight as the loop uses it, and the inputs and output gradients of its uses.
+
+    The graph refers to it, so it must not refer to the graph: a cycle would keep both in memory until the garbage
+    collector runs, and with them a cast copy of the weight for every batch.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        kind = weight.device.type
+        cast = torch.is_autocast_enabled(kind)
+        dtype = torch.get_autocast_dtype(kind) if cast else weight.dtype
+        self.weight = weight.detach().to(dtype)
+        self.bias = None if bias is None else bias.detach().to(dtype)
+        self.inputs: list[Tensor] = []
+        self.gradients: list[Tensor] = []
+
+
+class _Ticket(torch.autograd.Function):
+    """An empty number that every use of a weight takes, so that autograd runs its backward pass after that of the last
+    use: the gradients are complete then."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, collected: _Collected) -> Tensor:
+        ctx.collected, ctx.dtype = collected, weight.dtype
+        return weight.new_zeros(())
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, _: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        uses: _Collected = ctx.collected
+        gradients, inputs = torch.cat(uses.gradients), torch.cat(uses.inputs)
+        uses.gradients.clear()
+        uses.inputs.clear()
+        bias = gradients.sum(0).to(ctx.dtype) if ctx.needs_input_grad[1] else None
+        return product(gradients.t(), inputs.t()).to(ctx.dtype), bias, None
+
+
+class _Use(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, ticket: Tensor, collected: _Collected) -> Tensor:
+        ctx.collected, ctx.dtype = collected, x.dtype
+        x = x.to(collected.weight.dtype)
+        ctx.save_for_backward(x)
+        return product(x.flatten(0, -2), collected.weight, collected.bias).unflatten(0, x.shape[:-1])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        (x,) = ctx.saved_tensors
+        uses: _Collected = ctx.collected
+        rows = gradient.flatten(0, -2)
+        # A backward pass that asks for other gradients than the weights' leaves nothing here for the next one.
+        ticket = ctx.next_functions[1][0]
+        if torch._C._will_engine_execute_node(ticket):
+            uses.inputs.append(x.flatten(0, -2))
+            uses.gradients.append(rows)
+        into_x = product(rows, uses.weight.t()).view(x.shape).to(ctx.dtype) if ctx.needs_input_grad[0] else None
+        return into_x, gradient.new_zeros(()), None
+
+
+@contextmanager
+def weights_packed_once() -> Iterator[None]:
+    """Within it, all searches share the packed weights; no weight may change before its end."""
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+class PackedWeights(TorchFunctionMode):
+    """Within it, linear layers use their weights in oneDNN's own layout, cast and reordered at the first use.
+
+    A plain product of a few rows spends much of its time on the layout of the weight, at every step again. The sums
+    are the same but for the order of their terms. A search enters it again at each step; no weight may change in the
+    meantime, and nothing has a gradient. On other devices, for other types and without oneDNN it changes nothing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        shared = _SHARED.get()
+        self._packed: Packed = {} if shared is None else shared
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        return (self._linear if func is linear else func)(*args, **(kwargs or {}))
+
+    def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
+        if not isinstance(weight, nn.Parameter) or x.device.type != "cpu" or not _packs(dtype):
+            return linear(x, weight, bias)
+        if (weight, dtype) not in self._packed:
+            self._packed[weight, dtype] = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(dtype), None)
+        packed, bias = self._packed[weight, dtype], None if bias is None else bias.to(dtype)
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(dtype), packed, bias, "none", [], "")
+        return found
+
+
+def _packs(dtype: torch.dtype) -> bool:
+    """Whether torch can lay out weights of this type."""
+    if not has_onednn():
+        return False
+    return dtype is torch.float32 or (dtype is torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported())

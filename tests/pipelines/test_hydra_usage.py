@@ -1,0 +1,120 @@
+"""What Hydra's users type from memory works as in any other program with Hydra."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from entry_points import PIPELINES, TINY, Command
+
+from attnlab.sweeps.record import SweepFolder
+
+# `prepare.py` is the quickest stage: it makes its folder, and Hydra's beside it.
+DATA = (*TINY[:3], "tracking=none", "paths.data=data")
+ANY_ATTENTION = (*(text for text in TINY if not text.startswith("model.attention.")), "tracking=none")
+
+
+def logs(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*.log")]
+
+
+@pytest.mark.parametrize("choice", ["disabled", "none", "stdout"])
+def test_job_logging_of_hydras_own_choices_writes_no_log_file(command: Command, folder: Path, choice: str) -> None:
+    ended = command("prepare.py", *DATA, f"hydra/job_logging={choice}")
+    assert ended.code == 0, ended.err
+    assert logs(folder) == []
+    if choice == "stdout":
+        assert ended.out.count("prepared 160 train") == 2  # printed, and logged
+
+
+def test_run_folder_environment_and_verbose_logging_can_be_chosen(command: Command, folder: Path) -> None:
+    ended = command(
+        "prepare.py", *DATA, "hydra.run.dir=here", "hydra.verbose=true", "+hydra.job.env_set.ATTNLAB_SEED=7",
+        "seed='${oc.decode:${oc.env:ATTNLAB_SEED}}'",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert logs(folder / "here") == ["prepare.log"]
+    assert yaml.safe_load((folder / "here" / ".hydra" / "hydra.yaml").read_text())["hydra"]["verbose"] is True
+
+
+def test_rerun_of_a_pickled_job_runs_it_again(command: Command, folder: Path) -> None:
+    """The pickles are written by a callback of Hydra's, which `+hydra.callbacks...` adds."""
+    callback = "+hydra.callbacks.pickle._target_=hydra.experimental.callbacks.PickleJobInfoCallback"
+    ended = command("prepare.py", *DATA, "hydra.run.dir=here", callback)
+    assert ended.code == 0, ended.err
+    shutil.rmtree(folder / "data")
+    ended = command("prepare.py", "--experimental-rerun", "here/.hydra/config.pickle")
+    assert ended.code == 0, ended.err
+    assert (folder / "data" / "data.json").is_file()
+
+
+def test_config_dir_adds_choices(command: Command, folder: Path) -> None:
+    (folder / "theirs" / "experiment").mkdir(parents=True)
+    (folder / "theirs" / "experiment" / "mine.yaml").write_text("# @package _global_\nseed: 11\n")
+    ended = command("train.py", "--config-dir", "theirs", "experiment=mine", "--cfg", "job")
+    assert yaml.safe_load(ended.out)["seed"] == 11
+
+
+def test_cfg_job_resolved_shows_values_in_the_place_of_references(command: Command, folder: Path) -> None:
+    ended = command("train.py", "--cfg", "job", "--resolve", "hardware.bucket_pool=17")
+    assert ended.code == 0, ended.err
+    assert yaml.safe_load(ended.out)["training"]["batching"]["pool"] == 17
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("model/attention=", "model/attention=dot"),
+        ("training.max_s", "training.max_steps="),
+        ("hydra/launcher=", "hydra/launcher=joblib"),
+    ],
+)
+def test_tab_completion_offers_choices_and_settings(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str
+) -> None:
+    line = f"python {PIPELINES / 'train.py'} {typed}"
+    monkeypatch.setenv("COMP_LINE", line)
+    monkeypatch.setenv("COMP_POINT", str(len(line)))
+    ended = command("train.py", "-sc", "query=bash")
+    assert ended.code == 0, ended.err
+    assert offered in ended.out.split()
+
+
+def test_multirun_with_glob_runs_each_choice_in_the_chosen_folder(command: Command, folder: Path) -> None:
+    ended = command("prepare.py", "-m", *DATA, "padding=glob(un*)", "hydra.sweep.dir=sweep")
+    assert ended.code == 0, ended.err
+    chosen = [(folder / "sweep" / number / ".hydra" / "overrides.yaml").read_text() for number in "01"]
+    assert [text.splitlines()[-1] for text in chosen] == ["- padding=unmasked", "- padding=unmasked_read"]
+
+
+def test_failed_job_is_shown_to_other_callbacks(command: Command, folder: Path) -> None:
+    """A bug in a job goes through Hydra; the job ends as failed."""
+    callback = "+hydra.callbacks.log._target_=hydra.experimental.callbacks.LogJobReturnCallback"
+    ended = command("prepare.py", *DATA, callback, "hydra/job_logging=stdout")
+    assert ended.code == 0, ended.err
+    assert "Succeeded with return value" in ended.out
+
+
+@pytest.mark.slow
+def test_sweep_with_hydras_own_joblib_and_optuna_settings_is_led(command: Command, folder: Path) -> None:
+    ended = command(
+        "train.py", "-m", *ANY_ATTENTION, "hydra/launcher=joblib", "hydra.launcher.n_jobs=1", "hydra/sweeper=optuna",
+        "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=1", "hydra.sweeper.sampler.seed=3",
+        "training.gradient_clip=interval(0.5,2)",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
+    assert [job.status for job in SweepFolder(record.parent).jobs()] == ["finished", "finished"]
+    assert json.loads(record.read_text())["points"] == 2
+
+
+@pytest.mark.slow
+def test_grid_sampler_of_optuna_runs_every_point(command: Command, folder: Path) -> None:
+    ended = command("train.py", "-m", *ANY_ATTENTION, "sweep=optuna", "hydra/sweeper/sampler=grid", "seed=choice(1,2)")
+    assert ended.code == 0, ended.err
+    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
+    assert {job.choices["seed"] for job in SweepFolder(record.parent).jobs()} == {"1", "2"}
