@@ -76,7 +76,7 @@ def server_in() -> Iterator[Callable[[Path], Server]]:
         server.kill()
 
 
-def told(address: str) -> dict[str, object]:
+def stored(address: str) -> dict[str, object]:
     """What the server knows: the one run's state, the curves that repeat, its files."""
     client = MlflowClient(tracking_uri=address)
     (run,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
@@ -142,7 +142,7 @@ class Training:
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
-def test_nothing_is_missing_in_the_end(tmp_path: Path, server_in: Callable[[Path], Server]) -> None:
+def test_training_that_loses_its_server_is_uploaded_whole(tmp_path: Path, server_in: Callable[[Path], Server]) -> None:
     start = tmp_path / "start"
     start.mkdir()
     prepare = [sys.executable, str(PIPELINES / "prepare.py"), *TRAINING]
@@ -158,7 +158,7 @@ def test_nothing_is_missing_in_the_end(tmp_path: Path, server_in: Callable[[Path
     server.start()
     undisturbed = Training(start_training(whole, server.address))
     undisturbed.finished()
-    expected = told(server.address)
+    expected = stored(server.address)
     server.kill()
     usual = statistics.median(undisturbed.paces())
 
@@ -185,7 +185,7 @@ def test_nothing_is_missing_in_the_end(tmp_path: Path, server_in: Callable[[Path
         deliver = [sys.executable, str(PIPELINES / "deliver.py"), f"tracking.uri={server.address}"]
         delivered = subprocess.run(deliver, cwd=place, check=False, capture_output=True, text=True)
         assert delivered.returncode == 0, delivered.stderr
-        found = told(server.address)
+        found = stored(server.address)
         assert [name for name in expected if found[name] != expected[name]] == [], f"lost at validation {validation}"
         server.kill()
         shutil.rmtree(place)
@@ -198,7 +198,7 @@ def test_nothing_is_missing_in_the_end(tmp_path: Path, server_in: Callable[[Path
 
 
 @pytest.mark.slow
-def test_a_server_that_is_not_there_is_told_within_twenty_seconds(tmp_path: Path) -> None:
+def test_training_without_its_server_is_refused_within_twenty_seconds(tmp_path: Path) -> None:
     began = time.monotonic()
     training = start_training(tmp_path, f"http://127.0.0.1:{free_port()}")
     _, err = training.communicate(timeout=200)
