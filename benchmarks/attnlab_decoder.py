@@ -24,9 +24,9 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
     from attnlab.data.prepared import PreparedData
     from attnlab.data.sampler import Batching, BatchSampler
     from attnlab.evaluation.predictors import load_members
+    from attnlab.model.fast_linear import weights_packed_once
     from attnlab.search.beam import BeamSearch
     from attnlab.search.greedy import GreedySearch
-    from attnlab.search.packed_weights import weights_packed_once
 
     torch.set_num_threads(1)
     [model] = load_members(Path(job["model"]), [])

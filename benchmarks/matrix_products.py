@@ -127,7 +127,7 @@ def seconds_of(batch: int, m: int, k: int, n: int, precision: str) -> float:
     """Processor seconds of one product by the faster of torch's two libraries, MKL and oneDNN."""
     import torch
 
-    from attnlab.model.product import product
+    from attnlab.model.fast_linear import product
 
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
     shape = () if batch == 1 else (batch,)

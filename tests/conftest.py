@@ -54,39 +54,24 @@ def tiny_model() -> Callable[..., Any]:
 
     from attnlab.batch import Padding
     from attnlab.config.part import Part
+    from attnlab.model.attention.attention import Coverage, MultiHeadAttention
     from attnlab.model.attention.bahdanau import BahdanauScore
     from attnlab.model.attention.concat import ConcatScore
     from attnlab.model.attention.cosine import CosineScore
-    from attnlab.model.attention.coverage import Coverage
     from attnlab.model.attention.dot import DotScore
     from attnlab.model.attention.general import GeneralScore
     from attnlab.model.attention.location import LocationScore
-    from attnlab.model.attention.multi_head import MultiHeadAttention
+    from attnlab.model.attention.mechanism import LinearProjection
     from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
-    from attnlab.model.attention.projection import LinearProjection
     from attnlab.model.attention.scaled_dot import ScaledDotScore
     from attnlab.model.attention.scaled_luong import ScaledLuongScore
-    from attnlab.model.bridge.copy import CopyBridge
-    from attnlab.model.bridge.first_backward import FirstBackwardBridge
-    from attnlab.model.bridge.linear import LinearBridge
-    from attnlab.model.bridge.mean import MeanBridge
-    from attnlab.model.bridge.zero import ZeroBridge
-    from attnlab.model.decoder.attend_then_step import AttendThenStep
-    from attnlab.model.decoder.no_attention import NoAttention
-    from attnlab.model.decoder.step_then_attend import StepThenAttend
+    from attnlab.model.bridges import CopyBridge, FirstBackwardBridge, LinearBridge, MeanBridge, ZeroBridge
+    from attnlab.model.decoder.decoders import AttendThenStep, NoAttention, StepThenAttend
     from attnlab.model.encoder import Encoder
-    from attnlab.model.input_feeding.attentional_hidden import AttentionalHiddenFeeding
-    from attnlab.model.input_feeding.expected_embedding import ExpectedEmbeddingFeeding
-    from attnlab.model.normaliser.softmax import Softmax
-    from attnlab.model.normaliser.sparsemax import Sparsemax
-    from attnlab.model.readout.attentional import AttentionalReadout
-    from attnlab.model.readout.maxout import MaxoutReadout
-    from attnlab.model.readout.plain import PlainReadout
-    from attnlab.model.readout.state import StateReadout
-    from attnlab.model.readout.tanh import TanhReadout
-    from attnlab.model.scope.global_scope import GlobalScope
-    from attnlab.model.scope.local_m import LocalM
-    from attnlab.model.scope.local_p import LocalP
+    from attnlab.model.input_feeding import AttentionalHiddenFeeding, ExpectedEmbeddingFeeding
+    from attnlab.model.normalisers import Softmax, Sparsemax
+    from attnlab.model.readouts import AttentionalReadout, MaxoutReadout, PlainReadout, StateReadout, TanhReadout
+    from attnlab.model.scopes import GlobalScope, LocalM, LocalP
     from attnlab.model.seq2seq import Seq2Seq
 
     scores: dict[str | None, Any] = {

@@ -90,6 +90,26 @@ def test_lightning_comes_by_one_name():
         assert not any(name.split(".")[0] == "lightning" for name in imports_of(path)), path
 
 
+def module_files(name: str) -> list[Path]:
+    """The file of a dotted name of the package; a class or function is in its module's file."""
+    parts = name.split(".")[1:]
+    paths = [PACKAGE.joinpath(*parts[:n]).with_suffix(".py") for n in range(1, len(parts) + 1)]
+    return [path for path in paths if path.is_file()]
+
+
+def test_settings_import_neither_lightning_nor_torchmetrics():
+    """Both take seconds to import, and a wrong value is refused before training starts."""
+    pending, seen = [PACKAGE / "training" / "settings.py", PACKAGE / "training" / "hardware.py"], set()
+    while pending:
+        path = pending.pop()
+        seen.add(path)
+        names = imports_of(path)
+        assert not {"pytorch_lightning", "torchmetrics"} & {name.split(".")[0] for name in names}, path
+        pending += [file for name in names if name.startswith("attnlab.") for file in module_files(name)]
+        pending = [file for file in pending if file not in seen]
+    assert PACKAGE / "training" / "optimisation.py" in seen
+
+
 def test_no_module_is_a_drawer_for_everything():
     names = {"utils", "util", "helpers", "helper", "common", "misc"}
     assert not [path for path in FILES if names & {path.stem, path.parent.name}]

@@ -1,9 +1,10 @@
-"""Binding a config: what is wrong with it is said, all at once and in sentences, before anything is built."""
+"""Binding a config: any class of the right base, and all problems at once, in sentences, before anything is built."""
 
 from __future__ import annotations
 
 import copy
 import math
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +13,13 @@ import yaml
 from pydantic import Field
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind, bind_sections
-from attnlab.config.part import RUNTIME_ARGUMENTS, Part
-from attnlab.errors import ExperimentError
+from attnlab.config.binding import bind, bind_sections, known_targets
+from attnlab.config.part import Part
+from attnlab.errors import ExperimentError, show
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.score import Score
+from attnlab.model.bridges import Bridge
+from attnlab.model.encoder import Encoder
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.search import Search
@@ -68,7 +71,7 @@ def problems(node: Any, kind: type, path: str = "here") -> list[str]:
     return caught.value.problems
 
 
-def test_a_good_node_becomes_its_object(training):
+def test_bind_valid_node_returns_its_object(training):
     bound = bind(training, TranslationTraining, "training")
     assert isinstance(bound, TranslationTraining)
     assert isinstance(bound.validation_search, GreedySearch)
@@ -77,14 +80,14 @@ def test_a_good_node_becomes_its_object(training):
     assert bound.teacher_forcing.ratio_at(0) == 1.0
 
 
-def test_binding_leaves_the_config_as_it_was(training, model):
+def test_bind_does_not_change_the_config(training, model):
     before = copy.deepcopy((training, model))
     bind(training, TranslationTraining, "training")
     bind(model, Seq2Seq, "model")
     assert (training, model) == before
 
 
-def test_a_class_that_waits_for_run_time_becomes_a_part(model):
+def test_bind_class_with_run_time_arguments_returns_a_part(model):
     part = bind(model, Seq2Seq, "model")
     assert isinstance(part, Part)
     assert isinstance(part.values["attention"], Part)
@@ -101,7 +104,7 @@ def test_two_calls_of_a_part_share_no_parameters(model):
     assert not {id(p) for p in one.parameters()} & {id(p) for p in two.parameters()}
 
 
-def test_run_time_arguments_cannot_be_configured(model):
+def test_bind_run_time_argument_in_config_is_refused(model):
     for name in ("source_vocabulary_size", "padding"):
         (problem,) = problems(model | {name: 8}, Seq2Seq, "model")
         assert problem.startswith(f"model.{name} is not a setting")
@@ -110,7 +113,7 @@ def test_run_time_arguments_cannot_be_configured(model):
     assert problem.startswith("model.encoder.source_vocabulary_size is not a setting")
 
 
-def test_an_unknown_key_is_named_with_the_nearest_and_all(model):
+def test_bind_unknown_key_names_the_nearest_and_all_settings(model):
     model["encoder"]["hiden_size"] = 4
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem == (
@@ -122,7 +125,7 @@ def test_an_unknown_key_is_named_with_the_nearest_and_all(model):
     assert problem == "here.zz is not a setting; here has: no settings"
 
 
-def test_a_missing_key_is_named_with_what_it_must_be(model):
+def test_bind_missing_key_says_what_it_must_be(model):
     del model["encoder"]["layers"], model["bridge"]
     assert problems(model, Seq2Seq, "model") == [
         "model.encoder.layers is missing; it must be a whole number above 0",
@@ -145,57 +148,57 @@ def test_a_missing_key_is_named_with_what_it_must_be(model):
         ({"ratio": 0.5}, '{"ratio": 0.5}'),
     ],
 )
-def test_a_ratio_that_is_none(value, shown):
+def test_bind_invalid_ratio_is_refused(value, shown):
     found = problems({"_target_": RATIO, "ratio": value}, TeacherForcing, "training.teacher_forcing")
     assert found == [f"training.teacher_forcing.ratio must be a number between 0 and 1, got {shown}"]
 
 
 @pytest.mark.parametrize("value", [0, 1, 0.0, 1.0, 0.25])
-def test_a_ratio_that_is_one(value):
+def test_bind_valid_ratio_is_accepted(value):
     assert bind({"_target_": RATIO, "ratio": value}, TeacherForcing, "x").ratio_at(0) == value
 
 
 @pytest.mark.parametrize("value", [0, -1, True, "3", 3.0, 2.5, None, math.inf, math.nan, [3], {}])
-def test_a_size_that_is_none(model, value):
+def test_bind_invalid_size_is_refused(model, value):
     model["encoder"]["hidden_size"] = value
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem.startswith("model.encoder.hidden_size must be a whole number above 0, got ")
 
 
 @pytest.mark.parametrize("value", [1, 0, "true", "yes", None])
-def test_a_truth_that_is_none(model, value):
+def test_bind_invalid_flag_is_refused(model, value):
     model["encoder"]["bidirectional"] = value
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem.startswith("model.encoder.bidirectional must be true or false, got ")
 
 
 @pytest.mark.parametrize("value", ["GRU", "transformer", 1, None, ["gru"]])
-def test_a_choice_that_is_none(model, value):
+def test_bind_invalid_choice_is_refused(model, value):
     model["encoder"]["cell"] = value
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem.startswith("model.encoder.cell must be one of rnn, gru, lstm, got ")
 
 
 @pytest.mark.parametrize("value", [16, "32", "fp16", True])
-def test_a_choice_of_two_types_that_is_none(value):
+def test_bind_invalid_choice_of_numbers_and_words_is_refused(value):
     (problem,) = problems(node_of("hardware", "cpu") | {"precision": value}, Hardware, "hardware")
     assert problem.startswith("hardware.precision must be one of 32, bf16, auto, got ")
 
 
-def test_numbers_of_an_unbounded_kind_are_finite_too(training):
+def test_bind_infinite_number_is_refused(training):
     for value in (math.inf, math.nan):
         training["gradient_clip"] = value
         (problem,) = problems(training, TranslationTraining, "training")
         assert problem.startswith("training.gradient_clip must be a number of at least 0, got ")
 
 
-def test_null_is_legal_only_where_it_is_written(training):
+def test_bind_null_is_accepted_only_where_the_annotation_says_so(training):
     bind(training | {"patience": None}, TranslationTraining, "training")
     (problem,) = problems(training | {"log_every": None}, TranslationTraining, "training")
     assert problem == "training.log_every must be a whole number above 0, got null"
 
 
-def test_a_rule_between_fields_is_told_with_its_path(training):
+def test_bind_rule_between_fields_names_its_path(training):
     found = problems(training | {"max_steps": None}, TranslationTraining, "training")
     assert found == ["training.max_steps and max_epochs are both null; give at least one, or training never ends"]
     (problem,) = problems(node_of("hardware", "cpu") | {"devices": 2}, Hardware, "hardware")
@@ -215,12 +218,12 @@ def test_bound_part_that_fails_at_run_time_reports_its_config_path(model):
 
 
 @pytest.mark.parametrize("node", [None, 3, "gru", [], {}, {"size": 3}, {"_target_": None}])
-def test_a_component_that_is_no_mapping_with_a_target(node):
+def test_bind_node_without_target_is_refused(node):
     (problem,) = problems(node, Search, "search")
     assert problem.startswith("search must be a Search (a mapping with _target_), got ")
 
 
-def test_all_problems_are_told_together_each_with_its_path(model, training):
+def test_bind_sections_reports_all_problems_with_their_paths(model, training):
     model["encoder"] |= {"hidden_size": -3, "cell": "gur"}
     model["decoder"]["_target_"] = "torch.hub.load"
     model["attention"]["siez"] = 1
@@ -247,7 +250,7 @@ def test_all_problems_are_told_together_each_with_its_path(model, training):
     assert str(caught.value).splitlines() == found
 
 
-def test_sections_of_plain_values():
+def test_bind_sections_with_plain_values_returns_them():
     sections = {"seed": Annotated[int, Field(ge=0, lt=2**32)], "chain": bool, "padding": Padding}
     padding = node_of("padding", "post_pre")
     bound = bind_sections({"seed": 3, "chain": False, "padding": padding}, sections)
@@ -256,20 +259,19 @@ def test_sections_of_plain_values():
         bind_sections({"seed": -1, "chain": False, "padding": padding}, sections)
 
 
-def test_without_a_path_a_problem_begins_with_the_field():
+def test_bind_without_a_path_names_the_field():
     (problem,) = problems({"_target_": RATIO, "ratio": 2}, TeacherForcing, path="")
     assert problem.startswith("ratio must be")
 
 
-def test_part_says_what_it_is_and_passes_values_and_run_time_arguments():
+def test_part_passes_values_and_run_time_arguments():
     part: Part[BahdanauScore] = Part(BahdanauScore, "model.attention", size=3)
     assert repr(part) == "Part(BahdanauScore, size=3)"
     score = part(query_size=4, key_size=5)
     assert (score.W.weight.shape, score.U.weight.shape, score.v.shape) == ((3, 4), (3, 5), (3,))
-    assert {"query_size", "key_size", "padding"} <= RUNTIME_ARGUMENTS
 
 
-def test_every_choice_in_conf_that_stands_alone_binds():
+def test_bind_accepts_every_self_contained_choice_in_conf():
     """Nodes with interpolations or sub-choices need a composition; all the others are tried here."""
     tried = 0
     for path in sorted(CONF.rglob("*.yaml")):
@@ -282,3 +284,89 @@ def test_every_choice_in_conf_that_stands_alone_binds():
         bind(node, kind, path.stem)
         tried += 1
     assert tried >= 25
+
+
+OWN = """
+from attnlab.model.attention.score import Score
+from attnlab.model.bridges import Bridge
+from attnlab.model.encoder import Encoder
+
+class OwnScore(Score):
+    def __init__(self, scale: float, *, query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.scale, self.keys_size = scale, key_size
+
+    def forward(self, query, keys):
+        return self.scale * query @ keys.transpose(1, 2)
+
+class Greedy(OwnScore):
+    def __init__(self, *, query_size: int, key_size: int, text: str) -> None: ...
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "own_scores.py").write_text(OWN)
+    (tmp_path / "unfinished.py").write_text("import a_missing_library")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "own_scores"
+    sys.modules.pop("own_scores", None)
+
+
+def test_bind_class_of_the_users_module_is_checked_like_ours(own_module):
+    part = bind({"_target_": f"{own_module}.OwnScore", "scale": 2}, Score, "model.attention")
+    assert part(query_size=3, key_size=3).scale == 2
+    found = problems({"_target_": f"{own_module}.OwnScore", "scale": "x", "b": 1}, Score, "model.attention")
+    assert found == [
+        "model.attention.b is not a setting; model.attention has: scale",
+        "model.attention.scale must be a number, got 'x'",
+    ]
+
+
+def test_part_with_other_run_time_arguments_says_which_are_given(own_module):
+    part = bind({"_target_": f"{own_module}.Greedy"}, Score, "model.attention")
+    with pytest.raises(ExperimentError, match=r"model.attention: Greedy does not fit .*query_size, key_size.*'text'"):
+        part(query_size=3, key_size=3)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("os.system", "it is not a subclass of attnlab.model.attention.score.Score"),
+        ("attnlab.model.encoder.Encoder", "it is not a subclass of attnlab.model.attention.score.Score"),
+        ("attnlab.model.attention.score.Score", "it is an abstract base class"),
+        ("attnlab.model.attention.dot.Dot", "attnlab.model.attention.dot has no Dot"),
+        ("no_such_module.Score", "it cannot be imported (No module named 'no_such_module'); install it"),
+        ("unfinished.Score", "it cannot be imported (No module named 'a_missing_library')"),
+        ("DotScore", "it is not the dotted name of a class"),
+        ("..DotScore", "it is not the dotted name of a class"),
+        ("", "it is not the dotted name of a class"),
+        (3, "it is not the dotted name of a class"),
+    ],
+)
+@pytest.mark.usefixtures("own_module")
+def test_bind_unusable_target_says_why_and_offers_the_known_ones(target, reason):
+    (problem,) = problems({"_target_": target}, Score, "model.attention")
+    assert problem.startswith("model.attention._target_ must be one of attnlab.model.attention.bahdanau.BahdanauScore,")
+    assert f"or a Score of your own, got {show(target)}: {reason}" in problem
+
+
+def test_bind_misspelt_target_names_the_nearest():
+    (problem,) = problems({"_target_": "attnlab.model.attention.dott.DotScore"}, Score)
+    assert problem.endswith("; did you mean attnlab.model.attention.dot.DotScore?")
+
+
+def test_known_targets_are_the_concrete_classes_of_the_kind():
+    assert known_targets(Search) == [
+        "attnlab.search.beam.BeamSearch",
+        "attnlab.search.greedy.GreedySearch",
+        "attnlab.search.sample.SampleSearch",
+    ]
+    assert known_targets(Encoder) == ["attnlab.model.encoder.Encoder"]
+    assert "attnlab.model.bridges.ZeroBridge" in known_targets(Bridge)
+
+
+def test_constructor_hints_fill_in_the_type_argument_of_a_generic_base(model):
+    model["decoder"]["context"] = "nowhere"
+    (problem,) = problems(model, Seq2Seq, "model")
+    assert problem == "model.decoder.context must be one of cell, readout, cell_and_readout, got 'nowhere'"

@@ -9,7 +9,7 @@ from attnlab.batch import EOS, PAD, UNK
 from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.hypotheses import HypothesisText
-from attnlab.search.hypothesis import Hypothesis
+from attnlab.search.search import Hypothesis
 
 KNOWN = "the cat sees a dog , and runs ."
 

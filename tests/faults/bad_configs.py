@@ -15,14 +15,14 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf, open_dict
 from pydantic.fields import FieldInfo
 
-from attnlab.config.binding import component
+from attnlab.config.binding import component, constructor_hints
 from attnlab.experiment.composition import sections_of, task_named
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -159,7 +159,7 @@ def _walk_value(config: DictConfig, path: str, annotation: Any, is_required: boo
     if not isinstance(value, DictConfig):
         return
     target = _class(value[TARGET])
-    hints = get_type_hints(target.__init__, include_extras=True)  # type: ignore[misc]
+    hints = constructor_hints(target)
     parameters = inspect.signature(target).parameters
     yield Node(path, target, tuple(name for name in parameters if name in value))
     for name, parameter in parameters.items():

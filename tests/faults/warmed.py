@@ -92,6 +92,7 @@ def _be_the_command(
     """Do what a new interpreter would do with the command; never returns."""
     code: object = 1
     try:
+        multiprocessing.set_start_method("fork", force=True)  # as in a new interpreter; here it is the fork server's
         os.setsid()
         for name, stream in (("out", 1), ("err", 2)):
             os.dup2(os.open(streams / name, os.O_WRONLY | os.O_CREAT), stream)

@@ -127,7 +127,7 @@ RULES = [
         ),
     ),
     Rule(
-        "coverage is told to the keys, but the location score has none",
+        "coverage is added to the keys, but the location score has none",
         ("attention", "coverage"),
         lambda attention, coverage: attention == "location" and coverage is not None,
     ),

@@ -10,9 +10,8 @@ from attnlab.batch import BOS, EOS, PAD, Batch
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
-from attnlab.search.hypothesis import Hypothesis
 from attnlab.search.sample import SampleSearch
-from attnlab.search.search import Search
+from attnlab.search.search import Hypothesis, Search
 
 LONGEST = 4
 SEARCHES: dict[str, Search] = {

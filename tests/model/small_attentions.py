@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attnlab.config.part import Part
-from attnlab.model.attention.attention import Attention
+from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.concat import ConcatScore
 from attnlab.model.attention.cosine import CosineScore
@@ -16,7 +16,6 @@ from attnlab.model.attention.dot import DotScore
 from attnlab.model.attention.general import GeneralScore
 from attnlab.model.attention.location import LocationScore
 from attnlab.model.attention.memory import Memory, count_positions
-from attnlab.model.attention.multi_head import MultiHeadAttention
 from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
 from attnlab.model.attention.scaled_dot import ScaledDotScore
 from attnlab.model.attention.scaled_luong import ScaledLuongScore

@@ -15,10 +15,10 @@ from composed_variants import (
     sums_to_one,
 )
 
+from attnlab.model.attention.attention import remember
 from attnlab.model.attention.memory import Memory
-from attnlab.model.attention.remember import remember
 from attnlab.model.encoder import Encoded
-from attnlab.model.recurrent_state import RecurrentState
+from attnlab.model.recurrence import RecurrentState
 
 # The decoder makes no difference to the attention itself.
 every_choice = pytest.mark.parametrize("variant", [v for v in ATTENDING if v.decoder == "step_then_attend"], ids=str)

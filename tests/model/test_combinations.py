@@ -39,7 +39,7 @@ def test_how_many_learn_and_how_many_are_refused():
         None: 1632,
         "this decoder hands its readout no context": 408,
         "feeding the attentional hidden state needs a readout that makes one": 408,
-        "coverage is told to the keys, but the location score has none": 144,
+        "coverage is added to the keys, but the location score has none": 144,
     }
     assert outcomes.total() == 2592
 

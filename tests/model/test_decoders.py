@@ -11,7 +11,7 @@ from attnlab.model.attention.memory import count_positions
 
 
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
-def test_which_state_asks(decoder, tiny_model, pairs):
+def test_decoder_query_is_the_state_before_or_after_the_step(decoder, tiny_model, pairs):
     """Bahdanau's first look knows no target token; Luong's does."""
     model = tiny_model(decoder=decoder)
     batch = make_batch(*pairs(), Padding())
@@ -22,7 +22,7 @@ def test_which_state_asks(decoder, tiny_model, pairs):
 
 
 @pytest.mark.parametrize("context", ["previous_in_cell", "readout_and_previous_in_cell"])
-def test_the_first_context_in_the_cell_is_zero_and_the_next_is_the_last_steps(context, tiny_model, pairs):
+def test_step_then_attend_cell_reads_zero_and_then_the_previous_context(context, tiny_model, pairs):
     model = tiny_model(decoder="step_then_attend", context=context, readout="tanh")
     batch = make_batch(*pairs(), Padding())
     memory, state = model.encode(batch.source, batch.source_mask)
@@ -32,7 +32,7 @@ def test_the_first_context_in_the_cell_is_zero_and_the_next_is_the_last_steps(co
 
 
 @pytest.mark.parametrize("heads", [None, 2])
-def test_coverage_begins_with_nothing_seen(heads, tiny_model, pairs):
+def test_coverage_of_the_first_step_changes_nothing(heads, tiny_model, pairs):
     """The first step looks as it would without coverage, and looking costs nothing; the second differs."""
     model = tiny_model(coverage=1.0, heads=heads)
     batch = make_batch(*pairs(), Padding())
@@ -64,7 +64,7 @@ def test_the_coverage_loss_of_a_first_step_is_zero_and_grows_with_its_weight(tin
 @pytest.mark.parametrize("side", ["pre", "post"])
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
 @pytest.mark.parametrize("masked", [True, False])
-def test_windows_are_counted_by_the_mask(side, recurrence, masked, tiny_model, pairs):
+def test_local_m_window_counts_real_tokens_under_any_padding(side, recurrence, masked, tiny_model, pairs):
     """Token i is seen at step t where |i - t| is at most D = 2, both counted over real tokens, wherever the pads stand
     and whether or not the recurrence reads them; t stays at the last token of a shorter source."""
     padding = Padding(side, side, attention_masked=masked, recurrence=recurrence)
@@ -85,13 +85,13 @@ def test_windows_are_counted_by_the_mask(side, recurrence, masked, tiny_model, p
                 assert int((step[~words] > 0).sum()) == min(pads, max(0, centre + 2 - (length - 1)))
 
 
-def test_positions_count_real_tokens_and_then_pads():
+def test_count_positions_counts_real_tokens_and_then_pads():
     mask = torch.tensor([[False, False, True, True], [True, True, True, False], [False, True, False, True]])
     assert count_positions(mask).tolist() == [[2, 3, 0, 1], [0, 1, 2, 3], [2, 0, 3, 1]]
 
 
 @pytest.mark.parametrize("where", ["encoder.dropout", "encoder.layer_dropout", "decoder.body.dropout"])
-def test_each_dropout_acts_in_training_alone(where, tiny_model, pairs):
+def test_dropout_acts_in_training_only(where, tiny_model, pairs):
     """On embeddings and between layers, one at a time; the same for the readout and between the decoder's layers."""
     batch = make_batch(*pairs(), Padding())
     for place in (where, "decoder.body.cell.dropout", "decoder.body.readout.dropout"):
@@ -103,7 +103,7 @@ def test_each_dropout_acts_in_training_alone(where, tiny_model, pairs):
         assert not torch.equal(model(batch).readout, plain), place
 
 
-def test_the_configured_dropout_reaches_every_place(tiny_model):
+def test_dropout_of_the_config_reaches_every_place(tiny_model):
     model = tiny_model(dropout=0.25, layers=2)
     places = {name: module.p for name, module in model.named_modules() if isinstance(module, torch.nn.Dropout)}
     assert set(places.values()) == {0.25}

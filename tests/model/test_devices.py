@@ -7,8 +7,7 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.model.shift import flip_real
-from attnlab.model.skip_pads import flipped, packed
+from attnlab.model.pads import flip_real, flipped, packed
 
 # Numbers on the meta device are never there: whoever meets one of them fails.
 elsewhere = torch.device("meta")
@@ -33,7 +32,7 @@ VARIANTS = {
 
 @pytest.mark.parametrize("choices", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("guesses", [False, True], ids=["reference", "guesses"])
-def test_a_model_runs_where_its_batch_is(guesses, choices, tiny_model, pairs):
+def test_model_forward_creates_tensors_on_the_batchs_device(guesses, choices, tiny_model, pairs):
     model = tiny_model(**choices)
     batch = make_batch(*pairs(), model.padding)
     feed_reference = batch.target_input % 2 == 0 if guesses else None
@@ -46,7 +45,7 @@ def test_a_model_runs_where_its_batch_is(guesses, choices, tiny_model, pairs):
 
 
 @pytest.mark.parametrize("choices", VARIANTS.values(), ids=VARIANTS)
-def test_a_model_steps_where_its_source_is(choices, tiny_model, pairs):
+def test_model_step_creates_tensors_on_the_sources_device(choices, tiny_model, pairs):
     model = tiny_model(**choices)
     batch = make_batch(*pairs(), model.padding)
     rows = torch.tensor([3, 0, 0])
@@ -59,14 +58,14 @@ def test_a_model_steps_where_its_source_is(choices, tiny_model, pairs):
 
 
 @pytest.mark.parametrize("run", [packed, flipped])
-def test_a_recurrence_skips_pads_where_its_input_is(run):
+def test_pad_skipping_creates_tensors_on_the_inputs_device(run):
     recurrence, x = torch.nn.GRU(2, 3, batch_first=True), torch.ones(3, 4, 2)
     with elsewhere:
         outputs, (final,) = run(recurrence, x, torch.tensor([4, 1, 2], device="cpu"))
     assert outputs.device == final.device == x.device
 
 
-def test_sentences_are_turned_around_where_they_are():
+def test_flip_real_creates_tensors_on_the_masks_device():
     mask = torch.tensor([[True, True, False]])
     with elsewhere:
         order = flip_real(mask)

@@ -12,8 +12,8 @@ import torch
 from attnlab.batch import EOS, PAD, Padding
 from attnlab.data.padding import make_batch
 from attnlab.model.encoder import Encoder
-from attnlab.model.recurrent_state import RecurrentState
-from attnlab.model.skip_pads import flipped, packed
+from attnlab.model.pads import flipped, packed
+from attnlab.model.recurrence import RecurrentState
 
 CELLS = ["rnn", "gru", "lstm"]
 MERGES = ["concatenate", "sum", "mean"]

@@ -13,22 +13,12 @@ from torch import Tensor
 from attnlab.batch import Padding
 from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
-from attnlab.model.attention.coverage import Coverage, coverage_loss
-from attnlab.model.attention.mechanism import Mechanism
-from attnlab.model.attention.multi_head import MultiHeadAttention
-from attnlab.model.attention.projection import LinearProjection
-from attnlab.model.input_feeding.attentional_hidden import AttentionalHiddenFeeding
-from attnlab.model.input_feeding.expected_embedding import ExpectedEmbeddingFeeding
-from attnlab.model.normaliser.softmax import Softmax
-from attnlab.model.normaliser.sparsemax import Sparsemax
-from attnlab.model.readout.attentional import AttentionalReadout
-from attnlab.model.readout.maxout import MaxoutReadout
-from attnlab.model.readout.plain import PlainReadout
-from attnlab.model.readout.state import StateReadout
-from attnlab.model.readout.tanh import TanhReadout
-from attnlab.model.scope.global_scope import GlobalScope
-from attnlab.model.scope.local_m import LocalM
-from attnlab.model.scope.local_p import LocalP
+from attnlab.model.attention.attention import Coverage, MultiHeadAttention, coverage_loss
+from attnlab.model.attention.mechanism import LinearProjection, Mechanism
+from attnlab.model.input_feeding import AttentionalHiddenFeeding, ExpectedEmbeddingFeeding
+from attnlab.model.normalisers import Softmax, Sparsemax
+from attnlab.model.readouts import AttentionalReadout, MaxoutReadout, PlainReadout, StateReadout, TanhReadout
+from attnlab.model.scopes import GlobalScope, LocalM, LocalP
 
 SCOPES = {
     "global": Part(GlobalScope),

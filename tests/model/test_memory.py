@@ -9,15 +9,13 @@ import torch
 from small_attentions import MASK, PARTS, POSITIONS, B, D, H, S, inputs
 
 from attnlab.config.part import Part
-from attnlab.model.attention.mechanism import Mechanism, mechanism_of
+from attnlab.model.attention.attention import MultiHeadAttention, remember
+from attnlab.model.attention.mechanism import LinearProjection, Mechanism, mechanism_of
 from attnlab.model.attention.memory import Memory
-from attnlab.model.attention.multi_head import MultiHeadAttention
-from attnlab.model.attention.projection import LinearProjection
-from attnlab.model.attention.remember import remember
 from attnlab.model.encoder import Encoded
-from attnlab.model.normaliser.softmax import Softmax
-from attnlab.model.recurrent_state import RecurrentState
-from attnlab.model.scope.global_scope import GlobalScope
+from attnlab.model.normalisers import Softmax
+from attnlab.model.recurrence import RecurrentState
+from attnlab.model.scopes import GlobalScope
 
 
 @pytest.fixture
@@ -26,7 +24,7 @@ def memory() -> Memory:
     return Memory(torch.randn(B, D), torch.randn(B, S, 3), torch.randn(B, S, D), MASK, POSITIONS, torch.tensor([5, 3]))
 
 
-def test_rows_are_taken_from_all_of_it(memory: Memory) -> None:
+def test_memory_select_takes_rows_of_every_field(memory: Memory) -> None:
     selected = memory.select(torch.tensor([1, 1, 0]))
     for field in fields(Memory):
         rows = getattr(memory, field.name)
@@ -38,13 +36,13 @@ def test_memory_select_without_keys_values_and_mask_keeps_them_none(memory: Memo
     assert (bare.keys, bare.values, bare.mask) == (None, None, None)
 
 
-def test_copies_of_a_row_stand_side_by_side(memory: Memory) -> None:
+def test_memory_for_rows_puts_copies_side_by_side(memory: Memory) -> None:
     assert memory.for_rows(B) is memory
     assert memory.for_rows(3 * B).lengths.tolist() == [5, 5, 5, 3, 3, 3]
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_a_pad_that_may_be_weighed_has_a_position_behind_the_sentence(masked: bool) -> None:
+def test_remember_unmasked_pads_have_positions_after_the_sentence(masked: bool) -> None:
     attention = Mechanism(PARTS["location"], Softmax(), Part(GlobalScope)).build(H, D)
     encoded = Encoded(inputs("location").outputs, RecurrentState(torch.zeros(1, B, D), None), None)
     memory = remember(encoded, MASK, masked, attention)
@@ -54,7 +52,7 @@ def test_a_pad_that_may_be_weighed_has_a_position_behind_the_sentence(masked: bo
     assert memory.positions[1].tolist() == [3, 4, 0, 1, 2]
 
 
-def test_a_mechanism_keeps_every_choice() -> None:
+def test_mechanism_of_passes_every_choice_on() -> None:
     projection, heads = Part(LinearProjection, size=3), Part(MultiHeadAttention, heads=2, size=4)
     scope = Part(GlobalScope)
     found = mechanism_of(PARTS["dot"], projection, Softmax(), scope, None, heads)

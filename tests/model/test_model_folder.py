@@ -1,7 +1,9 @@
-"""A model folder: complete, without pickles, and read with the same care as any config."""
+"""Model folders: complete, without pickles, without foreign code, and readable after classes have moved."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 
 import pytest
@@ -11,8 +13,18 @@ from safetensors.torch import load_file
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
+from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
-from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, read_facts, save_model
+from attnlab.model.model_folder import (
+    FROM_PREPARED_DATA,
+    MOVED,
+    ModelFacts,
+    load_model,
+    read_config,
+    read_facts,
+    save_model,
+    with_current_targets,
+)
 from attnlab.model.seq2seq import Seq2Seq
 
 FACTS = ModelFacts(source_vocabulary_size=11, target_vocabulary_size=9, identity="f" * 16, step=7)
@@ -22,7 +34,7 @@ CONFIG = {
     | {
         "encoder": MODEL["encoder"] | {"cell": "lstm"},
         "decoder": MODEL["decoder"] | {"cell": "lstm"},
-        "bridge": {"_target_": "attnlab.model.bridge.copy.CopyBridge"},
+        "bridge": {"_target_": "attnlab.model.bridges.CopyBridge"},
         "attention": {"_target_": "attnlab.model.attention.dot.DotScore"},
     },
     "padding": {
@@ -34,6 +46,24 @@ CONFIG = {
     },
     "seed": 1,
 }
+
+OWN_SCORE = """
+from torch import nn
+import torch
+from attnlab.model.attention.score import Score
+
+class EuclideanScore(Score):
+    def __init__(self, scale: float, *, query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.scale, self.keys_size = scale, query_size
+        self.W = nn.Linear(key_size, query_size, bias=False)
+
+    def project_keys(self, keys):
+        return self.W(keys)
+
+    def forward(self, query, keys):
+        return -self.scale * torch.cdist(query, keys)
+"""
 
 
 @pytest.fixture
@@ -72,20 +102,20 @@ def test_model_folder_holds_weights_config_facts_and_tokenizers(folder, weights)
     assert all(torch.equal(saved[name], weights[name]) for name in weights)
 
 
-def test_the_same_model_gives_the_same_bytes(folder, tmp_path, weights, prepared):
+def test_save_model_same_model_writes_the_same_bytes(folder, tmp_path, weights, prepared):
     turned = dict(reversed(CONFIG.items()))
     save_model(tmp_path / "again", dict(reversed(weights.items())), turned, FACTS, prepared)
     for path in folder.iterdir():
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_it_loads_with_its_padding_and_ready_to_use(folder):
+def test_load_model_returns_it_with_its_padding_in_evaluation_mode(folder):
     model = load_model(folder)
     assert not model.training
     assert model.padding == model.encoder.padding == Padding("post", "pre", False, "read")
 
 
-def test_a_failed_save_leaves_the_old_model(folder, weights, tmp_path):
+def test_save_model_failing_leaves_the_old_model(folder, weights, tmp_path):
     before = (folder / "model.json").read_bytes()
     with pytest.raises(OSError):  # noqa: PT011 (the system's words)
         save_model(folder, weights, CONFIG, FACTS, tmp_path / "nowhere")
@@ -99,13 +129,76 @@ def rewrite(folder, **changes):
     (folder / "config.json").write_text(json.dumps(config))
 
 
-def test_a_folder_of_foreign_code_runs_none(folder):
-    rewrite(folder, encoder={"_target_": "torch.hub.load", "repo_or_dir": "x"})
+def test_model_folder_with_foreign_code_is_refused_before_its_import(folder, tmp_path, monkeypatch):
+    (tmp_path / "attnlab_evil.py").write_text("raise SystemExit('this ran')")
+    monkeypatch.syspath_prepend(tmp_path)
+    for target, module in (
+        ("torch.hub.load", "torch.hub"),
+        ("attnlab_evil.Encoder", "attnlab_evil"),
+        ("builtins.eval", "builtins"),
+    ):
+        rewrite(folder, encoder={"_target_": target, "x": 1})
+        with pytest.raises(ExperimentError, match=f"model of this model folder names classes of {module}; .* allow="):
+            load_model(folder, allow=("attnlab_e",))
+    rewrite(folder, encoder={"_target_": "attnlab.model.encoder.nn.Linear"})
     with pytest.raises(ExperimentError, match=r"model.encoder._target_ must be one of attnlab.model.encoder.Encoder"):
         load_model(folder)
 
 
-def test_broken_model_folders_are_refused_with_a_message(folder, tmp_path):
+def test_model_with_a_score_of_the_users_module_trains_is_saved_and_loads_where_allowed(
+    tmp_path, prepared, pairs, monkeypatch
+):
+    (tmp_path / "my_package").mkdir()
+    (tmp_path / "my_package" / "scores.py").write_text(OWN_SCORE)
+    monkeypatch.syspath_prepend(tmp_path)
+    model = MODEL | {"attention": {"_target_": "my_package.scores.EuclideanScore", "scale": 0.5}}
+    sizes = {"source_vocabulary_size": 40, "target_vocabulary_size": 40}
+    trained = bind(model, Seq2Seq, "model")(**sizes, padding=Padding())
+    before = trained.decoder.attention.score.W.weight.clone()
+    optimizer = torch.optim.SGD(trained.parameters(), 0.1)
+    batch = make_batch(*pairs(), Padding())
+    trained.output(trained(batch).readout).square().sum().backward()
+    optimizer.step()
+    assert not torch.equal(trained.decoder.attention.score.W.weight, before)
+
+    facts = ModelFacts(identity="f" * 16, step=1, **sizes)
+    save_model(tmp_path / "own", trained.state_dict(), CONFIG | {"model": model}, facts, prepared)
+    with pytest.raises(ExperimentError, match=r"names classes of my_package.scores; .*allow=\('my_package.scores',\)"):
+        load_model(tmp_path / "own")
+    loaded = load_model(tmp_path / "own", allow=("my_package",))
+    for name, weight in trained.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], weight), name
+
+
+def test_model_folder_with_targets_of_earlier_versions_loads(tmp_path, weights, prepared):
+    """As the first versions wrote it: a module for each class."""
+    model = CONFIG["model"] | {
+        "bridge": {"_target_": "attnlab.model.bridge.copy.CopyBridge"},
+        "normaliser": {"_target_": "attnlab.model.normaliser.softmax.Softmax"},
+        "scope": {"_target_": "attnlab.model.scope.global_scope.GlobalScope"},
+        "decoder": CONFIG["model"]["decoder"] | {"_target_": "attnlab.model.decoder.step_then_attend.StepThenAttend"},
+        "readout": CONFIG["model"]["readout"] | {"_target_": "attnlab.model.readout.attentional.AttentionalReadout"},
+    }
+    save_model(tmp_path / "old", weights, CONFIG | {"model": model}, FACTS, prepared)
+    assert read_config(tmp_path / "old") == CONFIG
+    assert torch.equal(load_model(tmp_path / "old").output.weight, weights["output.weight"])
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_each_moved_name_leads_to_a_module_or_class_of_today(old, monkeypatch):
+    new = MOVED[old]
+    if new.rpartition(".")[2][0].isupper():
+        module, _, name = new.rpartition(".")
+        assert inspect.isclass(getattr(importlib.import_module(module), name))
+    else:
+        importlib.import_module(new)
+    monkeypatch.setitem(MOVED, "attnlab.model.encoder.Reader", "attnlab.model.encoder.Encoder")
+    node = [{"_target_": "attnlab.model.encoder.Reader"}, {"_target_": "Reader"}, {"_target_": f"{old}.X"}]
+    expected = ["attnlab.model.encoder.Encoder", "Reader", f"{new}.X"]
+    assert [each["_target_"] for each in with_current_targets(node)] == expected
+
+
+def test_load_model_broken_folder_is_refused_with_a_reason(folder, tmp_path):
     with pytest.raises(ExperimentError, match="must be a model folder"):
         load_model(tmp_path / "nothing")
 
@@ -136,7 +229,7 @@ def test_model_folder_whose_config_is_no_mapping_is_refused(folder):
 
 
 @pytest.mark.parametrize("which", ["target", "all"])
-def test_tied_weights_stay_tied(which, tmp_path, prepared):
+def test_load_model_tied_weights_stay_tied(which, tmp_path, prepared):
     """One matrix in memory before and after, so that a further training step moves it everywhere."""
     size = {"embedding_size": 5}
     model = MODEL | {"encoder": MODEL["encoder"] | size, "decoder": MODEL["decoder"] | size, "tied_embeddings": which}

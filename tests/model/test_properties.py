@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.model.attention.memory import count_positions
-from attnlab.model.normaliser.sparsemax import Sparsemax
-from attnlab.model.shift import flip_real, inverse, pads_last, reorder
-from attnlab.model.skip_pads import flipped, packed
+from attnlab.model.normalisers import Sparsemax
+from attnlab.model.pads import flip_real, flipped, inverse, packed, pads_last, reorder
 
 masks = (
     st.integers(1, 7)

@@ -8,8 +8,7 @@ import torch
 from paper_equations import weights_of
 from paper_equations.scopes import local_m, local_p
 
-from attnlab.model.scope.local_m import LocalM
-from attnlab.model.scope.local_p import LocalP
+from attnlab.model.scopes import LocalM, LocalP
 
 LENGTHS = [9, 4, 1]
 POSITIONS = torch.arange(9).expand(3, -1)

@@ -9,18 +9,14 @@ import torch
 from small_attentions import EQUAL_WIDTHS, MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
 
 from attnlab.config.part import Part
-from attnlab.model.attention.additive import additive
-from attnlab.model.attention.attention import Attention
+from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.concat import ConcatScore
-from attnlab.model.attention.mechanism import Mechanism
-from attnlab.model.attention.multi_head import MultiHeadAttention
+from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
-from attnlab.model.attention.projection import LinearProjection
-from attnlab.model.attention.score import Score
-from attnlab.model.normaliser.softmax import Softmax
-from attnlab.model.scope.global_scope import GlobalScope
-from attnlab.model.scope.local_p import LocalP
+from attnlab.model.attention.score import Score, additive
+from attnlab.model.normalisers import Softmax
+from attnlab.model.scopes import GlobalScope, LocalP
 
 every_score = pytest.mark.parametrize("name", PARTS)
 

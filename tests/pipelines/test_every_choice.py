@@ -67,7 +67,7 @@ def test_every_preset_of_a_paper(paper: str, command: Command, folder: Path) -> 
         ),
         (["model.decoder.context=cell", "model/readout=attentional"], "model.readout: the attentional hidden state is"),
         (["model/readout=state"], "model.readout: the state readout reads no context"),
-        (["model/attention=location", "model/coverage=see2017"], "model.decoder: coverage is told to the keys"),
+        (["model/attention=location", "model/coverage=see2017"], "model.decoder: coverage is added to the keys"),
         (["model/attention=location", "model/heads=multi"], "model.heads: the location score has no keys"),
         (["model/attention=none", "model/coverage=see2017"], "model.coverage is chosen for an attention"),
         (["model/attention=none", "model/scope=local_p"], "model.scope is chosen for an attention"),

@@ -30,7 +30,7 @@ CONFIG: dict[str, Any] = {
     "model": {
         "encoder": {"_target_": "attnlab.model.encoder.Encoder", "cell": "gru"},
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 64},
-        "decoder": {"_target_": "attnlab.model.decoder.attend_then_step.AttendThenStep", "hidden_size": 128},
+        "decoder": {"_target_": "attnlab.model.decoder.decoders.AttendThenStep", "hidden_size": 128},
     },
     "padding": {"encoder": "pre", "decoder": "post", "attention_masked": True},
     "hardware": {"threads": 1, "precision": "32"},

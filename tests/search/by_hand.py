@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from attnlab.batch import BOS, EOS, PAD
-from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.search import next_log_probs
+from attnlab.search.search import Hypothesis, next_log_probs
 
 DECODERS = ["attend_then_step", "step_then_attend", "no_attention"]
 # Seed -> how much larger than at birth the weights are, and what is added to <eos>'s logit: models that care which

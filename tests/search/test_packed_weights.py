@@ -7,19 +7,19 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from attnlab.search import packed_weights
+from attnlab.model import fast_linear
+from attnlab.model.fast_linear import PackedWeights, weights_packed_once
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
-from attnlab.search.packed_weights import PackedWeights, weights_packed_once
 
-packs = pytest.mark.skipif(not packed_weights._packs(torch.float32), reason="torch without oneDNN")
+packs = pytest.mark.skipif(not fast_linear._packs(torch.float32), reason="torch without oneDNN")
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(1, 5), (7, 5), (2, 3, 5)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 0.0)])
-def test_the_product_is_torchs_own(dtype, tolerance, shape, bias):
+def test_packed_product_equals_torchs_linear(dtype, tolerance, shape, bias):
     torch.manual_seed(1)
     layer, x = nn.Linear(5, 130, bias=bias).to(dtype), torch.randn(shape, dtype=dtype)
     with PackedWeights():
@@ -28,7 +28,7 @@ def test_the_product_is_torchs_own(dtype, tolerance, shape, bias):
 
 
 @torch.no_grad()
-def test_under_autocast_the_product_is_that_of_half_the_precision():
+def test_packed_product_under_autocast_is_bfloat16():
     torch.manual_seed(1)
     layer, x = nn.Linear(64, 130), torch.randn(7, 64)
     with torch.autocast("cpu", torch.bfloat16):
@@ -40,7 +40,7 @@ def test_under_autocast_the_product_is_that_of_half_the_precision():
 
 
 @torch.no_grad()
-def test_a_part_of_a_weight_is_taken_as_it_stands():
+def test_packed_product_with_a_slice_of_a_weight_is_torchs_linear():
     layer, x = nn.Linear(6, 3), torch.randn(2, 4)
     with PackedWeights():
         found = linear(x, layer.weight[:, :4])
@@ -49,7 +49,7 @@ def test_a_part_of_a_weight_is_taken_as_it_stands():
 
 @packs
 @torch.no_grad()
-def test_a_weight_is_laid_out_once_in_all_searches_that_share_it():
+def test_packed_weight_is_shared_by_searches_within_the_context():
     layer, x = nn.Linear(5, 3), torch.randn(2, 5)
     with weights_packed_once():
         first, second = PackedWeights(), PackedWeights()
@@ -64,17 +64,17 @@ def test_a_weight_is_laid_out_once_in_all_searches_that_share_it():
 
 @pytest.mark.parametrize("choices", [{}, {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"}])
 @pytest.mark.parametrize("search", [GreedySearch(8), BeamSearch(3, 0.6, 8, n_best=3)], ids=["greedy", "beam"])
-def test_a_search_finds_what_it_finds_with_plain_products(search, choices, searchable, monkeypatch):
+def test_search_with_packed_weights_finds_the_same_hypotheses(search, choices, searchable, monkeypatch):
     model, source, mask = searchable(target_vocabulary_size=700, **choices)
     found = search(model, source, mask)
-    monkeypatch.setattr(packed_weights, "_packs", lambda dtype: False)
+    monkeypatch.setattr(fast_linear, "_packs", lambda dtype: False)
     for ours, theirs in zip(found, search(model, source, mask), strict=True):
         assert [(h.tokens, h.finished) for h in ours] == [(h.tokens, h.finished) for h in theirs]
         assert [h.score for h in ours] == pytest.approx([h.score for h in theirs], abs=1e-5)
 
 
 @pytest.mark.parametrize("search", [GreedySearch(4), BeamSearch(2, 1.0, 4)], ids=["greedy", "beam"])
-def test_a_search_sees_weights_that_changed_since_the_last(search, searchable):
+def test_search_after_a_change_of_weights_uses_the_new_ones(search, searchable):
     model, source, mask = searchable()
     search(model, source, mask)
     with torch.no_grad():

@@ -101,7 +101,7 @@ def test_load_model_with_a_foreign_class_is_refused(theirs: Path, mark: Path, na
             config["model"] = hostile
 
     changed(theirs, "config.json", change)
-    with pytest.raises(ExperimentError, match=r"_target_ must be one of attnlab|is not a setting"):
+    with pytest.raises(ExperimentError, match=r"names classes of|_target_ must be one of attnlab|is not a setting"):
         load_model(theirs)
     assert not mark.exists()
 

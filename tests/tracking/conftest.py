@@ -42,7 +42,7 @@ CONFIG = {
     "data": {"_target_": "attnlab.data.dates.DatesCorpus", "source_locales": ["de_DE", "ja_JP"]},
     "model": {
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 128},
-        "decoder": {"_target_": "attnlab.model.decoder.attend_then_step.AttendThenStep", "hidden_size": 128},
+        "decoder": {"_target_": "attnlab.model.decoder.decoders.AttendThenStep", "hidden_size": 128},
     },
     "search": {"_target_": "attnlab.search.beam.BeamSearch", "beam_size": 5},
 }

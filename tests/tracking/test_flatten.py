@@ -54,7 +54,7 @@ def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
                 "hidden_size": 64,
                 "bidirectional": True,
             },
-            "bridge": {"_target_": "attnlab.model.bridge.linear.LinearBridge"},
+            "bridge": {"_target_": "attnlab.model.bridges.LinearBridge"},
             "decoder": {"_target_": f"attnlab.model.decoder.x.{decoder}"},
             "attention": attention and {"_target_": f"attnlab.model.attention.x.{attention}"},
         },

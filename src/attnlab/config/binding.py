@@ -1,25 +1,28 @@
-"""Bind config nodes to constructors: the constructor's signature is the schema.
+"""Binding of config nodes to constructors: the constructor's signature is the schema.
 
-Every node with a `_target_` is checked against the class's signature before anything is read or built, and all
-problems are reported together, each with its config path, what was given and what is allowed.
+A `_target_` may name any importable class of the right base, also one of the user's own. Its node is checked against
+the class's signature before anything is read or built, and all problems are reported together, each with its config
+path, what was given and what is allowed.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 import json
+import pkgutil
+import sys
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import BaseMetadata, Ge, GroupedMetadata, Gt, Le, Lt, MinLen
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from attnlab.config.allowed import PACKAGE, allowed_class, allowed_targets
-from attnlab.config.part import RUNTIME_ARGUMENTS, Part, construct
+from attnlab.config.part import Part, construct
 from attnlab.errors import ExperimentError, show
 
 TARGET = "_target_"
@@ -46,7 +49,10 @@ def bind_sections(config: Mapping[str, Any], sections: Mapping[str, Any]) -> dic
 
 
 def bind(node: Any, kind: type, path: str = "") -> Any:
-    """Bind one node with a `_target_` that must be a `kind`; raises ExperimentError with every problem."""
+    """The object, or the Part, of one node with a `_target_` that must be a `kind`.
+
+    Raises ExperimentError with every problem.
+    """
     problems: list[str] = []
     bound = _bind_node(node, kind, path, problems)
     if problems:
@@ -59,17 +65,22 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     if target is None:
         problems.append(f"{path} must be {_kind(kind)}, got {show(node)}")
         return None
-    found = allowed_class(target, kind)
-    if found is None:
-        allowed = ", ".join(allowed_targets(kind))
-        problems.append(f"{path}.{TARGET} must be one of {allowed}; got {show(target)}")
+    try:
+        found = class_named(target, kind)
+    except ValueError as error:
+        choices = ", ".join(known := known_targets(kind))
+        close = difflib.get_close_matches(str(target), known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        problems.append(
+            f"{path}.{TARGET} must be one of {choices}, or a {kind.__name__} of your own, got {show(target)}: "
+            f"{error}{hint}"
+        )
         return None
 
     before = len(problems)
-    hints = get_type_hints(found.__init__, include_extras=True)  # type: ignore[misc]
+    hints = constructor_hints(found)
     parameters = list(inspect.signature(found).parameters.values())
     runtime = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    assert runtime <= RUNTIME_ARGUMENTS, f"{target} asks for {runtime - RUNTIME_ARGUMENTS} at run time"
     configurable = [p for p in parameters if p.name not in runtime]
 
     names = [p.name for p in configurable]
@@ -91,6 +102,55 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     except ExperimentError as error:
         problems += error.problems
         return None
+
+
+def class_named(target: object, kind: type) -> type:
+    """The class with this dotted name; raises ValueError where it cannot be imported, or is no concrete `kind`."""
+    module_name, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
+    if not module_name or module_name.startswith("."):
+        raise ValueError("it is not the dotted name of a class")
+    try:
+        found = getattr(importlib.import_module(module_name), name, None)
+    except ImportError as error:
+        raise ValueError(f"it cannot be imported ({error}); install it, or run Python where it finds it") from error
+    if found is None:
+        raise ValueError(f"{module_name} has no {name}")
+    if not (inspect.isclass(found) and issubclass(found, kind)):
+        raise ValueError(f"it is not a subclass of {kind.__module__}.{kind.__name__}")
+    if inspect.isabstract(found):
+        raise ValueError("it is an abstract base class")
+    return found
+
+
+def known_targets(kind: type) -> list[str]:
+    """The dotted names of attnlab's classes of a kind: those of its module, or else those of the modules beside it."""
+    home = importlib.import_module(kind.__module__)
+    found = _concrete_classes(home, kind)
+    if not found:
+        package = importlib.import_module(kind.__module__.rpartition(".")[0])
+        for info in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            found += [] if info.ispkg else _concrete_classes(importlib.import_module(info.name), kind)
+    return sorted(found)
+
+
+def _concrete_classes(module: types.ModuleType, kind: type) -> list[str]:
+    return [
+        f"{module.__name__}.{name}"
+        for name, found in vars(module).items()
+        if inspect.isclass(found)
+        and found.__module__ == module.__name__
+        and issubclass(found, kind)
+        and not inspect.isabstract(found)
+    ]
+
+
+def constructor_hints(target: type) -> dict[str, Any]:
+    """The annotations of a class's constructor, with the type arguments of a generic base filled in."""
+    arguments: dict[Any, Any] = {}
+    for base in getattr(target, "__orig_bases__", ()):
+        arguments |= dict(zip(getattr(get_origin(base), "__parameters__", ()), get_args(base), strict=False))
+    hints = get_type_hints(target.__init__, include_extras=True)  # type: ignore[misc]
+    return {name: arguments.get(hint, hint) if isinstance(hint, TypeVar) else hint for name, hint in hints.items()}
 
 
 def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> Any:
@@ -122,8 +182,8 @@ def component(annotation: Any) -> type | None:
         return next((kind for kind in kinds if kind is not None), None)
     if origin is Part:
         return get_args(annotation)[0]
-    is_ours = inspect.isclass(annotation) and annotation.__module__.split(".")[0] == PACKAGE
-    return annotation if is_ours else None
+    is_plain = not inspect.isclass(annotation) or annotation.__module__.split(".")[0] in sys.stdlib_module_names
+    return None if is_plain else annotation
 
 
 def _kind(annotation: Any) -> str:
@@ -139,7 +199,7 @@ def _unknown(key: Any, path: str, names: list[str]) -> str:
 
 
 def _inner_place(error: Exception) -> str:
-    """The place inside a list that pydantic complains of, as `[2]`."""
+    """The place of the invalid entry inside a list, as `[2]`."""
     if not isinstance(error, ValidationError):
         return ""
     loc = error.errors()[0]["loc"]

@@ -1,4 +1,4 @@
-"""A component that waits for what is only known at run time."""
+"""Part: a class with the values that its config gave, to be built when the run-time arguments are known."""
 
 from __future__ import annotations
 
@@ -9,36 +9,13 @@ from attnlab.errors import ExperimentError
 
 T = TypeVar("T")
 
-# What a constructor may ask for as a keyword-only argument, and a config may therefore never set.
-RUNTIME_ARGUMENTS = frozenset(
-    {
-        "backward_size",
-        "context_size",
-        "decoder_shape",
-        "embedding_size",
-        "encoder_shape",
-        "head",
-        "hidden_size",
-        "input_feeding",
-        "key_size",
-        "mechanism",
-        "num_classes",
-        "padding",
-        "query_size",
-        "readout",
-        "score",
-        "source_vocabulary_size",
-        "target_vocabulary_size",
-        "value_size",
-    }
-)
-
 
 class Part(Generic[T]):
-    """A class with the values that a config gave it; calling it with the run-time arguments makes the object.
+    """A class with its configured values; calling it with the run-time arguments makes the object.
 
-    `Part(BahdanauScore, size=128)(query_size=512, key_size=512)` is `BahdanauScore(size=128, query_size=512, ...)`.
-    `path` is the place in the config, named when the constructor refuses its arguments.
+    The keyword-only parameters of a constructor are its run-time arguments: the program gives them (vocabulary sizes,
+    the width of the query, ...), and a config never does. `Part(BahdanauScore, size=128)(query_size=512, key_size=512)`
+    is `BahdanauScore(size=128, query_size=512, key_size=512)`. `path` is the place in the config, for error messages.
     """
 
     def __init__(self, target: type[T], /, path: str = "", **values: Any) -> None:
@@ -55,12 +32,22 @@ class Part(Generic[T]):
 
 
 def construct(target: type[T], path: str, arguments: dict[str, Any]) -> T:
-    """Call the constructor; what it refuses by ValueError becomes an ExperimentError that names the config path."""
+    """Call the constructor.
+
+    Raises ExperimentError, with the config path, where the constructor raises a ValueError or takes other run-time
+    arguments than it is given.
+    """
+    signature = inspect.signature(target)
+    try:
+        signature.bind(**arguments)
+    except TypeError as error:
+        raise ExperimentError(
+            f"{path}: {target.__name__} does not fit here: its constructor is given {', '.join(arguments)}, but {error}"
+        ) from error
     try:
         return target(**arguments)
     except ValueError as error:
         message = str(error)
         first_word = message.split(" ", 1)[0].split(".", 1)[0]
-        is_field = first_word in inspect.signature(target).parameters
-        separator = "" if not path else "." if is_field else ": "
+        separator = "" if not path else "." if first_word in signature.parameters else ": "
         raise ExperimentError(f"{path}{separator}{message}") from error

@@ -23,9 +23,9 @@ from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.hypotheses import HypothesisText, example_maps, example_rows
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.evaluation.write import DecodedSentence
+from attnlab.model.fast_linear import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.search.ensemble import Ensemble, mean_attention
-from attnlab.search.packed_weights import weights_packed_once
 from attnlab.search.search import Search
 
 BATCH = Batching(by="sentences", size=64)

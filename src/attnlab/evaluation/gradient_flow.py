@@ -22,7 +22,7 @@ from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
 from attnlab.model.encoder import Encoded, Encoder
-from attnlab.model.recurrent_state import RecurrentState
+from attnlab.model.recurrence import RecurrentState
 from attnlab.model.seq2seq import Seq2Seq
 
 LossOf = Literal["all", "first", "last"]

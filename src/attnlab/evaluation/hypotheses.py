@@ -15,8 +15,7 @@ from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
-from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.search import Search, without_attention
+from attnlab.search.search import Hypothesis, Search, without_attention
 
 
 @dataclass(frozen=True)

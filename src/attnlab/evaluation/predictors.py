@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind
 from attnlab.data.padding import Ragged, make_batch, pad_labelled
 from attnlab.data.prepared import read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.hypotheses import HypothesisText
 from attnlab.model.classifier import Classifier
-from attnlab.model.model_folder import load_classifier, load_model, read_config
+from attnlab.model.model_folder import bind_section, load_classifier, load_model, read_config
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import Search
 
@@ -41,15 +40,15 @@ class Translator:
         self.search = search
 
     @classmethod
-    def load(cls, folder: Path, device: str = "cpu") -> Translator:
-        """A translator from a model folder alone; raises ExperimentError where the folder is broken."""
-        model = load_model(folder, device)
+    def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator:
+        """A translator from a model folder alone; `allow` and errors as for `load_model`."""
+        model = load_model(folder, device, allow)
         return cls(
             model,
             Tokenizer.load(folder / "source_tokenizer.json"),
             Tokenizer.load(folder / "target_tokenizer.json"),
             model.padding,
-            bind(read_config(folder).get("search"), Search, "search"),
+            bind_section(read_config(folder), "search", Search, allow),
         )
 
     def translate(self, texts: Sequence[str]) -> list[str]:
@@ -79,9 +78,9 @@ class SentenceClassifier:
         self.model, self.tokenizer, self.labels, self.padding = model, tokenizer, list(labels), padding
 
     @classmethod
-    def load(cls, folder: Path, device: str = "cpu") -> SentenceClassifier:
-        """A classifier from a model folder alone; raises ExperimentError where the folder is broken."""
-        model = load_classifier(folder, device)
+    def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> SentenceClassifier:
+        """A classifier from a model folder alone; `allow` and errors as for `load_model`."""
+        model = load_classifier(folder, device, allow)
         return cls(model, Tokenizer.load(folder / "tokenizer.json"), read_labels(folder / "data.json"), model.padding)
 
     def classify(self, texts: Sequence[str]) -> list[str]:
@@ -104,7 +103,9 @@ class SentenceClassifier:
 TOKENIZERS = ("source_tokenizer.json", "target_tokenizer.json")
 
 
-def load_members(folder: Path, others: Sequence[Path], device: str = "cpu") -> list[Seq2Seq]:
+def load_members(
+    folder: Path, others: Sequence[Path], device: str = "cpu", allow: Collection[str] = ()
+) -> list[Seq2Seq]:
     """The model of a folder, and of others that can form an ensemble with it.
 
     All need the same tokenizers, because they write one sentence, and padding on the same sides, because they read
@@ -119,7 +120,7 @@ def load_members(folder: Path, others: Sequence[Path], device: str = "cpu") -> l
                     f"paths.ensemble: the model in {other} has another {name} than the one in {folder}; give models "
                     "that were trained on the same prepared data"
                 )
-    models = [load_model(each, device) for each in (folder, *others)]
+    models = [load_model(each, device, allow) for each in (folder, *others)]
     first = models[0].padding
     for other, model in zip(others, models[1:], strict=True):
         if (model.padding.encoder, model.padding.decoder) != (first.encoder, first.decoder):

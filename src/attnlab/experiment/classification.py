@@ -94,13 +94,14 @@ class Classification(Task):
         half: Callable[[], Any] | None,
         progress: Progress,
     ) -> Metrics:
+        from attnlab.config.identity import target_modules
         from attnlab.evaluation.classify import classify_split
         from attnlab.evaluation.write import write_classification
         from attnlab.files import atomic_folder
         from attnlab.model.model_folder import load_classifier
         from attnlab.tracking.pictures import ClassifiedSentences
 
-        classifier = load_classifier(model, experiment.hardware.device)
+        classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))
         found = classify_split(classifier, data, classifier.padding, autocast=half, progress=progress)
         with atomic_folder(into) as folder:
             write_classification(folder, found)

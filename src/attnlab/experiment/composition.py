@@ -153,13 +153,15 @@ def _of_other_tasks(task: Task, values: Mapping[str, Any]) -> dict[str, str]:
 
 def _is(node: Any, annotation: Any) -> bool:
     """Whether a node of the config names a class that the annotation allows, or is the null that it asks for."""
-    from attnlab.config.allowed import allowed_class
-    from attnlab.config.binding import component
+    from attnlab.config.binding import class_named, component
 
     kind = component(annotation)
     if kind is None:
         return node is None
-    return isinstance(node, Mapping) and allowed_class(node.get("_target_"), kind) is not None
+    try:
+        return isinstance(node, Mapping) and issubclass(class_named(node.get("_target_"), kind), kind)
+    except ValueError:
+        return False
 
 
 def _first_causes(problems: list[str], config: DictConfig) -> list[str]:

@@ -120,11 +120,14 @@ class Translation(Task):
         half: Callable[[], Any] | None,
         progress: Progress,
     ) -> Metrics:
+        from attnlab.config.identity import target_modules
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.evaluation.predictors import load_members
         from attnlab.evaluation.write import write_evaluation
 
-        models = load_members(model, experiment.ensemble_folders, experiment.hardware.device)
+        models = load_members(
+            model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))
+        )
         found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=progress)
         write_evaluation(
             into,

@@ -15,15 +15,12 @@ from torch.nn.functional import log_softmax, logsigmoid
 
 from attnlab.batch import Padding
 from attnlab.config.part import Part
-from attnlab.model.attention.mechanism import Mechanism
-from attnlab.model.attention.multi_head import MultiHeadAttention
-from attnlab.model.attention.projection import LinearProjection
-from attnlab.model.attention.remember import remember
+from attnlab.model.attention.attention import MultiHeadAttention, remember
+from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.score import Score
 from attnlab.model.encoder import Encoder
-from attnlab.model.normaliser.normaliser import Normaliser
-from attnlab.model.scope.local_m import LocalM
-from attnlab.model.scope.scope import Scope
+from attnlab.model.normalisers import Normaliser
+from attnlab.model.scopes import LocalM, Scope
 
 
 @dataclass(frozen=True)

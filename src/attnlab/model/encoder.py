@@ -11,10 +11,8 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from attnlab.batch import PAD, Padding
-from attnlab.model.recurrent_state import CELLS, RecurrentState, StateShape
-from attnlab.model.shift import flip_real, inverse, pads_last, reorder
-from attnlab.model.single_precision import in_single_precision
-from attnlab.model.skip_pads import Run, flipped, packed, states_of
+from attnlab.model.pads import Run, flip_real, flipped, inverse, packed, pads_last, reorder, states_of
+from attnlab.model.recurrence import CELLS, RecurrentState, StateShape, in_single_precision
 
 SKIPPING: dict[str, Run] = {"packed": packed, "flipped": flipped}
 
@@ -43,7 +41,7 @@ class Encoder(nn.Module):
             choice than `concatenate`.
         reverse_source: read the source from its end (Sutskever et al. 2014, section 3.3). The outputs stand in the
             source's own order, so neither masks nor alignments notice.
-        skipping: how pads are skipped, `packed` or `flipped` (see `attnlab.model.skip_pads`); same results.
+        skipping: how pads are skipped, `packed` or `flipped` (see `attnlab.model.pads`); same results.
         dropout: on the embeddings.
         layer_dropout: between layers.
     """

@@ -1,4 +1,4 @@
-"""A trained model on disk: complete, without pickles, and readable without the training code.
+"""Model folders: a trained model on disk, complete, without pickles, and readable without the training code.
 
 weights.safetensors   the parameters
 config.json           the sections that the model is built from
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -21,12 +21,40 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind
+from attnlab.config.binding import TARGET, bind
+from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, check_regular, read_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
+
+# Where the classes of folders written by earlier versions are now: a module, or a single class, by its dotted name.
+MOVED = {
+    "attnlab.model.bridge.copy": "attnlab.model.bridges",
+    "attnlab.model.bridge.first_backward": "attnlab.model.bridges",
+    "attnlab.model.bridge.linear": "attnlab.model.bridges",
+    "attnlab.model.bridge.mean": "attnlab.model.bridges",
+    "attnlab.model.bridge.zero": "attnlab.model.bridges",
+    "attnlab.model.readout.attentional": "attnlab.model.readouts",
+    "attnlab.model.readout.maxout": "attnlab.model.readouts",
+    "attnlab.model.readout.plain": "attnlab.model.readouts",
+    "attnlab.model.readout.state": "attnlab.model.readouts",
+    "attnlab.model.readout.tanh": "attnlab.model.readouts",
+    "attnlab.model.input_feeding.attentional_hidden": "attnlab.model.input_feeding",
+    "attnlab.model.input_feeding.expected_embedding": "attnlab.model.input_feeding",
+    "attnlab.model.scope.global_scope": "attnlab.model.scopes",
+    "attnlab.model.scope.local_m": "attnlab.model.scopes",
+    "attnlab.model.scope.local_p": "attnlab.model.scopes",
+    "attnlab.model.normaliser.softmax": "attnlab.model.normalisers",
+    "attnlab.model.normaliser.sparsemax": "attnlab.model.normalisers",
+    "attnlab.model.attention.coverage": "attnlab.model.attention.attention",
+    "attnlab.model.attention.multi_head": "attnlab.model.attention.attention",
+    "attnlab.model.attention.projection": "attnlab.model.attention.mechanism",
+    "attnlab.model.decoder.attend_then_step": "attnlab.model.decoder.decoders",
+    "attnlab.model.decoder.step_then_attend": "attnlab.model.decoder.decoders",
+    "attnlab.model.decoder.no_attention": "attnlab.model.decoder.decoders",
+}
 
 FROM_PREPARED_DATA = ("source_tokenizer.json", "target_tokenizer.json", "data.json")
 FROM_LABELLED_DATA = ("tokenizer.json", "data.json")
@@ -48,14 +76,14 @@ class ModelFacts:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     source_vocabulary_size: Size
-    identity: Identity  # the name of a folder, too
+    identity: Identity
     step: Annotated[int, Field(ge=0)]
     target_vocabulary_size: Size | None = None
     num_classes: Size | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What the model's constructor wants to know."""
+        """The sizes among the run-time arguments of the model's constructor."""
         sizes = {
             "source_vocabulary_size": self.source_vocabulary_size,
             "target_vocabulary_size": self.target_vocabulary_size,
@@ -75,7 +103,7 @@ def save_model(
 
     Args:
         weights: the model's state_dict.
-        config: the resolved config; all of it is kept, `model` and `padding` are needed to load.
+        config: the resolved config, all of which is saved; loading needs `model` and `padding`.
         prepared_data: the folder whose tokenizers the model was trained with.
     """
     with atomic_folder(folder) as temporary:
@@ -102,28 +130,66 @@ def read_facts(folder: Path) -> ModelFacts:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config sections of a model folder; raises ExperimentError where it has none."""
+    """The config sections of a model folder, each `_target_` with its current name.
+
+    Raises ExperimentError where the folder has none.
+    """
     try:
         config = read_json(folder / "config.json")
     except (OSError, ValueError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
     if not isinstance(config, dict):
         raise ExperimentError(f"{folder} must be a whole model folder, but its config.json is no mapping")
-    return config
+    return with_current_targets(config)
 
 
-def load_model(folder: Path, device: str = "cpu") -> Seq2Seq:
-    """The translating model of a folder, in evaluation mode; raises ExperimentError where the folder is broken."""
-    return _load(Seq2Seq, folder, device)
+def with_current_targets(node: Any) -> Any:
+    """A config in which each `_target_` has its current name (see `MOVED`)."""
+    if isinstance(node, list):
+        return [with_current_targets(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    current = {key: with_current_targets(value) for key, value in node.items()}
+    if isinstance(target := current.get(TARGET), str):
+        module, _, name = target.rpartition(".")
+        current[TARGET] = MOVED[target] if target in MOVED else f"{MOVED.get(module, module)}.{name}".lstrip(".")
+    return current
 
 
-def load_classifier(folder: Path, device: str = "cpu") -> Classifier:
-    """The classifier of a folder, in evaluation mode; raises ExperimentError where the folder is broken."""
-    return _load(Classifier, folder, device)
+def load_model(folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Seq2Seq:
+    """The translating model of a folder, in evaluation mode.
+
+    Args:
+        allow: modules outside of attnlab whose classes the folder's config may name, with the modules inside them. A
+            folder that names another one is refused before anything of it is imported.
+
+    Raises ExperimentError where the folder is broken.
+    """
+    return _load(Seq2Seq, folder, device, allow)
 
 
-def _load(kind: type[M], folder: Path, device: str) -> M:
-    # The config is bound to the classes that are allowed in any config: a foreign folder runs no code of its own.
+def load_classifier(folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Classifier:
+    """The classifier of a folder, in evaluation mode; as `load_model`."""
+    return _load(Classifier, folder, device, allow)
+
+
+def bind_section(config: Mapping[str, Any], section: str, kind: type, allow: Collection[str] = ()) -> Any:
+    """Bind a section of a model folder's config; raises ExperimentError where it names a class that is not allowed."""
+    node = config.get(section)
+    foreign = sorted(
+        module
+        for module in set(target_modules(node))
+        if not any(f"{module}.".startswith(f"{each}.") for each in ("attnlab", *allow))
+    )
+    if foreign:
+        raise ExperimentError(
+            f"{section} of this model folder names classes of {', '.join(foreign)}; loading it would run that code. "
+            f"Where you trust it, allow it: load_model(folder, allow={tuple(foreign)!r})"
+        )
+    return bind(node, kind, section)
+
+
+def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M:
     facts, config = read_facts(folder), read_config(folder)
     try:
         check_regular(folder / "weights.safetensors")
@@ -133,8 +199,8 @@ def _load(kind: type[M], folder: Path, device: str) -> M:
     if (facts.num_classes is None) != (kind is Seq2Seq):
         task = "translation" if facts.num_classes is None else "classification"
         raise ExperimentError(f"the model in {folder} goes with task={task}; choose that task, or another model folder")
-    part: Part[M] = bind(config.get("model"), kind, "model")
-    padding = bind(config.get("padding"), Padding, "padding")
+    part: Part[M] = bind_section(config, "model", kind, allow)
+    padding = bind_section(config, "padding", Padding, allow)
     _check_shapes(folder, part, {**facts.sizes, "padding": padding}, weights)
     model = part(**facts.sizes, padding=padding)
     try:
@@ -152,7 +218,7 @@ def _check_shapes(folder: Path, part: Part[M], runtime: dict[str, Any], weights:
         with torch.device("meta"):
             asked = {name: tuple(tensor.shape) for name, tensor in part(**runtime).state_dict().items()}
     except (RuntimeError, OverflowError) as error:
-        raise ExperimentError(f"{folder}: the config asks for a model that cannot be ({error})") from error
+        raise ExperimentError(f"{folder}: the config asks for an impossible model ({error})") from error
     for name, shape in asked.items():
         if name in weights and tuple(weights[name].shape) != shape:
             given = tuple(weights[name].shape)

@@ -10,24 +10,19 @@ from torch import Tensor, nn
 
 from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.config.part import Part
-from attnlab.model.attention.coverage import Coverage, coverage_loss
-from attnlab.model.attention.mechanism import mechanism_of
+from attnlab.model.attention.attention import Coverage, MultiHeadAttention, coverage_loss, remember
+from attnlab.model.attention.mechanism import LinearProjection, mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions
-from attnlab.model.attention.multi_head import MultiHeadAttention
-from attnlab.model.attention.projection import LinearProjection
-from attnlab.model.attention.remember import remember
 from attnlab.model.attention.score import Score
-from attnlab.model.bridge.bridge import Bridge
-from attnlab.model.decoder.decoder import Decoder, StepOutput
-from attnlab.model.decoder.decoder_state import DecoderState
+from attnlab.model.bridges import Bridge
+from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput
 from attnlab.model.encoder import Encoder
-from attnlab.model.input_feeding.input_feeding import InputFeeding
-from attnlab.model.normaliser.normaliser import Normaliser
-from attnlab.model.readout.readout import Readout
-from attnlab.model.repeated_linear import gradients_after_the_loop, repeated_linear
-from attnlab.model.scope.scope import Scope
-from attnlab.model.shift import inverse, pads_last, reorder
-from attnlab.model.tied_embeddings import tie_embeddings
+from attnlab.model.fast_linear import gradients_after_the_loop, repeated_linear
+from attnlab.model.input_feeding import InputFeeding
+from attnlab.model.normalisers import Normaliser
+from attnlab.model.pads import inverse, pads_last, reorder
+from attnlab.model.readouts import Readout, tie_embeddings
+from attnlab.model.scopes import Scope
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ class Seq2Seq(nn.Module):
             decoder_shape=self.decoder.body.state_shape,
             backward_size=self.encoder.hidden_size if self.encoder.backward_layers else 0,
         )
-        if not (self.bridge.tells_source or self.decoder.reads_memory):
+        if not (self.bridge.passes_source or self.decoder.reads_memory):
             raise ValueError(
                 "bridge hands nothing of the source to a decoder that never looks at it; choose model/bridge=linear, "
                 "model.decoder.context=every_step, or a model/attention and a model/decoder that attends"
@@ -234,7 +229,7 @@ def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:
 
 
 def _rows_by_step(places: Tensor) -> tuple[Tensor, ...]:
-    """(B, T) bool -> of each step its rows in their order; all at once, for each question waits for a GPU."""
+    """(B, T) bool -> of each step its rows in their order; at once, as each read from a GPU synchronises."""
     rows = places.t().nonzero()[:, 1].contiguous()
     return rows.split(places.sum(0).tolist())
 

@@ -1,1 +1,1 @@
-"""From a model to hypotheses: one file a search."""
+"""Searches: from a model to hypotheses."""

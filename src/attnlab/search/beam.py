@@ -1,4 +1,4 @@
-"""Keep the likeliest beginnings, and grow them all."""
+"""Beam search: the likeliest partial hypotheses, extended step by step."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.batch import BOS, EOS
-from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.packed_weights import PackedWeights
+from attnlab.model.fast_linear import PackedWeights
 from attnlab.search.search import (
+    Hypothesis,
     Search,
     Stepwise,
     check_lengths,
@@ -31,7 +31,7 @@ class BeamSearch(Search):
     compare the plain sums. Axes: N sentences still going on, K beam.
 
     Args:
-        size: beginnings that are kept, K; 1 is greedy search.
+        size: partial hypotheses of each step, K; 1 is greedy search.
         length_penalty: alpha.
         max_length: tokens to write at most, `<eos>` included.
         max_length_ratio: tokens to write at most for each source token; None for no such limit.
@@ -78,8 +78,8 @@ class BeamSearch(Search):
         packed = PackedWeights()
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
 
-        # All beginnings of a sentence are alike before the first step: there is one, and K of them (or all that there
-        # are) from then on. They stand side by side and share their sentence's memory.
+        # Before the first step a sentence has one empty hypothesis, from then on K of them (or as many as exist). They
+        # stand side by side and share their sentence's memory.
         alive = torch.arange(batch_size, device=device)  # (N,)
         missing = torch.full((batch_size,), beam, device=device)  # (N,) finished hypotheses
         tokens = torch.empty(batch_size, 1, 0, dtype=torch.long, device=device)  # (N, K, t)
@@ -94,7 +94,7 @@ class BeamSearch(Search):
             found[sentence].append(hypothesis)
 
         for length in range(1, int(limits.max()) + 1):
-            # 1. Score every continuation of every beginning.
+            # 1. Score every continuation of every partial hypothesis.
             with packed:
                 logits, state, step_weights = model.step(last, state, memory)
             log_probs = next_log_probs(logits, may_end=length > self.min_length).view(*scores.shape, -1)
@@ -139,7 +139,7 @@ class BeamSearch(Search):
                 scores, tokens = scores[going_on], tokens[going_on]
                 weights = None if weights is None else weights[going_on]
 
-        # 6. More than K may have ended, several of them at once: the best are kept.
+        # 6. More than K may have ended, several of them at once: return the best.
         best = [sorted(hypotheses, key=lambda h: -h.score)[: self.n_best] for hypotheses in found]
         return best if with_attention else [[replace(h, attention_weights=None) for h in several] for several in best]
 

@@ -1,15 +1,85 @@
-"""Take the likeliest token, again and again."""
+"""Write token by token, each for good: the loop, and greedy search."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
+import torch
 from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
-from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.search import Search, Stepwise, check_lengths, length_limits, likeliest
-from attnlab.search.token_by_token import write_token_by_token
+from attnlab.batch import BOS, EOS
+from attnlab.model.fast_linear import PackedWeights
+from attnlab.search.search import Hypothesis, Search, Stepwise, check_lengths, length_limits, likeliest, next_log_probs
+
+Choose = Callable[[Tensor, Tensor, int], Tensor]
+"""log-probabilities (N, V) of the next token, the N hypotheses' numbers, how many tokens each has -> tokens (N,)."""
+
+
+@torch.no_grad()
+def write_token_by_token(
+    model: Stepwise,
+    source: Tensor,
+    source_mask: Tensor,
+    limits: Tensor,
+    min_length: int,
+    choose: Choose,
+    copies: int = 1,
+    with_attention: bool = False,
+) -> list[Hypothesis]:
+    """`copies` hypotheses of each sentence, side by side; their scores are the sums of the log-probabilities.
+
+    Axes: R = B * copies hypotheses, N of them still being written.
+
+    Args:
+        limits: (B,) tokens to write at most, `<eos>` included.
+        min_length: tokens to write before `<eos>` may come.
+        choose: takes the next tokens.
+    """
+    memory, state = model.encode(source, source_mask)
+    alive = torch.arange(len(source) * copies, device=source.device)
+    if copies > 1:
+        sentences = alive // copies
+        memory, state, limits = memory.select(sentences), state.select(sentences), limits[sentences]
+    packed = PackedWeights()
+    last = torch.full_like(alive, BOS)
+    scores = torch.zeros(len(alive), device=source.device)
+    ended = torch.zeros(len(alive), dtype=torch.bool, device=source.device)
+    tokens: list[list[int]] = [[] for _ in range(len(alive))]
+    weights: list[list[Tensor]] = [[] for _ in range(len(alive))]
+
+    for written in range(int(limits.max())):
+        # 1. How likely is each next token?
+        with packed:
+            logits, state, step_weights = model.step(last, state, memory)
+        log_probs = next_log_probs(logits, may_end=written >= min_length)
+        # 2. Take one.
+        last = choose(log_probs, alive, written)
+        scores[alive] += log_probs.gather(1, last.unsqueeze(1)).squeeze(1)
+        ended[alive] = last == EOS
+        for row, (number, token) in enumerate(zip(alive.tolist(), last.tolist(), strict=True)):
+            if token != EOS:
+                tokens[number].append(token)
+            if with_attention and step_weights is not None:
+                weights[number].append(step_weights[row])
+        # 3. Go on with those that have neither ended nor met their limit.
+        going_on = ((last != EOS) & (limits[alive] > written + 1)).nonzero().squeeze(1)
+        if len(going_on) == 0:
+            break
+        if len(going_on) < len(alive):
+            alive, last = alive[going_on], last[going_on]
+            memory, state = memory.select(going_on), state.select(going_on)
+
+    return [
+        Hypothesis(
+            tokens[number],
+            score,
+            has_ended,
+            torch.stack(weights[number]).float() if weights[number] else None,
+        )
+        for number, (score, has_ended) in enumerate(zip(scores.tolist(), ended.tolist(), strict=True))
+    ]
 
 
 class GreedySearch(Search):

@@ -9,9 +9,8 @@ import torch
 from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
-from attnlab.search.hypothesis import Hypothesis
-from attnlab.search.search import Search, Stepwise, check_lengths, length_limits
-from attnlab.search.token_by_token import write_token_by_token
+from attnlab.search.greedy import write_token_by_token
+from attnlab.search.search import Hypothesis, Search, Stepwise, check_lengths, length_limits
 
 
 class SampleSearch(Search):

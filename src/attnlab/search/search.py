@@ -1,8 +1,9 @@
-"""What every search is, and what it needs of a model."""
+"""Search: the base class of all searches, and what they share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -10,7 +11,21 @@ from torch import Tensor
 
 from attnlab.batch import BOS, EOS, PAD
 from attnlab.errors import ExperimentError
-from attnlab.search.hypothesis import Hypothesis
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """The tokens that a search wrote for one sentence.
+
+    tokens never hold `<eos>`; `finished` says whether it came, or the length limit cut the sentence off.
+    attention_weights has a row for each token, and one for `<eos>` where it came; None where it was not asked for.
+    """
+
+    tokens: list[int]
+    score: float
+    finished: bool
+    attention_weights: Tensor | None = None  # (T, S), pads of the batch included
+
 
 BLOCK = 64  # numbers of which `likeliest` looks at the maximum first
 
@@ -47,7 +62,7 @@ class Search(ABC):
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
     ) -> list[list[Hypothesis]]:
-        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, none of them twice."""
+        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, without duplicates."""
 
     @property
     def needs_attention(self) -> str | None:

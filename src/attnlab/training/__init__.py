@@ -1,1 +1,1 @@
-"""Training: the loss, teacher forcing, the LightningModules, and what watches over a run."""
+"""Training: settings, teacher forcing, loss, the LightningModules, checkpoints, exact resume and the metric spool."""

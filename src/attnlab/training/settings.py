@@ -77,7 +77,8 @@ class Training(ABC):
 
 @dataclass(frozen=True)
 class TranslationTraining(Training):
-    """
+    """Training of a translation model.
+
     validation_search: how validation decodes for the free-running metrics. It is part of training, because the best
         checkpoint depends on it; the evaluation has a search of its own.
     """
@@ -105,7 +106,7 @@ class TranslationTraining(Training):
 
 @dataclass(frozen=True)
 class ClassificationTraining(Training):
-    """Training of a classifier; the NLL is that of the labels."""
+    """Training of a classifier; `nll` is that of the labels."""
 
     monitor: Literal["accuracy", "f1", "nll"]
 

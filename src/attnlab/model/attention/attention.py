@@ -1,15 +1,44 @@
-"""Attention(Q, K, V): score, mask, normalise, average."""
+"""Attention(Q, K, V): score, mask, normalise, average; with one head or several, with or without coverage."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import torch
+from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor, nn
 
-from attnlab.model.attention.coverage import Coverage
-from attnlab.model.attention.memory import Memory
+from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
-from attnlab.model.normaliser.normaliser import Normaliser
-from attnlab.model.scope.scope import Scope
+from attnlab.model.encoder import Encoded
+from attnlab.model.fast_linear import RepeatedLinear
+from attnlab.model.normalisers import Normaliser
+from attnlab.model.scopes import Scope
+
+
+class Coverage(nn.Module):
+    """projected keys + w c_t, with c_t = sum_{t' < t} weights_t' (See et al. 2017, equations 10 and 11).
+
+    The additive score so becomes v · tanh(W s + U h_i + w c_i). The loss sum_i min(weights_i, c_i) of each target
+    token (equation 12) punishes looking again at the same place.
+
+    Args:
+        loss_weight: factor of that loss beside the negative log-likelihood; 0 leaves it out.
+    """
+
+    def __init__(self, loss_weight: NonNegativeFloat, *, key_size: int) -> None:
+        super().__init__()
+        self.loss_weight = loss_weight
+        self.w = nn.Linear(1, key_size, bias=False)
+
+    def forward(self, keys: Tensor, coverage: Tensor) -> Tensor:
+        """projected keys (B, S, A) and coverage (B, S) -> keys (B, S, A)."""
+        return keys + self.w(coverage.unsqueeze(2).to(keys.dtype))
+
+
+def coverage_loss(weights: Tensor, coverage: Tensor) -> Tensor:
+    """sum_i min(weights_i, c_i), the mean over heads: weights and coverage (B, N, S) -> (B,)."""
+    return torch.minimum(weights, coverage).sum(-1).mean(1)
 
 
 class Attention(nn.Module):
@@ -59,3 +88,85 @@ class Attention(nn.Module):
         # 3. Make weights of the scores, and average the values by them.
         weights = window.reweigh(self.normaliser(scores))
         return weights.to(memory.values.dtype) @ memory.values, weights.unsqueeze(1)
+
+
+class MultiHeadAttention(nn.Module):
+    """concat(head_1, ..., head_N) W_O with head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i) (Vaswani et al. 2017,
+    section 3.2.2), for any score that compares contents.
+
+    Args:
+        heads: N.
+        size: width of the projections of each head.
+    """
+
+    def __init__(
+        self,
+        heads: PositiveInt,
+        size: PositiveInt,
+        *,
+        head: Callable[[int, int], Attention],
+        query_size: int,
+        value_size: int,
+    ) -> None:
+        super().__init__()
+        self.heads = heads
+        self.W_Q = RepeatedLinear(query_size, heads * size, bias=False)
+        self.W_K = nn.Linear(value_size, heads * size, bias=False)
+        self.W_V = nn.Linear(value_size, heads * size, bias=False)
+        self.W_O = RepeatedLinear(heads * size, value_size, bias=False)
+        self.attentions = nn.ModuleList(head(size, size) for _ in range(heads))
+        if any(attention.score.by_position for attention in self._each()):
+            raise ValueError("the location score has no keys that heads could project; choose model/heads=one")
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """That of the first head: they all have one, or none has."""
+        return next(self._each()).coverage
+
+    def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Encoder outputs (B, S, D) -> keys (B, N, S, A) and values (B, N, S, size)."""
+        keys = self.W_K(outputs).chunk(self.heads, dim=-1)
+        values = self.W_V(outputs).chunk(self.heads, dim=-1)
+        projected = [attention.project(key, positions)[0] for attention, key in zip(self._each(), keys, strict=True)]
+        return torch.stack(projected, dim=1), torch.stack(values, dim=1)
+
+    def forward(
+        self, query: Tensor, memory: Memory, t: Tensor, coverage: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """As `Attention.forward`, with coverage (B, N, S) -> context (B, T, D), attention weights (B, N, T, S)."""
+        queries = self.W_Q(query).chunk(self.heads, dim=-1)
+        found = [
+            attention(queries[i], memory.head(i), t, None if coverage is None else coverage[:, i : i + 1])
+            for i, attention in enumerate(self._each())
+        ]
+        contexts, weights = zip(*found, strict=True)
+        return self.W_O(torch.cat(contexts, dim=-1)), torch.cat(weights, dim=1)
+
+    def _each(self) -> Iterator[Attention]:
+        for attention in self.attentions:
+            assert isinstance(attention, Attention)
+            yield attention
+
+
+def remember(
+    encoded: Encoded, source_mask: Tensor, masked: bool, attention: Attention | MultiHeadAttention | None
+) -> Memory:
+    """The memory of a batch, with the keys projected once for all steps.
+
+    Args:
+        source_mask: (B, S).
+        masked: False lets the attention weigh pads.
+        attention: None where nothing attends.
+    """
+    positions = count_positions(source_mask)
+    # A masked pad may stand beyond the longest source; its position is never looked at.
+    seen = positions.masked_fill(~source_mask, 0) if masked else positions
+    keys, values = (None, None) if attention is None else attention.project(encoded.outputs, seen)
+    return Memory(
+        summary=encoded.final.hidden[-1],
+        keys=keys,
+        values=values,
+        mask=source_mask if masked else None,
+        positions=positions,
+        lengths=source_mask.sum(1),
+    )

@@ -9,8 +9,7 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from attnlab.model.attention.additive import additive
-from attnlab.model.attention.score import Score
+from attnlab.model.attention.score import Score, additive
 
 
 class ConcatScore(Score):

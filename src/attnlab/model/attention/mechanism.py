@@ -1,19 +1,42 @@
-"""The choices that make an attention, put together."""
+"""The choices that make an attention, put together, and the projection before a score."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pydantic import PositiveInt
+from torch import Tensor, nn
+
 from attnlab.config.part import Part
-from attnlab.model.attention.attention import Attention
-from attnlab.model.attention.coverage import Coverage
-from attnlab.model.attention.multi_head import MultiHeadAttention
-from attnlab.model.attention.projection import LinearProjection
+from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
 from attnlab.model.attention.score import Score
-from attnlab.model.normaliser.normaliser import Normaliser
-from attnlab.model.normaliser.softmax import Softmax
-from attnlab.model.scope.global_scope import GlobalScope
-from attnlab.model.scope.scope import Scope
+from attnlab.model.fast_linear import RepeatedLinear
+from attnlab.model.normalisers import Normaliser, Softmax
+from attnlab.model.scopes import GlobalScope, Scope
+
+
+class LinearProjection(Score):
+    """score(P s, R h): any score, over linear projections of query and keys to a common width (Vaswani et al. 2017,
+    section 3.2.2, for one head).
+
+    Args:
+        size: the common width.
+    """
+
+    def __init__(self, size: PositiveInt, *, score: Part[Score], query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.P = RepeatedLinear(query_size, size, bias=False)
+        self.R = nn.Linear(key_size, size, bias=False)
+        self.score: Score = score(query_size=size, key_size=size)
+        if self.score.by_position:
+            raise ValueError("the location score has no keys to project; choose model/projection=none")
+        self.keys_size = self.score.keys_size
+
+    def project_keys(self, keys: Tensor) -> Tensor:
+        return self.score.project_keys(self.R(keys))
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return self.score(self.P(query), keys)
 
 
 @dataclass(frozen=True)
@@ -41,7 +64,7 @@ class Mechanism:
         score = self.score(**sizes) if self.projection is None else self.projection(score=self.score, **sizes)
         if self.coverage is not None and score.by_position:
             raise ValueError(
-                "coverage is told to the keys, but the location score has none; choose model/coverage=none"
+                "coverage is added to the keys, but the location score has none; choose model/coverage=none"
             )
         coverage = None if self.coverage is None else self.coverage(key_size=score.keys_size)
         return Attention(score, self.normaliser, self.scope(query_size=query_size), coverage)

@@ -8,9 +8,8 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from attnlab.model.attention.additive import additive
-from attnlab.model.attention.score import Score
-from attnlab.model.repeated_linear import RepeatedLinear
+from attnlab.model.attention.score import Score, additive
+from attnlab.model.fast_linear import RepeatedLinear
 
 
 class NormedBahdanauScore(Score):

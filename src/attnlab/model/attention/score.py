@@ -1,10 +1,12 @@
-"""What every score is."""
+"""Score: the base class of all attention scores, and what several of them share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 
 class Score(nn.Module, ABC):
@@ -33,3 +35,13 @@ def check_equal_widths(name: str, query_size: int, key_size: int) -> None:
             f"the {name} score needs a query and keys of one width, but the query has {query_size} and the encoder's "
             f"output {key_size}; make them equal, or choose model/projection=linear or model/attention=general"
         )
+
+
+def additive(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
+    """v · tanh(q + k) of every query with every key: query (B, T, A), keys (B, S, A), v (A,) -> (B, T, S).
+
+    By tanh(x) = 2 sigmoid(2x) - 1: on a CPU the sigmoid is several times cheaper, and takes the sum's own place. The
+    constant goes into the product's own sum: in half precision a score rounded before it is taken off loses digits.
+    """
+    x = torch.add(2 * query.unsqueeze(2), keys.unsqueeze(1), alpha=2)  # (B, T, S, A)
+    return linear(x.sigmoid_(), (2 * v).unsqueeze(0), -v.sum().unsqueeze(0)).squeeze(-1)

@@ -1,15 +1,18 @@
-"""torch's recurrent cells: a step as its formula, its matrix products made for a loop (see
-`attnlab.model.repeated_linear`), and all steps at once, by torch's own recurrences over the same weights.
+"""Recurrent cells: a step as its formula, all steps at once by torch's own recurrences, and a stack of cells.
 
 A step: x (B, I) and the state (B, H) -> the state after. All steps: x (B, T, I) and the state before -> (B, T, H).
+Both use the same weights; a step's matrix products are made for a loop (see `attnlab.model.fast_linear`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from attnlab.model.repeated_linear import repeated_linear
+from attnlab.model.fast_linear import repeated_linear
+from attnlab.model.recurrence import RecurrentState, StateShape, in_single_precision
 
 # One layer with biases, no dropout, in training, one direction, batch first; of torch's functions.
 _ONE_LAYER = (True, 1, 0.0, True, False, True)
@@ -65,3 +68,41 @@ def _weights(cell: nn.RNNCellBase) -> list[Tensor]:
     # cuDNN wants them side by side in memory. They are not, so on a GPU torch warns and copies them at every call; it
     # has no public function that lays a cell's weights out so.
     return [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
+
+
+_CELLS: dict[str, Callable[..., nn.RNNCellBase]] = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
+
+
+class StackedCell(nn.Module):
+    """tanh RNN, GRU or LSTM cells one above the other, with dropout between them."""
+
+    def __init__(self, cell: str, input_size: int, hidden_size: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        sizes = [input_size] + [hidden_size] * (layers - 1)
+        self.cells = nn.ModuleList(_CELLS[cell](size, hidden_size) for size in sizes)
+        self.dropout = nn.Dropout(dropout)
+        self.state_shape = StateShape(layers, hidden_size, has_cell=cell == "lstm")
+
+    def forward(self, x: Tensor, state: RecurrentState) -> RecurrentState:
+        """x (B, input) and the state before -> the state after; its top hidden state is the output."""
+        hiddens, memories = [], []
+        for layer, cell in enumerate(self.cells):
+            if layer > 0:
+                x = self.dropout(x)
+            if state.cell is None:
+                x = cell(x, state.hidden[layer])
+            else:
+                x, memory = cell(x, (state.hidden[layer], state.cell[layer]))
+                memories.append(memory)
+            hiddens.append(x)
+        return RecurrentState(torch.stack(hiddens), torch.stack(memories) if memories else None)
+
+    def all_steps(self, x: Tensor, state: RecurrentState) -> Tensor:
+        """x (B, T, input) and the state before -> the top hidden states of T steps, (B, T, H)."""
+        for layer, cell in enumerate(self.cells):
+            assert isinstance(cell, RNNCell | GRUCell | LSTMCell)
+            if layer > 0:
+                x = self.dropout(x)
+            memory = None if state.cell is None else state.cell[layer]
+            x = in_single_precision(cell.all_steps, x, state.hidden[layer], memory)
+        return x

@@ -1,26 +1,128 @@
-"""What every decoder is."""
+"""Decoder: the base class of all decoders, its layers, and what goes from step to step."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
+import torch
+from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
-from attnlab.model.attention.attention import Attention
+from attnlab.batch import PAD
+from attnlab.config.part import Part
+from attnlab.model.attention.attention import Attention, MultiHeadAttention
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory
-from attnlab.model.attention.multi_head import MultiHeadAttention
-from attnlab.model.decoder.body import DecoderBody
-from attnlab.model.decoder.decoder_state import DecoderState
+from attnlab.model.decoder.cells import StackedCell
+from attnlab.model.input_feeding import InputFeeding
+from attnlab.model.readouts import Readout
+from attnlab.model.recurrence import RecurrentState
+
+ContextT = TypeVar("ContextT", bound=str)
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What a decoder carries from step to step: the recurrent state, and what its mechanism needs (else None)."""
+
+    recurrent: RecurrentState
+    position: Tensor  # (B,) long: the target position of the next step, counted over real tokens
+    context: Tensor | None = None  # (B, D): c_{t-1}
+    fed: Tensor | None = None  # (B, F): what the last step feeds to the next
+    coverage: Tensor | None = None  # (B, N, S): the sum of all attention weights so far
+
+    def select(self, rows: Tensor) -> DecoderState:
+        """The state of some rows of the batch, in their order, repeated where a row is named twice."""
+        return DecoderState(
+            self.recurrent.select(rows),
+            self.position[rows],
+            context=None if self.context is None else self.context[rows],
+            fed=None if self.fed is None else self.fed[rows],
+            coverage=None if self.coverage is None else self.coverage[rows],
+        )
+
+
+class DecoderBody(nn.Module):
+    """The layers of every decoder: target embedding, stack of cells, readout and input feeding.
+
+    Args:
+        into_cell: width of the context that goes into the cell; 0 for none.
+        into_readout: width of the context that goes into the readout; 0 for none.
+        dropout: on the embeddings.
+        layer_dropout: between layers.
+    """
+
+    def __init__(
+        self,
+        cell: str,
+        embedding_size: int,
+        hidden_size: int,
+        layers: int,
+        dropout: float,
+        layer_dropout: float,
+        *,
+        into_cell: int,
+        into_readout: int,
+        readout: Part[Readout],
+        input_feeding: Part[InputFeeding] | None,
+        target_vocabulary_size: int,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(target_vocabulary_size, embedding_size, padding_idx=PAD)
+        self.dropout = nn.Dropout(dropout)
+        self.readout: Readout = readout(
+            hidden_size=hidden_size, context_size=into_readout, embedding_size=embedding_size
+        )
+        self.input_feeding: InputFeeding | None = (
+            None if input_feeding is None else input_feeding(readout=self.readout, embedding_size=embedding_size)
+        )
+        fed_size = 0 if self.input_feeding is None else self.input_feeding.size
+        self.cell = StackedCell(cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout)
+        self.state_shape = self.cell.state_shape
+
+    def forward(
+        self, embedded: Tensor, context: Tensor | None, state: DecoderState
+    ) -> tuple[Tensor, Tensor, DecoderState]:
+        """s_t = f(s_{t-1}, [e(y_{t-1}); fed_{t-1}; c]).
+
+        Args:
+            embedded: (B, E), the last token.
+            context: (B, D), None where it does not go into the cell.
+            state: the state before.
+
+        Returns:
+            the top layer's s_t (B, H), the embedded token (B, E) after dropout, and the state after.
+        """
+        token = self.dropout(embedded)
+        inputs = [x for x in (token, state.fed, context) if x is not None]
+        recurrent = self.cell(torch.cat(inputs, dim=-1), state.recurrent)
+        return recurrent.hidden[-1], token, replace(state, recurrent=recurrent, position=state.position + 1)
+
+    def all_steps(self, embedded: Tensor, context: Tensor | None, state: DecoderState) -> tuple[Tensor, Tensor]:
+        """T steps that read nothing of each other but the recurrent state, at once.
+
+        Args:
+            embedded: (B, T, E), the last token of each step.
+            context: (B, T, D), None where it does not go into the cell.
+            state: the state before the first step.
+
+        Returns:
+            s_t (B, T, H) and the embedded tokens (B, T, E) after dropout.
+        """
+        tokens = self.dropout(embedded)
+        inputs = tokens if context is None else torch.cat([tokens, context], dim=-1)
+        return self.cell.all_steps(inputs, state.recurrent), tokens
 
 
 @dataclass(frozen=True)
 class StepOutput:
-    """What one step hands on: what the readout reads, and where the attention looked.
+    """The result of a step: what the readout reads, and where the attention looked.
 
-    context is None where it does not go into the readout, attention_weights where nothing attends. All steps at once
-    have a further axis T, (B, T, H), and (B, N, T, S) of the weights.
+    context is None where it does not go into the readout, attention_weights without an attention. All steps at once
+    have a further axis T: (B, T, H), and (B, N, T, S) of the weights.
     """
 
     hidden: Tensor  # (B, H)
@@ -38,30 +140,87 @@ class StepOutput:
         )
 
 
-class Decoder(nn.Module, ABC):
-    """Writes the target a token at a time: a subclass says when the attention looks and where its context goes.
+class Decoder(nn.Module, ABC, Generic[ContextT]):
+    """Writes the target one token at a time; a subclass defines when the attention looks.
 
-    carries_context: whether a step reads the context of the step before.
-    reads_memory: False where all it knows of the source is its first state.
+    A subclass names the choices of `context` as its type argument, and in `destinations` where each of them sends the
+    context: into the cell, into the readout.
+
+    Args:
+        dropout: on the embeddings.
+        layer_dropout: between layers.
+        context: where the context goes.
     """
 
-    body: DecoderBody
-    attention: Attention | MultiHeadAttention | None
-    carries_context = False
-    reads_memory = True
+    destinations: ClassVar[Mapping[str, tuple[bool, bool]]]
+    attends: ClassVar[bool] = True  # False: refuses an attention
+
+    def __init__(
+        self,
+        cell: Literal["rnn", "gru", "lstm"],
+        embedding_size: PositiveInt,
+        hidden_size: PositiveInt,
+        layers: PositiveInt,
+        dropout: Annotated[float, Field(ge=0, lt=1)],
+        layer_dropout: Annotated[float, Field(ge=0, lt=1)],
+        context: ContextT,
+        *,
+        mechanism: Mechanism | None,
+        readout: Part[Readout],
+        input_feeding: Part[InputFeeding] | None,
+        value_size: int,
+        target_vocabulary_size: int,
+    ) -> None:
+        super().__init__()
+        if self.attends and mechanism is None:
+            raise ValueError(
+                "this decoder asks an attention at every step, but model.attention is null; choose a model/attention, "
+                "or model/decoder=no_attention"
+            )
+        if mechanism is not None and not self.attends:
+            raise ValueError(
+                f"this decoder never looks back at the source, but model.attention is "
+                f"{mechanism.score.target.__name__}; choose model/attention=none, or a model/decoder that attends"
+            )
+        self.into_cell, self.into_readout = self.destinations[context]
+        self.attention = None if mechanism is None else mechanism.build(hidden_size, value_size)
+        self.body = DecoderBody(
+            cell,
+            embedding_size,
+            hidden_size,
+            layers,
+            dropout,
+            layer_dropout,
+            into_cell=value_size if self.into_cell else 0,
+            into_readout=value_size if self.into_readout else 0,
+            readout=readout,
+            input_feeding=input_feeding,
+            target_vocabulary_size=target_vocabulary_size,
+        )
+
+    @property
+    def carries_context(self) -> bool:
+        """Whether a step reads the context of the step before."""
+        return False
+
+    @property
+    def reads_memory(self) -> bool:
+        """False where the decoder knows the source by its first state only."""
+        return True
+
+    @property
+    def feeds_back(self) -> bool:
+        """Whether a step reads what the attention or the readout of the step before computed."""
+        has_coverage = self.attention is not None and self.attention.coverage is not None
+        return (self.attends and self.into_cell) or self.body.input_feeding is not None or has_coverage
 
     @abstractmethod
     def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
         """The embedded last token (B, E), the state before it and the memory -> output and state after."""
 
-    @property
-    @abstractmethod
-    def feeds_back(self) -> bool:
-        """Whether a step reads what the attention or the readout of a step before it found."""
-
     @abstractmethod
     def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
-        """As a loop over `step`, for a decoder in which nothing feeds back.
+        """The result of a loop over `step`, for a decoder in which nothing feeds back.
 
         Args:
             embedded: (B, T, E), the last token of each step.
@@ -75,25 +234,10 @@ def look(
 ) -> tuple[Tensor, Tensor]:
     """Attend for one step: the query (B, H) -> context (B, D) and attention weights (B, N, S).
 
-    A row of the memory may serve several queries, which stand side by side: (B, H) is then as good as (B / T, T, H).
+    A row of the memory may serve several queries, which stand side by side: (B, H) is then read as (B / T, T, H).
     """
     if state.coverage is not None:
-        memory = memory.for_rows(len(hidden))  # what each has seen changes the keys
+        memory = memory.for_rows(len(hidden))  # the coverage of each query changes its keys
     queries = hidden.unflatten(0, (len(memory.lengths), -1))  # (B / T, T, H)
     context, weights = attention(queries, memory, state.position.view(queries.shape[:2]), state.coverage)
     return context.flatten(0, 1), weights.transpose(1, 2).flatten(0, 1)
-
-
-def remembers(body: DecoderBody, attention: Attention | MultiHeadAttention | None) -> bool:
-    """Whether something but the recurrent state goes from step to step, wherever the context goes."""
-    return body.input_feeding is not None or (attention is not None and attention.coverage is not None)
-
-
-def needs_attention(mechanism: Mechanism | None) -> Mechanism:
-    """The mechanism; raises ValueError where there is none."""
-    if mechanism is None:
-        raise ValueError(
-            "this decoder asks an attention at every step, but model.attention is null; choose a model/attention, or "
-            "model/decoder=no_attention"
-        )
-    return mechanism

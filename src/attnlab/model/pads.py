@@ -1,7 +1,4 @@
-"""Run a recurrent layer over sentences of unequal lengths so that no state ever sees a pad: two ways, one result.
-
-Real tokens come first in each row. Outputs at pads are zero, and the final state is that after the last real token.
-"""
+"""Pads: reorder the tokens of a batch, and run recurrent layers that never read a pad."""
 
 from __future__ import annotations
 
@@ -11,6 +8,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+def pads_last(mask: Tensor) -> Tensor:
+    """The order of positions, (B, S), that puts real tokens first and keeps their own order."""
+    return (~mask).long().argsort(dim=1, stable=True)
+
+
+def reorder(x: Tensor, order: Tensor) -> Tensor:
+    """x (B, S, ...) with the positions of each row taken in `order` (B, S)."""
+    index = order.view(*order.shape, *[1] * (x.dim() - 2)).expand(-1, -1, *x.shape[2:])
+    return x.gather(1, index)
+
+
+def inverse(order: Tensor) -> Tensor:
+    """The order that undoes `order`."""
+    return order.argsort(dim=1)
+
+
+def flip_real(mask: Tensor) -> Tensor:
+    """The order of positions, (B, S), that turns the real tokens of each row around; they must come first in it."""
+    places = torch.arange(mask.shape[1], device=mask.device)
+    return torch.where(mask, mask.sum(1, keepdim=True) - 1 - places, places)
+
 
 Run = Callable[[nn.RNNBase, Tensor, Tensor], tuple[Tensor, tuple[Tensor, ...]]]
 """A one-layer recurrence, x (B, S, E) and lengths (B,) -> outputs (B, S, H), final state: hidden (B, H), and the cell's

@@ -1,4 +1,4 @@
-"""Recurrences leave autocast where it would run them in float16; the CPU stands in for the GPU."""
+"""Recurrent layers: single precision where autocast would halve them (the CPU stands in for the GPU), and dropout."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.model import single_precision
-from attnlab.model.decoder.stacked_cell import StackedCell
+from attnlab.model import recurrence
+from attnlab.model.decoder.cells import StackedCell
 from attnlab.model.encoder import Encoder
-from attnlab.model.recurrent_state import CELLS, RecurrentState
-from attnlab.model.single_precision import in_single_precision
+from attnlab.model.recurrence import CELLS, RecurrentState, in_single_precision
 
 
 @pytest.fixture
 def halved_on_cpu(monkeypatch):
-    monkeypatch.setattr(single_precision, "HALVES_RECURRENCES", ("cpu",))
+    monkeypatch.setattr(recurrence, "HALVES_RECURRENCES", ("cpu",))
 
 
 def seen(x, *more):
@@ -39,7 +38,7 @@ def test_recurrence_without_autocast_gets_its_inputs_unchanged():
 
 
 def test_recurrence_on_the_cpu_stays_under_autocast():
-    assert single_precision.HALVES_RECURRENCES == ("cuda",)
+    assert recurrence.HALVES_RECURRENCES == ("cuda",)
     with torch.autocast("cpu", torch.bfloat16):
         assert in_single_precision(seen, *INPUTS) == (True, [torch.bfloat16, torch.float32, torch.long, None])
 
@@ -90,3 +89,35 @@ def test_model_under_gpu_autocast_trains_with_finite_gradients(cell, choices, ti
     gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
     assert gradients
     assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+B, T, INPUT, HIDDEN, LAYERS = 2, 3, 4, 5, 3
+
+
+@pytest.fixture(params=["rnn", "gru", "lstm"])
+def stack(request: pytest.FixtureRequest) -> StackedCell:
+    torch.manual_seed(1)
+    return StackedCell(request.param, INPUT, HIDDEN, LAYERS, dropout=1.0)
+
+
+def begin(stack: StackedCell) -> RecurrentState:
+    hidden = torch.randn(LAYERS, B, HIDDEN)
+    return RecurrentState(hidden, torch.randn(LAYERS, B, HIDDEN) if stack.state_shape.has_cell else None)
+
+
+def test_stacked_cell_step_drops_between_layers_only(stack: StackedCell) -> None:
+    before, xs = begin(stack), torch.randn(2, B, INPUT)
+    one, other = (stack(x, before).hidden for x in xs)
+    assert (one[0] != other[0]).all()
+    assert torch.equal(one[1:], other[1:])
+    stack.eval()
+    one, other = (stack(x, before).hidden for x in xs)
+    assert (one[1:] != other[1:]).any(dim=-1).all()
+
+
+@pytest.mark.parametrize("layers", [1, 2, LAYERS])
+def test_stacked_cell_all_steps_drop_between_layers_only(stack: StackedCell, layers: int) -> None:
+    stack.cells = stack.cells[:layers]
+    before, xs = begin(stack), torch.randn(2, B, T, INPUT)
+    one, other = (stack.all_steps(x, before) for x in xs)
+    assert torch.equal(one, other) == (layers > 1)

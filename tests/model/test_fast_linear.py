@@ -1,4 +1,4 @@
-"""Gradients that are collected in a loop against torch's own."""
+"""Fast linear layers against torch's own: the product, and the gradients that a loop collects."""
 
 from __future__ import annotations
 
@@ -7,8 +7,47 @@ import gc
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import linear
 
-from attnlab.model.repeated_linear import RepeatedLinear, _Collected, gradients_after_the_loop, repeated_linear
+from attnlab.model import fast_linear as module
+from attnlab.model.fast_linear import RepeatedLinear, _Collected, gradients_after_the_loop, product, repeated_linear
+
+
+@pytest.fixture(params=["as it comes", "without oneDNN"])
+def either_way(request, monkeypatch):
+    if request.param == "without oneDNN":
+        monkeypatch.setattr(module, "has_onednn", lambda: False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", [0, 1, 7])
+def test_product_of_any_layout_equals_torchs_linear(dtype, turned, bias, rows, either_way):
+    """Transposed views too, as the gradients of a linear layer take them."""
+    random = torch.Generator().manual_seed(0)
+
+    def matrix(height: int, width: int) -> torch.Tensor:
+        if turned:
+            return torch.randn(width, height, generator=random).to(dtype).t()
+        return torch.randn(height, width, generator=random).to(dtype)
+
+    x, weight = matrix(rows, 33), matrix(21, 33)
+    b = torch.randn(21, generator=random).to(dtype) if bias else None
+    with torch.no_grad():
+        expected = linear(x.double(), weight.double(), None if b is None else b.double())
+        found = product(x, weight, b)
+    assert found.dtype == dtype
+    tolerance = {torch.float32: 1e-5, torch.float64: 1e-13, torch.bfloat16: 0.1}[dtype]
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
+
+
+def test_product_in_float32_uses_onednn_where_available(monkeypatch):
+    if not module.has_onednn():
+        pytest.skip("this torch comes without oneDNN")
+    monkeypatch.setattr(module, "linear", lambda *_: pytest.fail("MKL was asked"))
+    assert product(torch.ones(2, 3), torch.ones(4, 3)).tolist() == [[3.0] * 4] * 2
+
 
 STEPS = 5
 

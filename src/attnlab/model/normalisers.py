@@ -1,11 +1,29 @@
-"""Sparsemax."""
+"""Normalisers: from scores to attention weights that sum to 1."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor
 
-from attnlab.model.normaliser.normaliser import Normaliser
+
+class Normaliser(ABC):
+    """Makes weights of scores."""
+
+    @abstractmethod
+    def __call__(self, scores: Tensor) -> Tensor:
+        """scores (..., S), minus infinity where nothing may be seen -> weights (..., S) that are 0 there and sum to 1.
+
+        Weights are at least in float32: in half precision those of a long sentence would not sum to 1.
+        """
+
+
+class Softmax(Normaliser):
+    """w_i = exp(z_i) / sum_j exp(z_j)."""
+
+    def __call__(self, scores: Tensor) -> Tensor:
+        return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
 
 
 class Sparsemax(Normaliser):

@@ -1,4 +1,4 @@
-"""Linear maps inside a loop over time: the same numbers, with the weights' gradients in one product after the loop.
+"""Fast linear layers: weight gradients after a training loop, weights packed once for a search.
 
 In a loop of T steps every weight would get T gradients, each a product of thin matrices that is then added to a sum as
 large as the weight. They are collected instead: dW = sum_t g_t^T x_t = [g_1; ...; g_T]^T [x_1; ...; x_T].
@@ -6,7 +6,7 @@ large as the weight. They are collected instead: dW = sum_t g_t^T x_t = [g_1; ..
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -14,18 +14,37 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
+from torch.overrides import TorchFunctionMode
 
-from attnlab.model.product import product
+Packed = dict[tuple[nn.Parameter, torch.dtype], Tensor]
 
 _LOOP: ContextVar[dict[Tensor, tuple[_Collected, Tensor]] | None] = ContextVar("loop", default=None)
+_SHARED: ContextVar[Packed | None] = ContextVar("shared", default=None)
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W^T + b as torch's `linear`, without a gradient: x (M, I), weight (O, I), bias (O,) -> (M, O).
+
+    In single precision on a CPU by oneDNN, which torch itself asks in bfloat16 only: its own choice, MKL, keeps to a
+    slower path on processors that are not Intel's. The sums are the same but for the order of their terms.
+    """
+    if x.device.type == "cpu" and x.dtype == torch.float32 and has_onednn() and x.numel() > 0:
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+        return found
+    return linear(x, weight, bias)
+
+
+def has_onednn() -> bool:
+    """Whether torch comes with oneDNN and the operators by which its compiler reaches it."""
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 @contextmanager
 def gradients_after_the_loop() -> Iterator[None]:
     """Within it, `repeated_linear` collects the gradients of its weights; without gradients it changes nothing.
 
-    One for each pass over a batch: what is collected goes with the pass's graph. Under autocast the weights are cast
-    once, when they are first met. Gradients of gradients are not to be had through it.
+    Enter it once for each pass over a batch: what it collects belongs to the pass's graph. Under autocast each weight
+    is cast once, at its first use. It does not support gradients of gradients.
     """
     token = _LOOP.set({} if torch.is_grad_enabled() else None)
     try:
@@ -57,8 +76,8 @@ class RepeatedLinear(nn.Linear):
 class _Collected:
     """A weight as the loop uses it, and the inputs and output gradients of its uses.
 
-    The graph holds it, so it must hold nothing of the graph: in a circle both would live on until Python looks for
-    circles, and with them a cast copy of the weight for every batch.
+    The graph refers to it, so it must not refer to the graph: a cycle would keep both in memory until the garbage
+    collector runs, and with them a cast copy of the weight for every batch.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -72,8 +91,8 @@ class _Collected:
 
 
 class _Ticket(torch.autograd.Function):
-    """An empty number that every use of a weight takes: by it autograd knows that the gradients are complete when the
-    last use has had its turn."""
+    """An empty number that every use of a weight takes, so that autograd runs its backward pass after that of the last
+    use: the gradients are complete then."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bias: Tensor | None, collected: _Collected) -> Tensor:
@@ -112,3 +131,49 @@ class _Use(torch.autograd.Function):
             uses.gradients.append(rows)
         into_x = product(rows, uses.weight.t()).view(x.shape).to(ctx.dtype) if ctx.needs_input_grad[0] else None
         return into_x, gradient.new_zeros(()), None
+
+
+@contextmanager
+def weights_packed_once() -> Iterator[None]:
+    """Within it, all searches share the packed weights; no weight may change before its end."""
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+class PackedWeights(TorchFunctionMode):
+    """Within it, linear layers use their weights in oneDNN's own layout, cast and reordered at the first use.
+
+    A plain product of a few rows spends much of its time on the layout of the weight, at every step again. The sums
+    are the same but for the order of their terms. A search enters it again at each step; no weight may change in the
+    meantime, and nothing has a gradient. On other devices, for other types and without oneDNN it changes nothing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        shared = _SHARED.get()
+        self._packed: Packed = {} if shared is None else shared
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        return (self._linear if func is linear else func)(*args, **(kwargs or {}))
+
+    def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
+        if not isinstance(weight, nn.Parameter) or x.device.type != "cpu" or not _packs(dtype):
+            return linear(x, weight, bias)
+        if (weight, dtype) not in self._packed:
+            self._packed[weight, dtype] = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(dtype), None)
+        packed, bias = self._packed[weight, dtype], None if bias is None else bias.to(dtype)
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(dtype), packed, bias, "none", [], "")
+        return found
+
+
+def _packs(dtype: torch.dtype) -> bool:
+    """Whether torch can lay out weights of this type."""
+    if not has_onednn():
+        return False
+    return dtype is torch.float32 or (dtype is torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported())

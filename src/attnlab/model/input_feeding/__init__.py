@@ -1,1 +1,0 @@
-"""What a step receives from the step before, beside its token: one file for each kind."""

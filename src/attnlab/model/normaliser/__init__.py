@@ -1,1 +1,0 @@
-"""From scores to weights that sum to 1: one file a normaliser."""

@@ -1,1 +1,0 @@
-"""From a decoder's step to what the output layer reads: one file a readout."""

@@ -1,0 +1,188 @@
+"""Readouts: from a decoder's step to what the output layer reads; and the output layer's tied weights."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+
+from attnlab.model.fast_linear import RepeatedLinear
+
+
+class Readout(nn.Module, ABC):
+    """Joins what a step knows. It stands outside the step, so that training can apply it to all steps at once.
+
+    size: width R of its output.
+    """
+
+    size: int
+
+    @abstractmethod
+    def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
+        """
+        Args:
+            hidden: s_t (..., H).
+            context: c_t (..., D), None where the context does not go into the readout.
+            token: e(y_{t-1}) (..., E), the embedded last token.
+
+        Returns:
+            (..., R).
+        """
+
+
+class StateReadout(Readout):
+    """s_t as it is: the output layer knows context and token by the state alone (Sutskever et al. 2014, section 2)."""
+
+    def __init__(
+        self,
+        dropout: Annotated[float, Field(ge=0, lt=1)],
+        *,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
+    ) -> None:
+        super().__init__()
+        if context_size > 0:
+            raise ValueError(
+                "the state readout reads no context, but this decoder hands it one; choose a model.decoder.context "
+                "that goes into the cell alone, or model/readout=tanh"
+            )
+        self.size = hidden_size
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
+        return self.dropout(hidden)
+
+
+class PlainReadout(Readout):
+    """[s_t; c_t; e(y_{t-1})], joined and handed on; without c_t where no context goes into the readout."""
+
+    def __init__(
+        self,
+        dropout: Annotated[float, Field(ge=0, lt=1)],
+        *,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
+    ) -> None:
+        super().__init__()
+        self.size = hidden_size + context_size + embedding_size
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
+        known = [hidden, token] if context is None else [hidden, context, token]
+        return self.dropout(torch.cat(known, dim=-1))
+
+
+class TanhReadout(Readout):
+    """tanh(W [s_t; c_t; e(y_{t-1})] + b): the three things that Bahdanau's g reads (2015, equation 4), or two of
+    them where no context goes into the readout."""
+
+    def __init__(
+        self,
+        size: PositiveInt,
+        dropout: Annotated[float, Field(ge=0, lt=1)],
+        *,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.projection = RepeatedLinear(hidden_size + context_size + embedding_size, size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
+        known = [hidden, token] if context is None else [hidden, context, token]
+        return self.dropout(torch.tanh(self.projection(torch.cat(known, dim=-1))))
+
+
+class AttentionalReadout(Readout):
+    """attentional_hidden_t = tanh(W_c [c_t; s_t] + b) (Luong et al. 2015, equation 5, there without b)."""
+
+    def __init__(
+        self,
+        size: PositiveInt,
+        dropout: Annotated[float, Field(ge=0, lt=1)],
+        *,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
+    ) -> None:
+        super().__init__()
+        if context_size == 0:
+            raise ValueError(
+                "the attentional hidden state is made of a context and a state, but this decoder hands its readout no "
+                "context; choose a model.decoder.context that goes into the readout, or model/readout=tanh"
+            )
+        self.size = size
+        self.projection = RepeatedLinear(context_size + hidden_size, size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
+        assert context is not None
+        return self.dropout(torch.tanh(self.projection(torch.cat([context, hidden], dim=-1))))
+
+
+class MaxoutReadout(Readout):
+    """t = maxout(U s_t + V e(y_{t-1}) + C c_t + b), each unit the larger of two sums (Goodfellow et al. 2013).
+
+    The deep output of Bahdanau et al. 2015, appendix A.2.2. The appendix prints s_{t-1}; s_t is what equation 4 of
+    the same paper gives to g.
+    """
+
+    def __init__(
+        self,
+        size: PositiveInt,
+        dropout: Annotated[float, Field(ge=0, lt=1)],
+        *,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.U = nn.Linear(hidden_size, 2 * size)
+        self.V = nn.Linear(embedding_size, 2 * size, bias=False)
+        self.C = nn.Linear(context_size, 2 * size, bias=False) if context_size else None
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
+        sums = self.U(hidden) + self.V(token)
+        if self.C is not None:
+            sums = sums + self.C(context)
+        return self.dropout(sums.unflatten(-1, (self.size, 2)).amax(-1))
+
+
+def tie_embeddings(
+    which: Literal["none", "target", "all"], output: nn.Linear, target: nn.Embedding, source: nn.Embedding
+) -> None:
+    """Let the output layer (`target`), and the source embedding too (`all`), use the target embedding's matrix.
+
+    Raises ValueError where the widths or the vocabularies differ.
+    """
+    if which == "none":
+        return
+    if output.in_features != target.embedding_dim:
+        raise ValueError(
+            f"tied_embeddings is {which}, which needs a readout as wide as the target embedding, but they have "
+            f"{output.in_features} and {target.embedding_dim}; make model.decoder.embedding_size the readout's width "
+            f"(with model/readout=tanh that is model.readout.size), or choose tied_embeddings=none"
+        )
+    if which == "all" and source.weight.shape != target.weight.shape:
+        raise ValueError(
+            f"tied_embeddings is all, which needs one vocabulary and one embedding width on both sides, but the source "
+            f"has {source.num_embeddings} tokens of width {source.embedding_dim} and the target "
+            f"{target.num_embeddings} of {target.embedding_dim}; choose data.tokenizer.joint=true and equal widths, or "
+            f"tied_embeddings=target"
+        )
+    # As an output layer, vectors of length sqrt(E) would make logits far too large.
+    nn.init.normal_(target.weight, std=target.embedding_dim**-0.5)
+    if target.padding_idx is not None:
+        nn.init.zeros_(target.weight.data[target.padding_idx])
+    output.weight = target.weight
+    if which == "all":
+        source.weight = target.weight

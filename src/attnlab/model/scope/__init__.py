@@ -1,1 +1,0 @@
-"""Which source tokens the attention may look at, step by step: one file a scope."""

@@ -1,0 +1,105 @@
+"""Scopes: which source tokens the attention may look at, step by step."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Window:
+    """What may be seen of the source.
+
+    inside: None where all of it may.
+    emphasis: factors of the weights after they were normalised; None for none.
+    renormalise: whether the weights are divided by their sum after that.
+    """
+
+    inside: Tensor | None = None  # (B, T, S) bool
+    emphasis: Tensor | None = None  # (B, T, S)
+    renormalise: bool = False
+
+    def reweigh(self, weights: Tensor) -> Tensor:
+        """Weights (B, T, S), multiplied by the emphasis."""
+        if self.emphasis is None:
+            return weights
+        weights = weights * self.emphasis
+        return weights / weights.sum(-1, keepdim=True) if self.renormalise else weights
+
+
+class Scope(nn.Module, ABC):
+    """Opens a window on the source at every step. Positions count real tokens, so that padding moves none."""
+
+    @abstractmethod
+    def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
+        """
+        Args:
+            query: (B, T, H).
+            t: (B, T), the position of each query in the target.
+            positions: (B, S), the position of each source token; pads come behind the last real one.
+            lengths: (B,), real source tokens.
+        """
+
+
+class GlobalScope(Scope):
+    """Every source token may be seen at every step (Luong et al. 2015, section 3.1)."""
+
+    def __init__(self, *, query_size: int) -> None:
+        super().__init__()
+
+    def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
+        return Window()
+
+
+class LocalM(Scope):
+    """Source tokens within [p_t - D, p_t + D], with p_t = t (Luong et al. 2015, section 3.2, "local-m").
+
+    The target may be longer than the source: p_t then stays at the last real token.
+
+    Args:
+        width: D, tokens on each side of the centre.
+    """
+
+    def __init__(self, width: PositiveInt, *, query_size: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
+        centre = t.minimum(lengths.unsqueeze(1) - 1).unsqueeze(2)  # (B, T, 1)
+        return Window(inside=(positions.unsqueeze(1) - centre).abs() <= self.width)
+
+
+class LocalP(Scope):
+    """Source tokens within [p_t - D, p_t + D], those near p_t favoured (Luong et al. 2015, section 3.2, "local-p").
+
+    p_t = n sigmoid(v · tanh(W s_t)) for a source of n tokens (equation 9), no farther than the last one; the weights
+    are multiplied by exp(-(i - p_t)^2 / (2 sigma^2)) with sigma = D/2 after the softmax (equation 10), so that they
+    no longer sum to 1.
+
+    Args:
+        width: D, tokens on each side of the centre.
+        renormalise: divide by the sum after the multiplication, which the paper does not.
+    """
+
+    def __init__(self, width: PositiveInt, renormalise: bool, *, query_size: int) -> None:
+        super().__init__()
+        self.width, self.renormalise = width, renormalise
+        self.W = nn.Linear(query_size, query_size, bias=False)
+        self.v = nn.Parameter(torch.empty(query_size).uniform_(-1, 1) / math.sqrt(query_size))
+
+    def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
+        n = lengths.unsqueeze(1)  # (B, 1)
+        share = torch.sigmoid((torch.tanh(self.W(query)) @ self.v).to(self.v.dtype))  # (B, T)
+        centre = (n * share).minimum(n - 1.0)
+        distance = positions.unsqueeze(1) - centre.unsqueeze(2)  # (B, T, S)
+        sigma = self.width / 2
+        return Window(
+            inside=distance.abs() <= self.width,
+            emphasis=torch.exp(-distance.square() / (2 * sigma**2)),
+            renormalise=self.renormalise,
+        )
