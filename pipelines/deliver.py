@@ -1,9 +1,9 @@
-"""Deliver: what runs left untold because the tracker was not there.
+"""Deliver: upload what runs could not, because their tracker was away.
 
     python pipelines/deliver.py
     python pipelines/deliver.py tracking.uri=http://localhost:5000
 
-Runs that go on at this moment deliver by themselves; those that were killed deliver when their command is given again.
+Runs that go on at this moment upload by themselves; those that were killed do when their command is given again.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def test_nothing_is_missing_in_the_end(tmp_path: Path, server_in: Callable[[Path
             server.start()
         said = training.finished()
         if not comes_back:
-            assert "all is kept on disk" in said
+            assert "everything is on disk" in said
             paces += training.paces(validation)
             server.start()
         deliver = [sys.executable, str(PIPELINES / "deliver.py"), f"tracking.uri={server.address}"]

@@ -18,9 +18,10 @@ with atheris.instrument_imports(include=["attnlab", "yaml", "omegaconf", "zipfil
 
     from attnlab.errors import ExperimentError
     from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
+    from attnlab.files import read_own_record
     from attnlab.model.model_folder import read_config, read_facts
     from attnlab.stages.compose import read_params
-    from attnlab.tracking.kept_run import read as read_kept
+    from attnlab.tracking.run_folder import RunState
     from attnlab.training.checkpoints import CheckpointFiles, checkpoint_step
     from attnlab.training.spool import MetricSpool
 
@@ -30,7 +31,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object], type[Exception]]] = {
     "metrics": ("metrics.jsonl", lambda path: MetricSpool(path).read(), ExperimentError),
     "facts": ("model.json", lambda path: read_facts(path.parent), ExperimentError),
     "config": ("config.json", lambda path: read_config(path.parent), ExperimentError),
-    "record": ("tracked.json", lambda path: read_kept(path.parent), ExperimentError),
+    "record": ("run.json", lambda path: read_own_record(path, RunState, "remove it"), ExperimentError),
     "maps": ("maps.npz", load_maps, ExperimentError),
     "checkpoint": ("last.ckpt", checkpoint_step, ValueError),  # of which whoever goes on makes a sentence
 }
@@ -39,7 +40,7 @@ SEEDS = {
     "metrics": '{"time": 1, "step": 2, "epoch": null, "metrics": {"loss": 1.5, "bleu": "nan"}}\n',
     "facts": '{"identity": "0", "num_classes": null, "source_vocabulary_size": 3, "step": 1}',
     "config": '{"model": {"_target_": "attnlab.model.seq2seq.Seq2Seq"}}',
-    "record": '{"status": "FINISHED", "started": 1, "up_to": 3, "told": false, "record": {"config": {}}}',
+    "record": '{"status": "FINISHED", "started": 1, "opened": 1, "safe_offset": 3, "record": {"config": {}}}',
 }
 
 

@@ -114,7 +114,8 @@ def test_runs_of_mlflow_and_what_is_logged(command: Command, folder: Path) -> No
 
     from mlflow import MlflowClient
 
-    from attnlab.tracking.settings import MlflowTracking, RunRecord
+    from attnlab.tracking.run_folder import RunRecord
+    from attnlab.tracking.settings import MlflowTracking
 
     sweep = write_sweep(folder / "runs", {"dot": 0.8, "none": 0.3}, failed=False)
     tracking = MlflowTracking(None, "attnlab", None, False, 0, 0, False, "refuse")

@@ -64,7 +64,7 @@ def test_points_that_differ_in_the_search_alone_share_the_model_that_is_register
     assert ended.code == 0, ended.err
     (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
     (identity,) = {job.identity for job in SweepFolder(record.parent).jobs()}
-    trained = json.loads((folder / "runs" / "points" / str(identity) / "mlflow.json").read_text())["run_id"]
+    trained = json.loads((folder / "runs" / "points" / str(identity) / "run" / "mlflow.json").read_text())["run_id"]
     client = MlflowClient(tracking_uri=database(folder))
     assert client.get_model_version_by_alias("attnlab", "champion").run_id == trained
 

@@ -15,7 +15,7 @@ from mlflow import MlflowClient
 from servers import free_port, mlflow_server, wait_for_port
 
 from attnlab.sweeps.record import SweepFolder
-from attnlab.training.spool import MetricSpool
+from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +88,7 @@ def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(serve
         assert run.info.status == "FINISHED"
         assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
         assert {"attention", "seed", "model.encoder.hidden_size"} <= set(run.data.params)
-        spooled, _ = MetricSpool(folder / "runs" / "points" / str(job.identity) / "metrics.jsonl").read()
+        spooled, _ = MetricSpool(folder / "runs" / "points" / str(job.identity) / SPOOL_NAME).read()
         expected: dict[str, list[tuple[int, float]]] = {}
         for line in spooled:
             for name, value in line.metrics.items():

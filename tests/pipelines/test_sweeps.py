@@ -113,6 +113,8 @@ def test_rerun_of_a_killed_sweep_closes_its_run(folder: Path, command: Command) 
     before = the_sweep(folder).read()
     client(folder).update_run(before.run_id, "RUNNING")
     the_sweep(folder).write(replace(before, ended=None))
+    state = the_sweep(folder).path / "run" / "run.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"status": None, "ended": None}))
     assert command("train.py", *sweep, "rerun=true").code == 0
     assert client(folder).get_run(before.run_id).info.status == "KILLED"
 

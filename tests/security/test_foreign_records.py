@@ -80,7 +80,7 @@ def test_mlflow_loads_no_pickled_model(tmp_path: Path, mark: Path, monkeypatch: 
     import mlflow.pyfunc
     from mlflow.exceptions import MlflowException
 
-    from attnlab.tracking import environment
+    from attnlab.tracking import DEFAULTS
 
     model = tmp_path / "model"
     model.mkdir()
@@ -91,7 +91,7 @@ def test_mlflow_loads_no_pickled_model(tmp_path: Path, mark: Path, monkeypatch: 
         "model_uuid: aaaa\nutc_time_created: '2025-01-01 00:00:00.0'\n"
     )
     switch = "MLFLOW_ALLOW_PICKLE_DESERIALIZATION"
-    monkeypatch.setenv(switch, environment.DEFAULTS[switch])
+    monkeypatch.setenv(switch, DEFAULTS[switch])
     with pytest.raises(MlflowException, match=r"(?i)pickle"):
         mlflow.pyfunc.load_model(str(model))
     assert not mark.exists()

@@ -7,18 +7,18 @@ import pytest
 from mlflow import MlflowClient
 
 from attnlab.tracking.address import DATABASE_NAME
-from attnlab.tracking.settings import MlflowTracking, RunRecord
-from attnlab.training.spool import MetricSpool
+from attnlab.tracking.connection import Connection
+from attnlab.tracking.run_folder import RunRecord
+from attnlab.tracking.settings import MlflowTracking
+from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 NOBODY = "http://127.0.0.1:9"
 
 
 @pytest.fixture(scope="session")
 def fresh_database(tmp_path_factory):
-    from attnlab.tracking.database import open_store
-
     folder = tmp_path_factory.mktemp("template")
-    open_store(None, "template", folder)
+    Connection(None, "template", folder).open()
     return folder / DATABASE_NAME
 
 
@@ -81,7 +81,7 @@ def tracking():
 
 @pytest.fixture
 def all_runs(runs):
-    """What the tracker knows: state, loss and error of each run."""
+    """(status, loss) of each run in MLflow."""
 
     def found():
         client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
@@ -93,7 +93,7 @@ def all_runs(runs):
 
 @pytest.fixture
 def experiment(tracking, runs):
-    """As much of an experiment as its folder is begun anew with."""
+    """As much of an experiment as `begin_anew` needs."""
 
     def made(**changed):
         return SimpleNamespace(tracking=tracking(**changed), paths=SimpleNamespace(runs_folder=runs))
@@ -103,13 +103,13 @@ def experiment(tracking, runs):
 
 @pytest.fixture
 def trained(tracking, runs, record):
-    """A training in a folder while the tracker is away."""
+    """Trains in a folder while the tracker is away."""
 
     def train(folder, loss=0.5, ends="FINISHED"):
         folder.mkdir(parents=True, exist_ok=True)
         run = tracking(uri=NOBODY, when_unreachable="warn").start(runs, folder, record)
-        MetricSpool(folder / "metrics.jsonl").append({"loss": loss}, 10, 1)
-        run.deliver()
+        MetricSpool(folder / SPOOL_NAME).append({"loss": loss}, 10, 1)
+        run.sync()
         if ends is not None:
             run.finish(ends)
 

@@ -14,6 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from attnlab.config.secrets import refuse_literal_passwords
 from attnlab.errors import ExperimentError
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task
@@ -55,6 +56,7 @@ def check(config: DictConfig) -> Experiment:
     import torch
 
     values, written = plain(config), plain(config, keep_environment=True)
+    refuse_literal_passwords(written)
     task = task_named(values.get("task"))
     try:
         bound = _bound(task, values)

@@ -71,9 +71,9 @@ def run_job(stage: Stage, config: DictConfig) -> Any:
         with mistakes_as_sentences():
             return stage(check(config))
     from attnlab.sweeps.job import running
-    from attnlab.tracking.address import told_overrides
+    from attnlab.tracking.address import masked_overrides
 
-    given = told_overrides(overrides())
+    given = masked_overrides(overrides())
     place = f"job {node.job.num} ({','.join(sorted(given))})"
     experiment = None
     try:
@@ -97,7 +97,7 @@ def run_job(stage: Stage, config: DictConfig) -> Any:
 def _track_failure(experiment: Experiment, job: SweepJob, error: Exception) -> None:
     """Give a job that failed before it had a run one, so that the tracker shows it beside the others."""
     from attnlab.sweeps.job import sentence
-    from attnlab.tracking.settings import RunRecord
+    from attnlab.tracking.run_folder import RunRecord
 
     record = RunRecord(config=experiment.logged, identity="", data_digest="", tags=job.tags, name=job.record.name)
     try:

@@ -7,12 +7,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnlab.experiment.experiment import Experiment, here
-
-if TYPE_CHECKING:
-    from attnlab.tracking.settings import RunRecord
 
 
 def publish(point: Path, experiment: Experiment) -> None:
@@ -43,8 +40,6 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    from attnlab.tracking.set_aside import finish_moves
-
     lock = FileLock(point / "lock")
     try:
         lock.acquire(timeout=0)
@@ -52,7 +47,6 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
         print(f"another process is at {point}; waiting for it", file=sys.stderr)
         lock.acquire()
     try:
-        finish_moves(point)
         yield
     finally:
         lock.release()
@@ -99,41 +93,31 @@ def clear(point: Path, *kept: str) -> None:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
+def begin_anew(experiment: Experiment, point: Path) -> None:
     """Clear the folder, whose lock is held, for a training from its first step on.
 
-    A run that never came to a checkpoint is used again; one that was killed later is closed. What the tracker was not
-    told is set aside. Whoever evaluates with another search what was trained before is waited for: what it finds is
-    told of that training.
+    A run that never came to a checkpoint is used again; one that was killed later is closed. What MLflow lacks is
+    uploaded or archived. Whoever evaluates with another search what was trained before is waited for: what it finds
+    belongs to that training.
     """
     with ExitStack() as held:
         for lock in sorted(point.glob("evaluations/*/lock")):
             held.enter_context(only_one_at_a_time(lock.parent))
-        _begin_anew(experiment, point, record)
+        _begin_anew(experiment, point)
 
 
-def _begin_anew(experiment: Experiment, point: Path, record: RunRecord) -> None:
-    from attnlab.tracking.kept_run import SET_ASIDE, keep, read
-    from attnlab.tracking.run import DELIVERED, DONE, RUN_FILE
-    from attnlab.tracking.set_aside import set_aside
+def _begin_anew(experiment: Experiment, point: Path) -> None:
+    from attnlab.tracking.archive import reset_without_checkpoint
+    from attnlab.tracking.run_folder import ARCHIVE, DONE, RUN_FOLDER
 
-    kept, finished = read(point), (point / DONE).is_file()
-    was_begun = finished or has_checkpoint(point) or (point / DELIVERED).is_file()
-    if not was_begun and (kept is None or kept.up_to == 0):
-        return clear(point, RUN_FILE, SET_ASIDE)
-    was_killed = kept.status is None if kept is not None else (point / RUN_FILE).is_file() and not finished
-    if was_killed:
-        if kept is not None:
-            keep(point, up_to=None)  # no training goes on with it
-        with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
-            run.finish("KILLED", "stopped before it was finished")
-    # Killed between these, it must not be taken for finished, nor go on without the metrics that were moved, nor be
-    # closed once more.
+    is_new = not (point / DONE).is_file() and not has_checkpoint(point)
+    if is_new and reset_without_checkpoint(point):
+        return clear(point, RUN_FOLDER, ARCHIVE)
+    # Killed between these, it must not be taken for finished, nor go on without the metrics that were archived.
     clear(point / "checkpoints")
     (point / DONE).unlink(missing_ok=True)
-    set_aside(point)
-    (point / RUN_FILE).unlink(missing_ok=True)
-    return clear(point, SET_ASIDE)
+    experiment.tracking.archive(experiment.paths.runs_folder, point)
+    return clear(point, ARCHIVE)
 
 
 def read_done(point: Path) -> dict[str, Any]:

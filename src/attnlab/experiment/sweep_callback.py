@@ -127,7 +127,7 @@ class SweepPlan:
         from attnlab.sweeps.leader import led
         from attnlab.sweeps.naming import short_key
         from attnlab.sweeps.record import SweepRecord
-        from attnlab.tracking.address import told_overrides
+        from attnlab.tracking.address import masked_overrides
 
         first = self.experiments[0]
         if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:
@@ -143,7 +143,7 @@ class SweepPlan:
             identity=self.identity,
             name=" × ".join(short_key(key) for key in self.varies) or "one point",
             varies=self.varies,
-            overrides=told_overrides(self.overrides),
+            overrides=masked_overrides(self.overrides),
             points=self.points,
             run_id=None,
             started=0.0,

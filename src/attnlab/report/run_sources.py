@@ -26,7 +26,7 @@ from attnlab.tracking.flatten import dotted_params, short_params
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 if TYPE_CHECKING:
-    from attnlab.tracking.read_runs import StoredRun  # imports MLflow
+    from attnlab.tracking.reading import StoredRun  # imports MLflow
 
 _PEAK = "system/peak_training_megabytes"
 

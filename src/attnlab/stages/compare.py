@@ -104,9 +104,9 @@ def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedR
         return runs_of_builds([Path(folder).expanduser() for folder in settings.builds])
     if not isinstance(settings.tracking, MlflowTracking):
         raise ExperimentError("tracking must be mlflow where runs or filter is given")
-    from attnlab.tracking.read_runs import RunReader
+    from attnlab.tracking.reading import RunReader
 
-    reader = RunReader(settings.tracking, settings.runs_folder)
+    reader = RunReader(settings.tracking.connection(settings.runs_folder))
     with tempfile.TemporaryDirectory(prefix="attnlab-compare-") as folder:
         if settings.runs is not None:
             stored, asked = reader.by_ids(settings.runs, Path(folder)), ("runs", ", ".join(settings.runs))
@@ -145,10 +145,10 @@ def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | 
         return "not logged: no sweep's run that all of these are children of"
     if sweep is not None and sweep.read().ended is None:
         return "not logged: the sweep has not ended"
-    from attnlab.tracking.read_runs import RunReader
+    from attnlab.tracking.reading import RunReader
 
     try:
-        reader = RunReader(settings.tracking, settings.runs_folder)
+        reader = RunReader(settings.tracking.connection(settings.runs_folder))
         if not reader.has(compared.parent):
             return f"not logged: the tracker has no run {compared.parent} any more"
         reader.add_folder(compared.parent, folder, place_of(compared, sweep))

@@ -149,7 +149,7 @@ def evaluate_and_track(
     from attnlab.files import atomic_folder
     from attnlab.model.model_folder import read_facts
     from attnlab.sweeps.job import current_job
-    from attnlab.tracking.settings import RunRecord
+    from attnlab.tracking.run_folder import RunRecord
 
     check_replaceable("paths.evaluation", into, EVALUATION)
     facts = read_facts(model_folder)
@@ -188,9 +188,9 @@ def evaluate_and_track(
 
 def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:
     """The tags of a run in the tracker."""
-    from attnlab.tracking.address import told_overrides
+    from attnlab.tracking.address import masked_overrides
 
-    own = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(told_overrides(overrides()))}
+    own = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(masked_overrides(overrides()))}
     return own if job is None else {**own, **job.tags}
 
 

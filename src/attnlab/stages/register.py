@@ -48,7 +48,7 @@ def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
     The run is the one that trained: points that differ in the search alone share its model, and have runs without one.
     """
     from attnlab.sweeps.find import find_sweep
-    from attnlab.tracking.run import run_of
+    from attnlab.tracking.run_folder import run_of
 
     folder = find_sweep(settings.runs_folder, wanted)
     judged: list[tuple[float, str, str]] = []
@@ -68,13 +68,13 @@ def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
 
 def main() -> None:
     settings = read_settings(RegisterSettings, sys.argv[1:])
-    from attnlab.tracking.registry import register
+    from attnlab.tracking.models import register
 
     run_id = settings.run
     if settings.sweep is not None:
         name, run_id = best_of_sweep(settings, settings.sweep)
         print(f"best by validation: {name}")
     assert run_id is not None
-    found = register(settings.tracking, settings.runs_folder, run_id, settings.name, settings.alias)
+    found = register(settings.tracking.connection(settings.runs_folder), run_id, settings.name, settings.alias)
     done = "registered" if found.new else "was registered before"
     print(f"run {run_id} {done} as version {found.version} of {found.name}: {found.uri}")

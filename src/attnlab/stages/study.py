@@ -102,7 +102,7 @@ def compose_points(
 
 def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path]]:
     """Each point with its data and its own folder, where its model is; trained now where it is not there yet."""
-    from attnlab.tracking.run import UntrackedRun
+    from attnlab.tracking.run_folder import UntrackedRun
 
     for point in points:
         point.experiment.use_hardware()

@@ -29,7 +29,7 @@ from attnlab.stages.report import report
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.tracking.run import Run
+    from attnlab.tracking.run_folder import Run
     from attnlab.training.checkpoints import BestCheckpoints
 
 
@@ -41,7 +41,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
     import pytorch_lightning as pl
 
     from attnlab.data.datamodule import SeqDataModule
-    from attnlab.tracking.picture_callback import PictureCallback
+    from attnlab.tracking.pictures import PictureCallback
     from attnlab.training.spool import SPOOL_NAME, MetricSpool
     from attnlab.training.trainer import build_trainer
 
@@ -70,7 +70,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
         point / "checkpoints",
         MetricSpool(point / SPOOL_NAME),
         [pictures],
-        run.deliver,
+        run.sync,
         experiment.save_every_minutes,
     )
     fit(trainer, checkpoint, module, batches, resume_from)
@@ -141,7 +141,7 @@ def main(experiment: Experiment) -> Any:
     from attnlab.experiment.console import log
     from attnlab.sweeps.job import current_job, objective_values
     from attnlab.tracking.flatten import readable_name, short_params
-    from attnlab.tracking.settings import RunRecord
+    from attnlab.tracking.run_folder import RunRecord
 
     experiment.use_hardware()
     check_wanted_places(experiment)
@@ -150,7 +150,7 @@ def main(experiment: Experiment) -> Any:
     point = experiment.paths.runs_folder / "points" / identity
     point.mkdir(parents=True, exist_ok=True)
     if not is_first_process():
-        from attnlab.tracking.run import UntrackedRun
+        from attnlab.tracking.run_folder import UntrackedRun
 
         # The first process does all the rest. Nothing changes here before all of them have started to train, so that
         # each sees the same.
@@ -187,7 +187,7 @@ def main(experiment: Experiment) -> Any:
             if anew:
                 experiment.tracking.check_start(experiment.paths.runs_folder)
             if last is None:
-                begin_anew(experiment, point, record)
+                begin_anew(experiment, point)
         if job is not None:
             job.tell(new=not finished)
         if not finished or state_of_its_run(experiment, point / "model") == point:
@@ -196,7 +196,7 @@ def main(experiment: Experiment) -> Any:
                     job.tell(run_id=run.run_id)
                 if not finished:
                     train(experiment, data, point, run, last)
-                run.deliver()
+                run.sync()
         publish(point, experiment)
     log.info("trained: the model is of step %s, in %s", read_done(point).get("step"), point / "model")
     if experiment.chain:

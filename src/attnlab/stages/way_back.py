@@ -17,7 +17,7 @@ from attnlab.experiment.rewording import CONF
 from attnlab.files import parse_yaml
 
 if TYPE_CHECKING:
-    from attnlab.tracking.origin_of_run import Origin
+    from attnlab.tracking.reading import Origin
 
 # What a run of its own has in the place of a sweep's or a stage's; its results land where those of any run do.
 ALONE = {
@@ -83,12 +83,11 @@ def _remark(text: str) -> str:
 def main() -> None:
     settings = read_settings(WayBackSettings, sys.argv[1:])
     assert settings.run is not None
-    from attnlab.tracking.origin_of_run import origin_of
-    from attnlab.tracking.read_runs import RunReader
+    from attnlab.tracking.reading import RunReader
 
     runs = settings.runs_folder
-    reader = RunReader(settings.tracking, runs)
-    origin = origin_of(reader, settings.run, runs / "way_back" / settings.run)
+    reader = RunReader(settings.tracking.connection(runs))
+    origin = reader.origin(settings.run, runs / "way_back" / settings.run)
     try:
         alone = config_alone(parse_yaml(origin.config.read_text(encoding="utf-8")), settings.paths.runs)
     except (ValueError, LookupError, TypeError) as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError
 from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
@@ -22,10 +23,9 @@ from attnlab.sweeps.job_failed import JobFailedError
 from attnlab.sweeps.outliving import this_process
 from attnlab.sweeps.progress import SweepProgress
 from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord
-from attnlab.tracking.kept_run import SET_ASIDE
-from attnlab.tracking.run import Run, run_of
-from attnlab.tracking.set_aside import finish_moves, set_aside
-from attnlab.tracking.settings import RunRecord, Tracking
+from attnlab.tracking.archive import places_of_runs
+from attnlab.tracking.run_folder import ARCHIVE, Run, RunRecord
+from attnlab.tracking.settings import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
 
@@ -88,10 +88,8 @@ def _begin_anew(folder: SweepFolder, tracking: Tracking, runs_folder: Path) -> f
         before = folder.read()
         if before.ended is None and before.rerun_since is not None:
             return before.rerun_since
-        if before.ended is None and before.run_id is not None:
-            tracking.end(runs_folder, before.run_id, "KILLED", "stopped before it ended, and begun anew")
-        set_aside(folder.path)
-        folder.clear(SET_ASIDE)
+        tracking.archive(runs_folder, folder.path)
+        folder.clear(ARCHIVE)
     return time.time()
 
 
@@ -109,10 +107,9 @@ def _end_what_runs(folder: SweepFolder, record: SweepRecord, tracking: Tracking,
     for job in folder.jobs(record.started):
         if job.status == "running":
             folder.write_job(replace(job, status="failed", ended=time.time(), error=left))
-            # A job knows its run once the run has all its params; the experiment's folder knows it before.
-            run_id = job.run_id or run_of(runs_folder / "points" / str(job.identity))
-            if run_id is not None:
-                tracking.end(runs_folder, run_id, "KILLED", left)
+            for place in places_of_runs(runs_folder / "points" / str(job.identity)):
+                with suppress(Timeout), FileLock(place / LOCK).acquire(timeout=0):
+                    tracking.close(runs_folder, place, left)
 
 
 def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception | None) -> None:
@@ -163,8 +160,6 @@ def _job_environment(folder: SweepFolder) -> Iterator[None]:
 @contextmanager
 def _one_leader(folder: SweepFolder) -> Iterator[None]:
     """Refuse a second leader of the same sweep: two would write contradictory records."""
-    from filelock import FileLock, Timeout
-
     lock = FileLock(folder.path / LOCK)
     try:
         held = lock.acquire(timeout=0)
@@ -173,7 +168,6 @@ def _one_leader(folder: SweepFolder) -> Iterator[None]:
             f"the sweep {folder.path.name} is running already; wait for it, or stop it first"
         ) from None
     with held:
-        finish_moves(folder.path)
         yield
 
 

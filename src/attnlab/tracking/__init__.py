@@ -1,9 +1,24 @@
-"""MLflow: where a run's params, metrics, pictures and model go.
+"""MLflow: where a run's params, metrics, pictures and model are shown. The only package that imports mlflow.
 
-The only package that imports mlflow, and always from the main process: a run that trains in forked processes
-writes metrics to the spool and pictures to the outbox, and the main process delivers both.
+All that is known of a run is first on disk, in its run folder; `sync` uploads what MLflow lacks of it.
 """
 
-from attnlab.tracking.environment import set_defaults
+import os
 
-set_defaults()  # before anything here imports mlflow, which reads some of it at import
+# MLflow's environment variables, where the user set none: no telemetry, short waits, a quiet terminal.
+DEFAULTS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # it would show the credentials in an address
+    # A dead server costs half a minute a call instead of four.
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    # attnlab writes no pickles, and none that others wrote are loaded.
+    "MLFLOW_ALLOW_PICKLE_DESERIALIZATION": "false",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "GIT_PYTHON_REFRESH": "quiet",
+}
+
+for _name, _value in DEFAULTS.items():  # before a module of this package imports mlflow, which reads some at import
+    os.environ.setdefault(_name, _value)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attnlab.config.choice_name import choice_name
-from attnlab.config.secrets import HIDDEN, is_secret_name, masked
+from attnlab.config.secrets import masked
 
 LONGEST_VALUE = 6000  # MLflow's limit
 LONGEST_KEY = 250
@@ -31,12 +31,12 @@ NONE_FOR_NULL = ("search", *(f"model.{name}" for name in OF_THE_MODEL))
 
 
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, secrets hidden.
+    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, passwords in addresses masked.
 
     null is `null`, and `none` where a group has that choice: `{"model.attention": "none"}`.
     """
     return {
-        _key(key): "none" if value is None and key in NONE_FOR_NULL else _text(key, value)
+        _key(key): "none" if value is None and key in NONE_FOR_NULL else _text(value)
         for key, value in _leaves(config, "")
     }
 
@@ -55,17 +55,6 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
         "seed": config.get("seed"),
     }
     return {name: str(value) for name, value in named.items() if value is not None}
-
-
-def without_secrets(node: Any, key: str = "") -> Any:
-    """A config with what is secret hidden."""
-    if isinstance(node, Mapping):
-        return {name: without_secrets(value, str(name)) for name, value in node.items()}
-    if isinstance(node, list):
-        return [without_secrets(value, key) for value in node]
-    if is_secret_name(key) and node is not None:
-        return HIDDEN
-    return masked(node) if isinstance(node, str) else node
 
 
 def readable_name(short: Mapping[str, str]) -> str:
@@ -90,9 +79,7 @@ def _key(key: str) -> str:
     return key if len(key) <= LONGEST_KEY else f"{key[: LONGEST_KEY - 17]}.{_digest(key)}"
 
 
-def _text(key: str, value: Any) -> str:
-    if is_secret_name(key) and value is not None:
-        return HIDDEN
+def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = masked(text)
     if len(text) > LONGEST_VALUE:

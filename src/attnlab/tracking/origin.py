@@ -6,6 +6,7 @@ import getpass
 import os
 import platform
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def origin_tags() -> dict[str, str]:
         "version.python": platform.python_version(),
         "version.attnlab": attnlab.__version__,
         "mlflow.source.type": "LOCAL",
+        "mlflow.source.name": Path(sys.argv[0]).name or "python",
     }
     for package in _PACKAGES:
         try:

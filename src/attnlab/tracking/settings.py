@@ -1,47 +1,20 @@
-"""What tracking can be told. Free of mlflow: composing an experiment costs no import of it."""
+"""Tracking settings. Free of mlflow: composing an experiment does not import it."""
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import NonNegativeInt
 
-from attnlab.errors import ExperimentError, has_control_character
-from attnlab.tracking.address import checked_address, masked, where_to_look
-from attnlab.tracking.run import Run, Status, UntrackedRun
+from attnlab.errors import ExperimentError
+from attnlab.tracking.address import checked_address, where_to_look
 
-
-@dataclass(frozen=True)
-class RunRecord:
-    """What there is to know of a run when it starts.
-
-    config: the whole resolved config; environment interpolations stay unresolved, so that no secret is in it.
-    identity: the experiment's identity.
-    data_digest: SHA-256 of the prepared data.
-    data_source: where the prepared data lie.
-    data_facts: a few figures about them (sizes, lengths), shown beside the dataset.
-    data_columns: what a row of them holds.
-    tags: more tags, which always tell the present state; a sweep puts `mlflow.parentRunId` here.
-    name: of the run, where tracking.run_name gives none; None means default_name.
-    default_name: of a run that neither names; None makes one of the choices.
-    adopt: a run that failed before its experiment had a folder; it becomes this experiment's, if that has none.
-    """
-
-    config: Mapping[str, Any]
-    identity: str
-    data_digest: str
-    data_source: str = ""
-    data_facts: Mapping[str, Any] = field(default_factory=dict)
-    data_columns: tuple[str, ...] = ("source", "target")
-    tags: Mapping[str, str] = field(default_factory=dict)
-    name: str | None = None
-    default_name: str | None = None
-    adopt: str | None = None
+if TYPE_CHECKING:
+    from attnlab.tracking.connection import Connection
+    from attnlab.tracking.run_folder import Run, RunRecord
 
 
 class Tracking(ABC):
@@ -51,28 +24,32 @@ class Tracking(ABC):
     keep_heat_maps: int
 
     @abstractmethod
-    def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
-        """Start the run of the experiment whose state lies in `point`, or reopen the one started before.
+    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
+        """Start the run of the experiment or evaluation in the folder `place`, or open it again.
 
         Raises:
-            ExperimentError: the tracker cannot be reached or refuses.
+            ExperimentError: the tracker cannot be reached or refuses, and `when_unreachable` is `refuse`.
         """
 
     @abstractmethod
     def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
         """Raise ExperimentError where `start`, or `start_sweep`, would now: before an earlier run is cleared away."""
 
-    def start_sweep(self, runs_folder: Path, folder: Path, record: RunRecord) -> Run:
-        """Start or reopen the run that a sweep's runs are children of; its state lies in `folder`."""
-        return self.start(runs_folder, folder, record)
+    def start_sweep(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
+        """Start or open again the run that a sweep's runs are children of."""
+        return self.start(runs_folder, place, record)
 
     def of_a_begun_run(self) -> Tracking:
         """The same for what follows in a run that has begun: a tracker that went away since is a warning."""
         return self
 
     @abstractmethod
-    def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
-        """Close a run whose process is gone; a tracker that cannot be reached is a warning."""
+    def archive(self, runs_folder: Path, place: Path) -> None:
+        """Make room for new runs in a folder: see `attnlab.tracking.archive`."""
+
+    @abstractmethod
+    def close(self, runs_folder: Path, place: Path, error: str) -> None:
+        """Close a run whose process was killed; a tracker that cannot be reached is a warning."""
 
     @abstractmethod
     def where_to_look(self, runs_folder: Path) -> str:
@@ -91,8 +68,8 @@ class MlflowTracking(Tracking):
     heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws none.
     keep_heat_maps: validations whose heat maps stay: the newest ones, and beside them the best one.
     log_model: log the trained model in the end.
-    when_unreachable: what becomes of a training whose tracker is not there when it starts. `refuse` ends it at once;
-        `warn` trains, and pipelines/deliver.py tells later. A sweep is refused in any case: its runs want a parent.
+    when_unreachable: `refuse` ends a command at once whose tracker cannot be reached when it starts; `warn` trains, and
+        uploads the run when the tracker is back. A sweep is refused in any case: its runs need a parent.
     """
 
     uri: str | None
@@ -107,48 +84,62 @@ class MlflowTracking(Tracking):
     def __post_init__(self) -> None:
         if self.uri is not None:
             checked_address(self.uri)
-        if not self.experiment.strip() or len(self.experiment) > 500 or has_control_character(self.experiment):
-            raise ValueError("experiment must be a name of 1 to 500 characters, on one line")
-        if masked(self.experiment) != self.experiment:
-            # Hidden it would be no name any more, under which runs are found.
-            raise ValueError("experiment must be a name without a secret in it, for MLflow shows it; give another name")
-        if self.run_name is None:
-            return
-        if not 0 < len(self.run_name.strip()) <= 250 or has_control_character(self.run_name):
-            raise ValueError("run_name must be null or a name of 1 to 250 characters, on one line")
+        if not self.experiment.strip() or len(self.experiment) > 500:
+            raise ValueError("experiment must be a name of 1 to 500 characters")
+        if self.run_name is not None and not 0 < len(self.run_name.strip()) <= 250:
+            raise ValueError("run_name must be null or a name of 1 to 250 characters")
 
-    def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
-        from attnlab.tracking.kept_run import beginning, keep
-        from attnlab.tracking.tracked_run import TrackedRun  # costs an import of mlflow
-        from attnlab.tracking.waiting_run import WaitingRun
+    def connection(self, runs_folder: Path) -> Connection:
+        """To the tracker; nothing is sent yet."""
+        from attnlab.tracking.connection import Connection  # costs an import of mlflow
 
-        try:
-            run = TrackedRun.start(self, runs_folder, point, record)
-        except ExperimentError as error:
-            if self.when_unreachable == "refuse":
-                raise
-            print(f"warning: {error}; it goes on without, and what it finds is kept on disk", file=sys.stderr)
-            return WaitingRun(point, record, self.uri or "")
-        keep(point, **beginning(record))
+        return Connection(self.uri, self.experiment, runs_folder)
+
+    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
+        from attnlab.tracking.origin import origin_tags
+        from attnlab.tracking.run_folder import SYSTEM_METRICS, Run
+        from attnlab.tracking.sync import sync
+
+        connection = self.connection(runs_folder)
+        if self.when_unreachable == "refuse":
+            connection.open()
+        # Where a sweep names its points, one name for all of them would not distinguish them.
+        name = " · ".join(filter(None, (self.run_name, record.name))) or None
+        named = replace(record, name=name)
+        run = Run.start(place, named, origin_tags, self.log_model, lambda each: sync(each, connection))
+        run.sync(run.state.safe_offset)
+        if run.run_id is None and self.when_unreachable == "refuse":
+            raise ExperimentError("tracking.uri: the run could not be created; correct it, or choose tracking=none")
+        if self.system_metrics:
+            from attnlab.tracking.system_metrics import SystemMetrics
+
+            run.sample(SystemMetrics(run.folder / SYSTEM_METRICS))
         return run
 
     def of_a_begun_run(self) -> Tracking:
         return replace(self, when_unreachable="warn")
 
     def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
-        from attnlab.tracking.database import open_store
-
         if of_sweep or self.when_unreachable == "refuse":
-            open_store(self.uri, self.experiment, runs_folder)
+            self.connection(runs_folder).open()
 
-    def start_sweep(self, runs_folder: Path, folder: Path, record: RunRecord) -> Run:
+    def start_sweep(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
         own = {"run_name": None, "system_metrics": False, "log_model": False, "when_unreachable": "refuse"}
-        return replace(self, **own).start(runs_folder, folder, record)  # type: ignore[arg-type]
+        return replace(self, **own).start(runs_folder, place, record)  # type: ignore[arg-type]
 
-    def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
-        from attnlab.tracking.past_run import end_run
+    def archive(self, runs_folder: Path, place: Path) -> None:
+        from attnlab.tracking.archive import archive
+        from attnlab.tracking.sync import sync
 
-        end_run(self, runs_folder, run_id, status, error)
+        connection = self.connection(runs_folder)
+        archive(place, lambda run: sync(run, connection))
+
+    def close(self, runs_folder: Path, place: Path, error: str) -> None:
+        from attnlab.tracking.archive import close_killed
+        from attnlab.tracking.sync import sync
+
+        connection = self.connection(runs_folder)
+        close_killed(place, error, lambda run: sync(run, connection))
 
     def where_to_look(self, runs_folder: Path) -> str:
         return where_to_look(self.uri, self.experiment, runs_folder)
@@ -161,13 +152,20 @@ class NoTracking(Tracking):
     heat_map_sentences = 0
     keep_heat_maps = 0
 
-    def start(self, runs_folder: Path, point: Path, record: RunRecord) -> Run:
+    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
+        from attnlab.tracking.run_folder import UntrackedRun
+
         return UntrackedRun()
 
     def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
         pass
 
-    def end(self, runs_folder: Path, run_id: str, status: Status, error: str) -> None:
+    def archive(self, runs_folder: Path, place: Path) -> None:
+        from attnlab.tracking.archive import archive
+
+        archive(place)
+
+    def close(self, runs_folder: Path, place: Path, error: str) -> None:
         pass
 
     def where_to_look(self, runs_folder: Path) -> str:

@@ -21,7 +21,9 @@ from typing import Any, BinaryIO, NamedTuple
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_file, parse_json
 
-SPOOL_NAME = "metrics.jsonl"
+# In the folder of an experiment: what is known of its run, and there its metrics.
+RUN_FOLDER = "run"
+SPOOL_NAME = f"{RUN_FOLDER}/metrics.jsonl"
 
 # Metrics with these prefixes differ from run to run: they reach the tracker, but not the history.
 VOLATILE = ("time/", "speed/", "system/")

@@ -9,7 +9,7 @@ from mlflow import MlflowClient
 
 from attnlab.errors import ExperimentError
 from attnlab.report.run_sources import runs_of_tracker
-from attnlab.tracking.read_runs import RunReader
+from attnlab.tracking.reading import RunReader
 from made_sweep import write_translations
 
 
@@ -41,7 +41,7 @@ def tracked(tracking, runs, record, tmp_path):
 
 
 def test_runs_by_id(tracked, tracking, runs, tmp_path):
-    reader = RunReader(tracking(), runs)
+    reader = RunReader(tracking().connection(runs))
     two, one = reader.by_ids([tracked["two"], tracked["one"]], tmp_path / "copies")
     assert (two.name, two.parent, two.params["attention"]) == ("two", tracked["parent"], "bahdanau")
     assert one.history == {"validation/free_running/bleu": [(10, 5.0), (20, 7.5)]}
@@ -57,7 +57,7 @@ def test_runs_by_id(tracked, tracking, runs, tmp_path):
 
 
 def test_runs_by_filter(tracked, tracking, runs, tmp_path):
-    reader = RunReader(tracking(), runs)
+    reader = RunReader(tracking().connection(runs))
     found = reader.by_filter("tags.sweep = 'abc' and params.attention != 'dot'", tmp_path)
     assert [run.name for run in found] == ["one", "two"]
     # The sweep's own run has the tag as well, and is none of those that are compared.
@@ -66,12 +66,12 @@ def test_runs_by_filter(tracked, tracking, runs, tmp_path):
         reader.by_filter("nonsense = 1", tmp_path)
 
 
-def test_nothing_is_made_where_nothing_is(tracking, runs, tmp_path):
+def test_reader_creates_no_database_and_no_experiment(tracking, runs, tmp_path):
     with pytest.raises(ExperimentError, match=r"there is no database .*/empty/mlflow.db"):
-        RunReader(tracking(), tmp_path / "empty")
+        RunReader(tracking().connection(tmp_path / "empty"))
     assert not (tmp_path / "empty").exists()
     with pytest.raises(ExperimentError, match=r"tracking.experiment must be one of .*template.*; got 'typo'"):
-        RunReader(tracking(experiment="typo"), runs)
+        RunReader(tracking(experiment="typo").connection(runs))
     assert MlflowClient(f"sqlite:///{runs}/mlflow.db").get_experiment_by_name("typo") is None
 
 
@@ -80,7 +80,7 @@ def test_a_folder_is_added_and_the_run_stays_as_it_ended(tracked, tracking, runs
     before = client.get_run(tracked["parent"]).info
     (tmp_path / "comparison").mkdir()
     (tmp_path / "comparison" / "index.html").write_text("page")
-    reader = RunReader(tracking(), runs)
+    reader = RunReader(tracking().connection(runs))
     assert reader.has(tracked["parent"])
     assert not reader.has("f" * 32)
     reader.add_folder(tracked["parent"], tmp_path / "comparison", "comparison")
@@ -90,7 +90,7 @@ def test_a_folder_is_added_and_the_run_stays_as_it_ended(tracked, tracking, runs
 
 
 def test_comparison_of_tracked_runs_takes_only_those_with_an_evaluation(tracked, tracking, runs, tmp_path):
-    reader = RunReader(tracking(), runs)
+    reader = RunReader(tracking().connection(runs))
     stored = reader.by_filter("tags.sweep = 'abc'", tmp_path)
     compared = runs_of_tracker(stored, ("filter", "x"), named=False)
     assert [(run.system, run.seed) for run in compared.runs] == [("bahdanau", "1"), ("bahdanau", "2"), ("dot", "1")]

@@ -1,4 +1,6 @@
-"""Pictures of a real, tiny training: drawn at validations, retained, delivered."""
+"""Pictures of a real, tiny training: drawn at validations, the newest and the best retained, uploaded."""
+
+import json
 
 import numpy as np
 import pytest
@@ -6,10 +8,11 @@ import pytorch_lightning as pl
 import torch
 from mlflow import MlflowClient
 
+from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
-from attnlab.tracking.picture_callback import PictureCallback
-from attnlab.tracking.pictures import ClassifiedSentences, HeatMaps
-from attnlab.training.spool import MetricSpool
+from attnlab.tracking.pictures import ClassifiedSentences, HeatMaps, PictureCallback
+from attnlab.tracking.retention import keep_heat_maps, retired_heat_maps
+from attnlab.training.spool import SPOOL_NAME, MetricSpool
 from attnlab.training.trainer import SpoolLogger
 
 
@@ -53,7 +56,7 @@ def fit(callback, point):
     data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
     trainer = pl.Trainer(
         accelerator="cpu", max_steps=8, val_check_interval=2, num_sanity_val_steps=1, log_every_n_steps=1,
-        logger=SpoolLogger(MetricSpool(point / "metrics.jsonl")), callbacks=[callback],
+        logger=SpoolLogger(MetricSpool(point / SPOOL_NAME)), callbacks=[callback],
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
     trainer.fit(Tiny(), data, data)
@@ -83,25 +86,25 @@ def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, r
         6,
         8,
     ]
-    assert not any((point / "outbox").rglob("*.png"))
+    assert not any((point / "run" / "outbox").rglob("*.png"))
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_where_nobody_delivers_the_outbox_does_not_grow(point):
+def test_outbox_without_uploads_does_not_grow(point):
     fit(PictureCallback(maps, point, 1, "validation/bleu", "max"), point)
-    assert sorted(path.name for path in (point / "outbox" / "attention").iterdir()) == [
+    assert sorted(path.name for path in (point / "run" / "outbox" / "attention").iterdir()) == [
         "step_000004",
         "step_000008",
     ]
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_model_without_attention_draws_nothing(point):
+def test_model_without_attention_draws_nothing(point):
     fit(PictureCallback(lambda module: None, point, 1, "validation/bleu", "max"), point)
-    assert not (point / "outbox").exists()
+    assert not (point / "run" / "outbox").exists()
 
 
-def test_a_classifiers_pictures_are_files(tmp_path):
+def test_classifier_pictures_are_files(tmp_path):
     maps = [AttentionMap(["<b>", "날짜"], ["love"], [[0.9, 0.1]], "love (0.93)")]
     ClassifiedSentences(maps, ["love", "일상"], np.array([[3, 1], [0, 2]])).write(tmp_path, "Step 4")
     names = ["attention.npz", "confusion_matrix.png", "sentences.html", "sentences.png"]
@@ -110,3 +113,38 @@ def test_a_classifiers_pictures_are_files(tmp_path):
     page = (tmp_path / "sentences.html").read_text(encoding="utf-8")
     assert "Step 4" in page
     assert "<b>" not in page
+
+
+def test_retired_heat_maps_before_the_first_validation_is_empty(tmp_path):
+    assert retired_heat_maps(tmp_path) == []
+
+
+def test_newest_and_best_heat_maps_stay(tmp_path):
+    for step, score in [(100, 0.2), (200, 0.9), (300, 0.9), (400, 0.1), (500, float("nan"))]:
+        kept = keep_heat_maps(tmp_path, step, score, newest=2, mode="max")
+    assert kept == ["step_000200", "step_000400", "step_000500"]
+    assert retired_heat_maps(tmp_path) == ["step_000100", "step_000300"]
+
+
+def test_best_heat_map_of_a_small_score_stays_and_scores_can_be_missing(tmp_path):
+    keep_heat_maps(tmp_path, 100, 0.1, newest=1, mode="min")
+    keep_heat_maps(tmp_path, 200, 0.5, newest=1, mode="min")
+    assert keep_heat_maps(tmp_path, 300, None, newest=1, mode="min") == ["step_000100", "step_000300"]
+
+
+def test_heat_maps_of_seven_digit_steps_are_newer_than_those_of_six(tmp_path):
+    keep_heat_maps(tmp_path, 999_999, None, newest=1, mode="min")
+    assert keep_heat_maps(tmp_path, 1_000_000, None, newest=1, mode="min") == ["step_1000000"]
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"kept": 3, "scores": {}}', '{"kept": [], "scores": {"step_x": 1.0}}']
+)
+def test_damaged_heat_maps_file_retires_nothing_and_ends_no_training(content, tmp_path, capsys):
+    (tmp_path / "heat_maps.json").write_text(content)
+    with pytest.raises(ExperimentError, match=r"heat_maps\.json is damaged .*; remove it, and all heat maps stay"):
+        retired_heat_maps(tmp_path)
+    assert keep_heat_maps(tmp_path, 300, 0.5, newest=1, mode="max") == ["step_000300"]
+    assert "heat_maps.json is damaged" in capsys.readouterr().err
+    assert json.loads((tmp_path / "heat_maps.json").read_text())["scores"] == {"step_000300": 0.5}
+    assert retired_heat_maps(tmp_path) == []

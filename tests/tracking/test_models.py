@@ -40,10 +40,11 @@ def model_folder(tmp_path, monkeypatch):
     return folder
 
 
-def test_a_logged_model_translates(tracking, runs, point, record, model_folder, capfd):
-    with tracking().start(runs, point, record) as run:
-        run.log_model(model_folder)
-        run.log_model(model_folder)
+def test_logged_model_translates(tracking, runs, point, record, model_folder, capfd):
+    shutil.copytree(model_folder, point / "model")
+    for _ in range(2):
+        with tracking().start(runs, point, record) as run:
+            pass
     uri = f"sqlite:///{runs}/mlflow.db"
     client = MlflowClient(tracking_uri=uri)
     (output,) = client.get_run(run.run_id).outputs.model_outputs
@@ -63,11 +64,12 @@ def test_a_logged_model_translates(tracking, runs, point, record, model_folder, 
     assert said.err == ""
 
 
-def test_a_logged_classifier_names_classes(tracking, runs, point, record, model_folder):
+def test_logged_classifier_names_classes(tracking, runs, point, record, model_folder):
     facts = '{"source_vocabulary_size": 9, "identity": "i", "step": 3, "num_classes": 2}'
     (model_folder / "model.json").write_text(facts)
+    shutil.copytree(model_folder, point / "model")
     with tracking().start(runs, point, record) as run:
-        run.log_model(model_folder)
+        pass
     client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
     (output,) = client.get_run(run.run_id).outputs.model_outputs
     model = client.get_logged_model(output.model_id)
@@ -76,27 +78,18 @@ def test_a_logged_classifier_names_classes(tracking, runs, point, record, model_
     assert loaded.predict(["a good film"]) == ["→ a good film"]
 
 
-def test_a_model_that_cannot_be_logged_is_a_warning(tracking, runs, point, record, model_folder, monkeypatch, capsys):
+def test_model_that_cannot_be_logged_is_a_warning_and_logged_by_the_evaluation(
+    tracking, runs, point, record, model_folder, monkeypatch, capsys
+):
     def full(*_):
         raise OSError("No space left on device")
 
-    with tracking().start(runs, point, record) as run, monkeypatch.context() as broken:
-        broken.setattr(MlflowClient, "log_model_artifacts", full)
-        run.log_model(model_folder)
-    assert "No space left on device; the model could not be delivered" in capsys.readouterr().err
-
-
-def test_a_model_that_the_training_could_not_tell_is_told_by_its_evaluation(
-    tracking, runs, point, record, model_folder, monkeypatch
-):
-    def gone(*_):
-        raise OSError("gone")
-
     shutil.copytree(model_folder, point / "model")
-    with monkeypatch.context() as away:
-        away.setattr(MlflowClient, "log_model_artifacts", gone)
+    with monkeypatch.context() as broken:
+        broken.setattr(MlflowClient, "log_model_artifacts", full)
         with tracking().start(runs, point, record) as training:
             pass
+    assert "No space left on device; the model could not be uploaded" in capsys.readouterr().err
     client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
     assert "model_hash" not in client.get_run(training.run_id).data.tags
     with tracking().start(runs, point, record) as evaluation:
@@ -106,8 +99,9 @@ def test_a_model_that_the_training_could_not_tell_is_told_by_its_evaluation(
     assert len(client.get_run(training.run_id).outputs.model_outputs) >= 1
 
 
-def test_no_model_is_logged_where_it_is_not_wanted(tracking, runs, point, record, model_folder):
+def test_no_model_is_logged_with_log_model_false(tracking, runs, point, record, model_folder):
+    shutil.copytree(model_folder, point / "model")
     with tracking(log_model=False).start(runs, point, record) as run:
-        run.log_model(model_folder)
+        pass
     client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
     assert client.get_run(run.run_id).outputs.model_outputs == []

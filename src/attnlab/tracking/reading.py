@@ -1,27 +1,20 @@
-"""Runs as MLflow remembers them, and a folder beside what they logged."""
+"""Runs read back from MLflow: what they measured, and where they came from."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import requests
-from mlflow import MlflowClient
 from mlflow.entities import LifecycleStage
 from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE, RESOURCE_DOES_NOT_EXIST, ErrorCode
-from sqlalchemy.exc import SQLAlchemyError
 
-from attnlab.config.secrets import masked
 from attnlab.errors import ExperimentError
-from attnlab.tracking.address import resolved_address
-from attnlab.tracking.database import check_is_there, refusal
-from attnlab.tracking.environment import impatient
-from attnlab.tracking.settings import MlflowTracking
+from attnlab.tracking.connection import Connection
+from attnlab.tracking.run_folder import CONFIG_FILE
 
 EVALUATION = "evaluation"  # the artifacts of an evaluation lie in a folder of this name
 _OF_A_SWEEP = "varies"  # a tag that the run of a sweep itself has, and none of its children
@@ -48,24 +41,38 @@ class StoredRun:
     evaluation: Path | None
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a run came from.
+
+    revision: of the code's git checkout; None where there was none.
+    changed: whether the checkout differed from the revision.
+    overrides: what the command line chose, as a shell reads it; empty where the config came from a file.
+    data_hash: SHA-256 of the prepared data.
+    repeatable, host: how far, and where, another run gives the same bytes.
+    config: the file with the whole config.
+    """
+
+    name: str
+    revision: str | None
+    changed: bool
+    overrides: str
+    data_hash: str
+    repeatable: str
+    host: str
+    config: Path
+
+
 class RunReader:
     """Reads the runs of one experiment, and makes nothing where nothing is.
 
     Raises ExperimentError where there is no such database, no such experiment, or nobody answers.
     """
 
-    def __init__(self, settings: MlflowTracking, runs_folder: Path) -> None:
-        self._address = resolved_address(settings.uri, runs_folder)
-        check_is_there(settings.uri, runs_folder)
-        with self._refusing(), impatient():
-            self._client = MlflowClient(tracking_uri=self._address)
-            found = self._client.get_experiment_by_name(settings.experiment)
-            if found is None or found.lifecycle_stage != LifecycleStage.ACTIVE:
-                names = sorted(each.name for each in self._client.search_experiments())
-                raise ExperimentError(
-                    f"tracking.experiment must be one of {', '.join(names)}; got {settings.experiment!r}"
-                )
-        self._experiment = str(found.experiment_id)
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._client = connection.read_only()
+        self._experiment = connection.experiment_id
 
     def by_ids(self, run_ids: Sequence[str], into: Path) -> list[StoredRun]:
         """The runs of these ids, their evaluations copied into a folder.
@@ -75,7 +82,7 @@ class RunReader:
         found = {run_id: self._known(run_id) for run_id in run_ids}
         unknown = [run_id for run_id, run in found.items() if run is None]
         if unknown:
-            where = masked(self._address)
+            where = self._connection.shown
             raise ExperimentError([f"runs: {where} has no run {run_id} in this experiment" for run_id in unknown])
         return [self._read(run, into) for run in found.values() if run is not None]
 
@@ -85,7 +92,7 @@ class RunReader:
         token: str | None = None
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         while True:
-            with self._refusing():
+            with self._connection.refusing():
                 try:
                     page = self._client.search_runs(
                         [self._experiment], text, max_results=_PAGE, order_by=order, page_token=token
@@ -106,28 +113,44 @@ class RunReader:
         """Whether this experiment has the run still."""
         return self._known(run_id) is not None
 
-    def tags(self, run_id: str) -> tuple[str, dict[str, str]]:
-        """The name and the tags of a run; raises ExperimentError where there is none."""
+    def origin(self, run_id: str, into: Path) -> Origin:
+        """Where a run came from; its config is copied to a folder.
+
+        Raises ExperimentError where there is no such run, or it has no config.
+        """
         run = self._known(run_id)
         if run is None:
-            raise ExperimentError(f"run: {masked(self._address)} has no run {run_id} in this experiment")
-        return run.info.run_name or run_id, dict(run.data.tags)
+            raise ExperimentError(f"run: {self._connection.shown} has no run {run_id} in this experiment")
+        config = self._file(run_id, CONFIG_FILE, into)
+        if config is None:
+            raise ExperimentError(f"run: {run_id} has no {CONFIG_FILE}; the runs of sweeps themselves have none")
+        tags = run.data.tags
+        return Origin(
+            name=run.info.run_name or run_id,
+            revision=tags.get("mlflow.source.git.commit"),
+            changed=tags.get("git_dirty") != "false",
+            overrides=tags.get("overrides", ""),
+            data_hash=tags.get("data_hash", ""),
+            repeatable=tags.get("repeatable", ""),
+            host=tags.get("host", ""),
+            config=config,
+        )
 
-    def file(self, run_id: str, name: str, into: Path) -> Path | None:
+    def add_folder(self, run_id: str, folder: Path, name: str) -> None:
+        """Log a folder among the run's artifacts, under a name. The run's status and times stay as they are."""
+        with self._connection.refusing():
+            self._client.log_artifacts(run_id, str(folder), name)
+
+    def _file(self, run_id: str, name: str, into: Path) -> Path | None:
         """A copy of a file on the top of a run's artifacts; None where there is no such file."""
-        with self._refusing():
+        with self._connection.refusing():
             if not any(found.path == name for found in self._client.list_artifacts(run_id)):
                 return None
             into.mkdir(parents=True, exist_ok=True)
             return Path(self._client.download_artifacts(run_id, name, str(into)))
 
-    def add_folder(self, run_id: str, folder: Path, name: str) -> None:
-        """Log a folder among the run's artifacts, under a name. The run's status and times stay as they are."""
-        with self._refusing():
-            self._client.log_artifacts(run_id, str(folder), name)
-
     def _known(self, run_id: str) -> MlflowRun | None:
-        with self._refusing():
+        with self._connection.refusing():
             try:
                 run = self._client.get_run(run_id)
             except MlflowException as error:
@@ -140,7 +163,7 @@ class RunReader:
     def _read(self, run: MlflowRun, into: Path) -> StoredRun:
         run_id = str(run.info.run_id)
         evaluation = None
-        with self._refusing():
+        with self._connection.refusing():
             validated = sorted(name for name in run.data.metrics if name.startswith("validation/"))
             history = {
                 name: sorted(
@@ -163,11 +186,3 @@ class RunReader:
             parent=run.data.tags.get("mlflow.parentRunId"),
             evaluation=evaluation,
         )
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """A tracker that fails is told in a sentence."""
-        try:
-            yield
-        except (MlflowException, SQLAlchemyError, requests.RequestException, ImportError, OSError) as error:
-            raise refusal(self._address, error) from None

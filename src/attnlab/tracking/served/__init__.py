@@ -1,1 +1,0 @@
-"""Code that MLflow stores with a model and runs to load it."""
