@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from attnlab.config.binding import describe
-from attnlab.errors import printable, show
+from attnlab.errors import show
 
 
 @pytest.mark.parametrize(
@@ -47,25 +47,3 @@ def test_show_writes_what_the_user_wrote():
     long = show("x" * 500)
     assert len(long) == 120
     assert long.endswith("...")
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a plain sentence, é 한 🙂", "a plain sentence, é 한 🙂"),
-        ("\x1b[31mred\x08", "\\x1b[31mred\\x08"),
-        ("two\nlines\tand\xa0spaces", "two\\nlines and spaces"),
-        ("\u202egnp.x \u2066y", "\\u202egnp.x \\u2066y"),
-        ("half \udcff", "half \\udcff"),
-        ("a\u2028b", "a\\u2028b"),
-    ],
-)
-def test_printable_escapes_control_characters(text, shown):
-    assert printable(text) == shown
-
-
-def test_a_long_sentence_keeps_its_beginning_and_its_end():
-    shown = printable("begins " + "x" * 9_000 + " ends")
-    assert len(shown) < 1_300
-    assert shown.startswith("begins xx")
-    assert shown.endswith("xx ends")

@@ -74,7 +74,7 @@ def test_chain_false_trains_without_evaluating(command: Command, folder: Path, t
     refused(command("train.py", *tiny, "chain=false", "paths.data=elsewhere"), "holds no prepared data")
 
 
-def test_a_rerun_that_is_refused_leaves_what_was_finished(
+def test_refused_rerun_leaves_the_finished_experiment_unchanged(
     command: Command, folder: Path, tiny: tuple[str, ...]
 ) -> None:
     assert command("train.py", *tiny).code == 0
@@ -87,7 +87,7 @@ def test_a_rerun_that_is_refused_leaves_what_was_finished(
     assert {path: path.read_bytes() for path in point.rglob("*") if path.is_file()} == before
 
 
-def test_weights_that_do_not_fit(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_weights_that_do_not_fit_the_config_are_refused(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     ended = command("train.py", *tiny)
     assert ended.code == 0, ended.err
     model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "data.json")
@@ -102,7 +102,7 @@ def test_weights_that_do_not_fit(command: Command, folder: Path, tiny: tuple[str
 
 
 @pytest.mark.slow
-def test_a_sweep_of_two_points(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_sweep_of_two_points_trains_and_evaluates_both(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     choices = [choice for choice in tiny if not choice.startswith("model.attention.size")]
     ended = command("train.py", "-m", "model/attention=dot,general", *choices)
     assert ended.code == 0, ended.err
@@ -141,13 +141,13 @@ def test_another_environment_is_another_experiment(monkeypatch: pytest.MonkeyPat
     assert identity("1") == identity("1")
 
 
-def test_a_model_may_not_depend_on_the_environment(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_that_depends_on_the_environment_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNLAB_SIZE", "8")
     ended = command("train.py", "model.encoder.hidden_size='${oc.decode:${oc.env:ATTNLAB_SIZE}}'")
     refused(ended, "model takes a value from an environment variable")
 
 
-def test_two_models_are_evaluated_as_one(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_ensemble_of_two_models_is_evaluated_as_one(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     assert command("prepare.py", *tiny, "paths.data=data").code == 0
     for seed in (1, 2):
         ended = command("train.py", *tiny, f"seed={seed}", f"paths.model=model{seed}", "paths.data=data", "chain=false")
@@ -174,7 +174,7 @@ def test_two_models_are_evaluated_as_one(command: Command, folder: Path, tiny: t
     refused(command("evaluate.py", *common, "paths.ensemble=[model2]"), "has another source_tokenizer.json")
 
 
-def test_a_run_of_an_evaluation_has_the_parameters_of_its_model(
+def test_run_of_an_evaluation_has_the_parameters_of_its_model(
     command: Command, folder: Path, tiny: tuple[str, ...]
 ) -> None:
     tracked = (*tiny[:-1], "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
@@ -205,7 +205,7 @@ def test_a_run_of_an_evaluation_has_the_parameters_of_its_model(
     assert found["dot · copy · seed 2 · greedy"]["search"] == "greedy"
 
 
-def test_the_stages_know_one_model(command: Command, folder: Path) -> None:
+def test_evaluation_under_dvc_uses_the_model_that_was_trained(command: Command, folder: Path) -> None:
     (folder / "params.yaml").write_text("overrides: ['paths.ensemble=[other]']\n")
     refused(command("compose.py"), "paths.ensemble names models that no stage makes")
 

@@ -90,7 +90,7 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     assert not (folder / "evaluation").exists()
 
 
-def test_the_tracked_run_has_pictures_and_a_model_that_names_classes(
+def test_tracked_classifier_has_pictures_and_a_model_that_names_classes(
     command: Command, folder: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = command("train.py", *tiny, "tracking.system_metrics=false")
@@ -111,7 +111,7 @@ def test_the_tracked_run_has_pictures_and_a_model_that_names_classes(
     assert mlflow.pyfunc.load_model(location).predict(["w1 bad w3", "좋아"]) == ["bad", "good"]
 
 
-def test_prepared_alone_and_trained_on_what_was_prepared(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_classifier_trains_on_data_that_prepare_wrote(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     prepared = (*tiny, "paths.data=prepared", "tracking=none")
     ended = command("prepare.py", *prepared)
     assert ended.code == 0, ended.err
@@ -122,7 +122,7 @@ def test_prepared_alone_and_trained_on_what_was_prepared(command: Command, folde
     assert "validation/accuracy" in (folder / "training" / "history.csv").read_text()
 
 
-def test_a_sentence_beyond_the_location_scores_rows_is_told_before_training(
+def test_sentence_beyond_the_location_scores_rows_is_refused_before_training(
     command: Command, folder: Path, tiny: tuple[str, ...]
 ) -> None:
     (folder / "corpus" / "validation.jsonl").write_text('{"text": "w1 w2 w3 bad <b>", "label": 1}\n')
@@ -159,14 +159,14 @@ MIXTURES = {
 
 
 @pytest.mark.parametrize(("overrides", "said"), MIXTURES.values(), ids=MIXTURES)
-def test_a_mixture_is_refused_in_a_sentence(
+def test_sections_of_another_task_are_refused_in_a_sentence(
     command: Command, folder: Path, overrides: tuple[str, ...], said: str
 ) -> None:
     refused(command("train.py", *overrides), said)
     assert left(folder) == []
 
 
-def test_a_mixture_is_told_beside_other_problems(command: Command) -> None:
+def test_section_of_another_task_is_reported_with_other_problems(command: Command) -> None:
     ended = command("train.py", "task=classification", "data=dates", "seed=1.5")
     refused(ended, "data is a DatesCorpus", "seed must be a whole number")
     assert len(ended.err.strip().splitlines()) == 2
@@ -179,12 +179,12 @@ CHOICES = [
 ]  # fmt: skip
 
 
-def test_the_task_goes_with_a_choice_of_each_of_its_groups() -> None:
+def test_classification_composes_with_a_choice_of_each_of_its_groups() -> None:
     for choice in CHOICES:
         assert compose(["task=classification", choice]).task.name == "classification"
 
 
-def test_params_yaml_takes_the_task(command: Command, folder: Path) -> None:
+def test_params_yaml_chooses_the_task(command: Command, folder: Path) -> None:
     params = "overrides: [task=classification, data=rt_polarity, search=none, data.path=nowhere]\n"
     (folder / "params.yaml").write_text(params)
     assert command("compose.py").code == 0
@@ -210,7 +210,7 @@ def test_dvc_repro_of_a_classifier(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("rt_polarity", 0.55), ("korean_chatbot", 0.5)])
-def test_a_presets_first_steps(command: Command, name: str, least: float) -> None:
+def test_classification_preset_is_better_than_chance_after_200_steps(command: Command, name: str, least: float) -> None:
     """The whole presets, cut short: better than chance, which is 0.5 and 0.45, after an epoch and a half."""
     if not (CORPORA / name).is_dir():
         pytest.skip(f"there is no copy of {name} in {CORPORA}")

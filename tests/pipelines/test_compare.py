@@ -50,7 +50,7 @@ def test_help_imports_no_torch(folder: Path) -> None:
     assert ended.stdout.strip().splitlines()[-1] == "[]"
 
 
-def test_the_last_sweep(command: Command, sweep: Path) -> None:
+def test_compare_of_the_last_sweep_writes_page_and_tables(command: Command, sweep: Path) -> None:
     ended = command("compare.py", "sweep=last", *SMALL)
     assert ended.code == 0, ended.err
     assert f"page: {sweep}/comparison/index.html\n" in ended.out
@@ -99,7 +99,7 @@ def test_mistakes_are_sentences(command: Command, sweep: Path, folder: Path, cas
     assert left(folder) == before
 
 
-def test_one_point_only(command: Command, folder: Path) -> None:
+def test_compare_of_a_single_point_writes_a_page(command: Command, folder: Path) -> None:
     write_sweep(folder / "runs", {"dot": 0.5}, (1,), failed=False)
     ended = command("compare.py", "sweep=last", *SMALL)
     assert ended.code == 0, ended.err

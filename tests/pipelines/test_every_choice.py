@@ -83,7 +83,7 @@ def test_every_preset_of_a_paper(paper: str, command: Command, folder: Path) -> 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_pairs_that_do_not_go_together(overrides: list[str], said: str, command: Command) -> None:
+def test_illegal_pair_of_choices_is_refused(overrides: list[str], said: str, command: Command) -> None:
     refused(command("train.py", *SMALL, *overrides), said)
 
 

@@ -11,7 +11,7 @@ from attnlab.training.checkpoints import BEFORE_LAST, LAST, CheckpointFiles
 @pytest.mark.parametrize(
     ("damaged", "expected"), [((), LAST), ((LAST,), BEFORE_LAST), ((LAST, BEFORE_LAST), None)], ids=str
 )
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(damaged, expected, tmp_path, capsys):
+def test_damaged_checkpoint_is_replaced_by_the_one_before(damaged, expected, tmp_path, capsys):
     for step in (4, 8):
         CheckpointFiles().save_checkpoint({"global_step": step}, tmp_path / "checkpoints" / LAST)
     for name in damaged:

@@ -25,7 +25,7 @@ def database(folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_the_best_of_a_sweep_becomes_champion_and_translates(
+def test_register_makes_the_best_run_of_a_sweep_the_champion(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = ("-m", *TRACKED, "training.max_steps=1,40", "training.monitor=token_nll")
@@ -69,7 +69,7 @@ def test_points_that_differ_in_the_search_alone_share_the_model_that_is_register
     assert client.get_model_version_by_alias("attnlab", "champion").run_id == trained
 
 
-def test_the_example_is_a_date_as_the_model_of_the_demo_knows_it(folder: Path, command: Command) -> None:
+def test_example_of_register_is_a_date_of_the_demo(folder: Path, command: Command) -> None:
     corpus = compose({})["data"]
     (written,) = re.findall(r'predict\(\["(.*)"\]\)', command("register.py", "--help").out)
     formats = [
@@ -102,7 +102,7 @@ def test_mistakes_are_sentences(folder: Path, command: Command, wrong: list[str]
 
 
 @pytest.mark.slow
-def test_the_way_back_gives_the_same_metrics(folder: Path, command: Command) -> None:
+def test_way_back_gives_the_same_metrics(folder: Path, command: Command) -> None:
     assert command("train.py", *TRACKED, "seed=7", "model/attention=bahdanau").code == 0
     (run,) = MlflowClient(tracking_uri=database(folder)).search_runs(["1"])
     ended = command("way_back.py", f"run={run.info.run_id}")
@@ -121,7 +121,7 @@ def test_the_way_back_gives_the_same_metrics(folder: Path, command: Command) -> 
     assert json.loads(newest.read_text()) == metrics
 
 
-def test_the_way_back_of_nothing_is_a_sentence(folder: Path, command: Command) -> None:
+def test_way_back_without_a_run_is_refused(folder: Path, command: Command) -> None:
     for wrong, sentence in (([], "run must be"), (["run=none"], "there is no database")):
         ended = command("way_back.py", *wrong)
         assert ended.code == 1
@@ -129,7 +129,7 @@ def test_the_way_back_of_nothing_is_a_sentence(folder: Path, command: Command) -
         assert "Traceback" not in ended.err
 
 
-def test_the_way_back_of_a_foreign_run_is_a_sentence(folder: Path, command: Command) -> None:
+def test_way_back_of_a_foreign_run_is_refused(folder: Path, command: Command) -> None:
     artifacts = (folder / "artifacts").as_uri()
     (folder / "runs").mkdir()
     client = MlflowClient(tracking_uri=database(folder))

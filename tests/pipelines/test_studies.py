@@ -43,13 +43,13 @@ TABLES = {"alignments": ["alignments.md"]}
 
 
 def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, str]], str]:
-    """The table and what was told the first time; the second time trains nothing and writes the same bytes."""
+    """The table and what was printed the first time; the second time trains nothing and writes the same bytes."""
     arguments = (f"studies/{name}.py", "--seeds", seeds, *STUDIES[name], *SMALL)
     files = sorted([f"{name}.csv", f"{name}.json", f"{name}.png", *TABLES.get(name, [])])
     first, second = (command(*arguments, "--into", into) for into in ("first", "second"))
     assert first.code == second.code == 0, first.err + second.err
-    told = [Path("first", file).read_text(encoding="utf-8") for file in TABLES.get(name, [])]
-    assert first.out == "".join([*told, f"first/{name}.png\n"])
+    printed = [Path("first", file).read_text(encoding="utf-8") for file in TABLES.get(name, [])]
+    assert first.out == "".join([*printed, f"first/{name}.png\n"])
     assert ": training" in first.err
     assert ": training" not in second.err
     assert "already trained" in second.err
@@ -70,9 +70,9 @@ def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, s
 
 
 @pytest.mark.slow
-def test_vanishing_gradients(command: Command, folder: Path) -> None:
-    rows, told = run_twice(command, "vanishing_gradients", seeds="4")
-    assert "[4/4] LSTM, with attention, seed 4: training" in told
+def test_vanishing_gradients_study_writes_a_table_and_repeats_it(command: Command, folder: Path) -> None:
+    rows, printed = run_twice(command, "vanishing_gradients", seeds="4")
+    assert "[4/4] LSTM, with attention, seed 4: training" in printed
     # Every test sequence has 7 symbols and <eos>: 8 states, for 4 models, twice.
     assert len(rows) == 8 * 4 * 2
     assert {row["sentences"] for row in rows} == {"40"}
@@ -90,7 +90,7 @@ def test_vanishing_gradients(command: Command, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_length_curve(command: Command, folder: Path) -> None:
+def test_length_curve_study_writes_a_table_and_repeats_it(command: Command, folder: Path) -> None:
     rows, _ = run_twice(command, "length_curve", seeds="1,2")
     assert [int(row["length"]) for row in rows] == [*range(4, 10)] * 4
     assert sum(int(row["sentences"]) for row in rows) == 4 * 40
@@ -98,7 +98,7 @@ def test_length_curve(command: Command, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_alignments(command: Command, folder: Path) -> None:
+def test_alignments_study_writes_a_table_and_repeats_it(command: Command, folder: Path) -> None:
     rows, _ = run_twice(command, "alignments", seeds="1,2")
     assert [(row["score"], row["decoder"], row["seed"]) for row in rows] == [
         (score, "attend_then_step", seed) for score in ("bahdanau", "location") for seed in "12"
@@ -110,7 +110,7 @@ def test_alignments(command: Command, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_study_leaves_the_runs_of_its_experiments_alone(
+def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tracked evaluation, with the study's own search, of a model that was trained with another."""
@@ -192,7 +192,9 @@ MISTAKES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_a_sentence_and_nothing_is_left(command: Command, folder: Path, name: str, mistake: str) -> None:
+def test_wrong_argument_of_a_study_is_refused_and_nothing_is_written(
+    command: Command, folder: Path, name: str, mistake: str
+) -> None:
     arguments, sentence = MISTAKES[mistake]
     ended = command(f"studies/{name}.py", "--seeds", "1", *arguments)
     assert ended.code == 1

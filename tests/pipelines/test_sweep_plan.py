@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 from entry_points import TINY, Command
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from attnlab.experiment.experiment import jobs_at_a_time
 
 REFUSED = "hardware.strategy ddp starts its other processes with the command of the first one"
 DDP = ("hardware.devices=2", "hardware.strategy=ddp")
@@ -62,3 +67,22 @@ def test_large_grid_is_checked_by_each_value_alone(folder: Path, command: Comman
     ended = command("prepare.py", "-m", *TINY, f"seed={seeds}", "training.max_steps=1,0")
     assert ended.code == 1
     assert ended.err.splitlines() == ["error: training.max_steps must be a whole number above 0 or null, got 0"]
+
+
+def with_node(monkeypatch, mode, launcher):
+    monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
+    monkeypatch.setattr(HydraConfig, "get", lambda: OmegaConf.create({"mode": mode, "launcher": launcher}))
+    monkeypatch.setattr("attnlab.training.hardware.cores", lambda: 8)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "jobs"), [({}, 1), ({"n_jobs": None}, 1), ({"n_jobs": 3}, 3), ({"n_jobs": -1}, 8), ({"n_jobs": -3}, 6)]
+)
+def test_jobs_at_a_time_in_a_sweep_are_the_launchers(launcher, jobs, monkeypatch):
+    with_node(monkeypatch, RunMode.MULTIRUN, launcher)
+    assert jobs_at_a_time() == jobs
+
+
+def test_jobs_at_a_time_in_a_plain_run_is_one(monkeypatch):
+    with_node(monkeypatch, RunMode.RUN, {"n_jobs": 3})
+    assert jobs_at_a_time() == 1

@@ -119,7 +119,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
-def test_stopped_and_started_again_it_ends_as_one_that_was_never_stopped(
+def test_stopped_sweep_started_again_ends_as_one_that_was_never_stopped(
     how: signal.Signals, whole: Path, tmp_path: Path
 ) -> None:
     parallel = (*LONG, *POINTS, "launcher=joblib", "launcher.workers=2", "hardware.threads=1")
@@ -148,7 +148,7 @@ def test_stopped_and_started_again_it_ends_as_one_that_was_never_stopped(
 
 
 @pytest.mark.slow
-def test_a_signal_ends_jobs_in_the_leader_itself_too(tmp_path: Path) -> None:
+def test_signal_ends_a_serial_sweep_and_closes_its_runs(tmp_path: Path) -> None:
     with sweep(tmp_path, *LONG, "seed=1,2") as process:
         in_the_middle(tmp_path, process)
         process.terminate()
@@ -159,7 +159,7 @@ def test_a_signal_ends_jobs_in_the_leader_itself_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_fails_its_job_and_nothing_stays_open(tmp_path: Path) -> None:
+def test_killed_worker_fails_its_job_and_leaves_no_run_open(tmp_path: Path) -> None:
     """As where memory runs out."""
     with sweep(tmp_path, *LONG, *POINTS, "launcher=joblib") as process:
         in_the_middle(tmp_path, process)
@@ -177,7 +177,7 @@ def test_a_worker_that_is_killed_fails_its_job_and_nothing_stays_open(tmp_path: 
 
 
 @pytest.mark.slow
-def test_of_jobs_beside_each_other_one_may_fail(tmp_path: Path) -> None:
+def test_parallel_sweep_with_a_failing_job_finishes_the_other(tmp_path: Path) -> None:
     fails = ("training.keep_best=2", "training.average_checkpoints=1,2")
     with sweep(tmp_path, *TINY, "tracking.system_metrics=false", *fails, "launcher=joblib") as process:
         assert process.wait(300) == 1
@@ -190,7 +190,7 @@ def test_of_jobs_beside_each_other_one_may_fail(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_go_through_submitit(tmp_path: Path) -> None:
+def test_sweep_through_submitit_finishes(tmp_path: Path) -> None:
     """Its local executor stands for Slurm: each job is a command of its own, which knows nothing of ours."""
     with sweep(
         tmp_path, *TINY, "tracking.system_metrics=false", "seed=1,2", "hydra/launcher=submitit_local"

@@ -1,4 +1,4 @@
-"""Sweeps through the entry point: records, runs in the tracker, what is skipped, what is told of failures."""
+"""Sweeps through the entry point: records, runs in the tracker, skipped points, errors of failed jobs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def by_name(jobs: list[JobRecord]) -> dict[str, JobRecord]:
 
 
 @pytest.mark.slow
-def test_a_grid_has_one_run_with_a_child_for_each_point_and_is_not_done_twice(folder: Path, command: Command) -> None:
+def test_grid_has_a_parent_run_with_a_child_for_each_point_and_is_not_repeated(folder: Path, command: Command) -> None:
     sweep = ("-m", *TRACKED, "model/attention=dot,none", "seed=1,2")
     ended = command("train.py", *sweep)
     assert ended.code == 0, ended.err
@@ -82,7 +82,7 @@ def test_a_grid_has_one_run_with_a_child_for_each_point_and_is_not_done_twice(fo
 
 
 @pytest.mark.slow
-def test_a_rerun_trains_every_point_once_and_is_a_sweep_beside_the_old_one(folder: Path, command: Command) -> None:
+def test_rerun_of_a_sweep_trains_every_point_once_under_a_new_parent_run(folder: Path, command: Command) -> None:
     sweep = ("-m", *TRACKED, "search.size=1,2", "seed=1,2")
     assert command("train.py", *sweep).code == 0
     before = the_sweep(folder).read()
@@ -107,7 +107,7 @@ def test_a_rerun_trains_every_point_once_and_is_a_sweep_beside_the_old_one(folde
 
 
 @pytest.mark.slow
-def test_a_rerun_closes_a_sweep_that_was_killed(folder: Path, command: Command) -> None:
+def test_rerun_of_a_killed_sweep_closes_its_run(folder: Path, command: Command) -> None:
     sweep = ("-m", *TRACKED, "seed=1,2")
     assert command("train.py", *sweep).code == 0
     before = the_sweep(folder).read()
@@ -120,7 +120,7 @@ def test_a_rerun_closes_a_sweep_that_was_killed(folder: Path, command: Command) 
 
 
 @pytest.mark.slow
-def test_a_larger_sweep_runs_only_what_is_missing(folder: Path, command: Command) -> None:
+def test_larger_sweep_trains_only_new_points(folder: Path, command: Command) -> None:
     assert command("train.py", "-m", *TRACKED, "seed=1,2").code == 0
     (small,) = (path.parent for path in (folder / "runs" / "sweeps").glob("*/sweep.json"))
     ended = command("train.py", "-m", *TRACKED, "seed=1,2,3")
@@ -132,7 +132,7 @@ def test_a_larger_sweep_runs_only_what_is_missing(folder: Path, command: Command
 
 
 @pytest.mark.slow
-def test_a_plain_run_that_is_finished_says_so_and_shows_its_result(folder: Path, command: Command) -> None:
+def test_finished_run_started_again_shows_its_result(folder: Path, command: Command) -> None:
     first = command("train.py", *TRACKED)
     again = command("train.py", *TRACKED)
     assert (first.code, again.code) == (0, 0)
@@ -176,7 +176,7 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
     ],
     ids=["while training", "before it"],
 )
-def test_a_job_that_fails_says_so_and_the_others_go_on(
+def test_failed_job_prints_its_error_and_the_others_finish(
     folder: Path, command: Command, varied: list[str], fails: str, sentence: str
 ) -> None:
     rows = [{"from": f"{number} a b", "to": f"{number} c d"} for number in range(60)]
@@ -202,14 +202,14 @@ def test_a_job_that_fails_says_so_and_the_others_go_on(
         assert len(children(folder, record.run_id)) == 2, attempt
 
 
-def test_a_glob_takes_every_choice_that_it_names(folder: Path, command: Command) -> None:
+def test_glob_in_a_sweep_takes_every_matching_choice(folder: Path, command: Command) -> None:
     ended = command("train.py", "-m", *ANY_ATTENTION, "tracking=none", "model/attention=glob(d*)")
     assert ended.code == 0, ended.err
     assert [job.choices for job in the_sweep(folder).jobs()] == [{"model/attention": "dot"}]
 
 
 @pytest.mark.slow
-def test_another_search_of_one_training_is_a_point_of_its_own(folder: Path, command: Command) -> None:
+def test_sweep_over_searches_trains_once_and_has_a_run_each(folder: Path, command: Command) -> None:
     ended = command("train.py", "-m", *TRACKED, "search.size=1,2")
     assert ended.code == 0, ended.err
     jobs = the_sweep(folder).jobs()
@@ -229,7 +229,7 @@ OPTUNA = (
 
 
 @pytest.mark.slow
-def test_optuna_chooses_the_same_points_again_and_goes_on_from_them(folder: Path, command: Command) -> None:
+def test_optuna_sweep_with_more_trials_repeats_the_first_ones(folder: Path, command: Command) -> None:
     sweep = (*OPTUNA, "model/attention=dot,general", "training.monitor=token_nll")
     ended = command("train.py", *sweep)
     assert ended.code == 0, ended.err
@@ -248,7 +248,7 @@ def test_optuna_chooses_the_same_points_again_and_goes_on_from_them(folder: Path
 
 
 @pytest.mark.slow
-def test_optuna_takes_two_objectives(folder: Path, command: Command) -> None:
+def test_optuna_sweep_with_two_objectives_finds_solutions(folder: Path, command: Command) -> None:
     ended = command("train.py", *OPTUNA, "sweep.objectives=[quality,training_cpu_seconds]")
     assert ended.code == 0, ended.err
     found = (the_sweep(folder).path / "optimization_results.yaml").read_text()

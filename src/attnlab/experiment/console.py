@@ -170,7 +170,7 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
 
     config = OmegaConf.structured(kind)
     if {"-h", "--help"} & set(arguments):
-        description = str(sys.modules[kind.__module__].__doc__).strip()
+        description = str(sys.modules["__main__"].__doc__).strip()
         print(description, "Settings: change with key=value", cleandoc(str(kind.__doc__)), sep="\n\n", end="\n\n")
         print(OmegaConf.to_yaml(config))
         sys.exit()

@@ -1,14 +1,4 @@
-"""Compare: the runs of a sweep -> which of its systems differ, by how much, and at what price.
-
-    python pipelines/compare.py sweep=last
-    python pipelines/compare.py sweep=3f2a metric=exact_match "baseline=no attention"
-    python pipelines/compare.py runs=[<MLflow run id>,<another>,...]
-    python pipelines/compare.py "filter=tags.sweep = '3f2a...' and params.attention != 'none'"
-    python pipelines/compare.py builds=[build/attentions/dot-1,build/attentions/bahdanau-1] into=build/comparison
-
-Runs that agree in all choices but the seed are one system. Writes one offline page (index.html), tables
-(comparison.csv, systems.csv, comparison.md) and figures, and logs them to the sweep's run in MLflow.
-"""
+"""The stage `pipelines/compare.py`: which of the compared systems differ, by how much, and at what price."""
 
 from __future__ import annotations
 

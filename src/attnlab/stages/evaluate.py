@@ -1,9 +1,4 @@
-"""Evaluate: a trained model on the test split -> metrics, what it made of each sentence, attention.
-
-    python pipelines/evaluate.py paths.model=build/model paths.data=build/data search.size=10
-
-`paths.ensemble=[another/model]` evaluates that model and the others as one.
-"""
+"""The stage `pipelines/evaluate.py`: a trained model on the test split -> metrics, hypotheses and attention."""
 
 from __future__ import annotations
 

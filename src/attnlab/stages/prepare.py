@@ -1,7 +1,4 @@
-"""Prepare: raw text -> tokenizers, encoded rows, statistics.
-
-python pipelines/prepare.py data=multi30k data.path=../shared/data/multi30k
-"""
+"""The stage `pipelines/prepare.py`: raw text -> tokenizers, encoded rows, statistics."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Train: prepared data -> a model folder, with learning curves and attention maps on the way.
-
-    python pipelines/train.py model/attention=general training.teacher_forcing.ratio=0.5
-
-Alone it also prepares what is missing, evaluates what it trained and reports on it; `chain=false` leaves out the last
-two. Under DVC these are stages.
-"""
+"""The stage `pipelines/train.py`: prepared data -> a model folder with learning curves and attention maps."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Way back: from a run in MLflow to the commands that give its metrics again.
-
-    python pipelines/way_back.py run=<MLflow run id>
-
-The run's config is copied to runs/way_back/<run id>/, and what is printed can be given to a shell.
-"""
+"""The command `pipelines/way_back.py`: from a run in MLflow to the commands that give its metrics again."""
 
 from __future__ import annotations
 
