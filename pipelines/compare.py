@@ -12,9 +12,14 @@ Runs that agree in all choices but the seed are one system. Writes one offline p
 
 from __future__ import annotations
 
+import sys
+
+from attnlab.experiment.command_settings import CompareSettings, read_settings
 from attnlab.experiment.console import mistakes_as_sentences
-from attnlab.stages.compare import main
 
 if __name__ == "__main__":
     with mistakes_as_sentences():
-        main()
+        settings = read_settings(CompareSettings, sys.argv[1:])
+        from attnlab.stages.compare import main
+
+        main(settings)

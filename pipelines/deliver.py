@@ -8,9 +8,14 @@ Runs that go on at this moment upload by themselves; those that were killed do w
 
 from __future__ import annotations
 
+import sys
+
+from attnlab.experiment.command_settings import DeliverSettings, read_settings
 from attnlab.experiment.console import mistakes_as_sentences
-from attnlab.stages.deliver import main
 
 if __name__ == "__main__":
     with mistakes_as_sentences():
-        main()
+        settings = read_settings(DeliverSettings, sys.argv[1:])
+        from attnlab.stages.deliver import main
+
+        main(settings)

@@ -17,9 +17,7 @@ from attnlab.experiment.launch import launch, run_job
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> Any:
-    from attnlab.stages import evaluate
-
-    return run_job(evaluate.main, config)
+    return run_job("evaluate", config)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,7 @@ from attnlab.experiment.launch import launch, run_job
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> Any:
-    from attnlab.stages import prepare
-
-    return run_job(prepare.main, config)
+    return run_job("prepare", config)
 
 
 if __name__ == "__main__":

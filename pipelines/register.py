@@ -13,9 +13,14 @@ its test score could not be judged by it any more. Afterwards, from anywhere:
 
 from __future__ import annotations
 
+import sys
+
+from attnlab.experiment.command_settings import RegisterSettings, read_settings
 from attnlab.experiment.console import mistakes_as_sentences
-from attnlab.stages.register import main
 
 if __name__ == "__main__":
     with mistakes_as_sentences():
-        main()
+        settings = read_settings(RegisterSettings, sys.argv[1:])
+        from attnlab.stages.register import main
+
+        main(settings)

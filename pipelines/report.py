@@ -15,9 +15,7 @@ from attnlab.experiment.launch import launch, run_job
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> Any:
-    from attnlab.stages import report
-
-    return run_job(report.main, config)
+    return run_job("report", config)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,14 @@ The run's config is copied to runs/way_back/<run id>/, and what is printed can b
 
 from __future__ import annotations
 
+import sys
+
+from attnlab.experiment.command_settings import WayBackSettings, read_settings
 from attnlab.experiment.console import mistakes_as_sentences
-from attnlab.stages.way_back import main
 
 if __name__ == "__main__":
     with mistakes_as_sentences():
-        main()
+        settings = read_settings(WayBackSettings, sys.argv[1:])
+        from attnlab.stages.way_back import main
+
+        main(settings)

@@ -25,7 +25,9 @@ def folders(tmp_path, monkeypatch):
         paddings[folder] = padding
         return folder
 
-    monkeypatch.setattr(predictors, "load_model", lambda folder, device: SimpleNamespace(padding=paddings[folder]))
+    monkeypatch.setattr(
+        predictors, "load_model", lambda folder, device, allow=(): SimpleNamespace(padding=paddings[folder])
+    )
     return make
 
 

@@ -9,7 +9,8 @@ import pytest
 import yaml
 from entry_points import TINY, Command
 
-from attnlab.experiment.composition import changed_values, compose, shown_choices
+from attnlab.experiment.composition import compose
+from attnlab.experiment.hydra_config import changed_values, shown_choices
 
 CHOSEN = ("padding=post_post", "model/encoder=lstm", "search.size=3")
 

@@ -23,7 +23,8 @@ from attnlab.data.hub_loading import load_splits
 from attnlab.data.prepared import PreparedData
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import load_maps
-from attnlab.experiment.composition import compose, compose_config
+from attnlab.experiment.composition import compose
+from attnlab.experiment.hydra_config import compose_config
 from attnlab.model.model_folder import ModelFacts, load_model, save_model
 from attnlab.model.seq2seq import Seq2Seq
 

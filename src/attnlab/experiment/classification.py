@@ -6,14 +6,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab.config.identity import target_modules
+from attnlab.config.part import Part
+from attnlab.data.hub import LabelledCorpus
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import LabelledData
 from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
+from attnlab.files import atomic_folder
+from attnlab.model.classifier import Classifier
+from attnlab.model.model_folder import load_classifier
+from attnlab.training.settings import ClassificationTraining
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.data.hub import LabelledCorpus
-    from attnlab.data.prepared import LabelledData
-    from attnlab.model.classifier import Classifier
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
 
@@ -27,11 +33,6 @@ class Classification(Task):
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
     def sections(self) -> dict[str, Any]:
-        from attnlab.config.part import Part
-        from attnlab.data.hub import LabelledCorpus
-        from attnlab.model.classifier import Classifier
-        from attnlab.training.settings import ClassificationTraining
-
         return {
             "data": LabelledCorpus,
             "model": Part[Classifier],
@@ -53,13 +54,9 @@ class Classification(Task):
         return []
 
     def prepare(self, corpus: LabelledCorpus, folder: Path, progress: Progress) -> None:
-        from attnlab.data.prepare import prepare
-
         prepare(corpus, folder, progress)
 
     def read_data(self, folder: Path) -> LabelledData:
-        from attnlab.data.prepared import LabelledData
-
         return LabelledData(folder)
 
     def sizes(self, data: LabelledData) -> dict[str, int]:
@@ -94,11 +91,8 @@ class Classification(Task):
         half: Callable[[], Any] | None,
         progress: Progress,
     ) -> Metrics:
-        from attnlab.config.identity import target_modules
         from attnlab.evaluation.classify import classify_split
         from attnlab.evaluation.write import write_classification
-        from attnlab.files import atomic_folder
-        from attnlab.model.model_folder import load_classifier
         from attnlab.tracking.pictures import ClassifiedSentences
 
         classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))

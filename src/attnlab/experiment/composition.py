@@ -8,26 +8,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import hydra
-import yaml  # type: ignore[import-untyped]
-from hydra.core.hydra_config import HydraConfig
+import torch
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pydantic import Field, PositiveFloat
 
+from attnlab.batch import Padding
+from attnlab.config.binding import bind_sections, class_named, component
+from attnlab.config.paths import Paths
 from attnlab.config.secrets import refuse_literal_passwords
 from attnlab.errors import ExperimentError
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task
-from attnlab.experiment.rewording import CONF, is_of_hydra, sentence
+from attnlab.experiment.hydra_config import choices_of, compose_config
+from attnlab.experiment.rewording import CONF, sentence
 from attnlab.experiment.translation import Translation
 from attnlab.files import check_writable
-from attnlab.sweeps.directions import directions
+from attnlab.sweeps.launcher import Launcher
+from attnlab.sweeps.settings import Sweep
+from attnlab.tracking.settings import Tracking
+from attnlab.training.hardware import Hardware
 
 TASKS: tuple[Task, ...] = (Translation(), Classification())
 _ENVIRONMENT = re.compile(r"\$\{oc\.(env|decode)\b")
-
-# Which way a sweep's objectives are better depends on what training monitors.
-OmegaConf.register_new_resolver("directions", directions, replace=True)
 
 
 def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "config") -> Experiment:
@@ -35,25 +38,8 @@ def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "con
     return check(compose_config(overrides, folder, name))
 
 
-def compose_config(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "config") -> DictConfig:
-    """The composed config with its `hydra` node, not checked yet; raises ExperimentError where Hydra refuses it."""
-    with hydra.initialize_config_dir(str(folder.resolve()), version_base="1.3"):
-        return compose_in_command(overrides, name)
-
-
-def compose_in_command(overrides: Sequence[str], name: str | None) -> DictConfig:
-    """As `compose_config`, with the config folders of the running command."""
-    try:
-        return hydra.compose(name, list(overrides), return_hydra_config=True)
-    except Exception as error:
-        if not is_of_hydra(error):
-            raise
-        raise ExperimentError(sentence(error)) from error
-
-
 def check(config: DictConfig) -> Experiment:
     """Bind every section to its constructor and try the model for size; raises ExperimentError with all problems."""
-    import torch
 
     values, written = plain(config), plain(config, keep_environment=True)
     refuse_literal_passwords(written)
@@ -96,14 +82,6 @@ def task_named(name: Any) -> Task:
 
 def sections_of(task: Task) -> dict[str, Any]:
     """What each section of the config must be under a task, as annotations."""
-    from pydantic import Field, PositiveFloat
-
-    from attnlab.batch import Padding
-    from attnlab.config.paths import Paths
-    from attnlab.sweeps.launcher import Launcher
-    from attnlab.sweeps.settings import Sweep
-    from attnlab.tracking.settings import Tracking
-    from attnlab.training.hardware import Hardware
 
     return {
         "task": str,
@@ -123,7 +101,6 @@ def sections_of(task: Task) -> dict[str, Any]:
 
 def _bound(task: Task, values: dict[str, Any]) -> dict[str, Any]:
     """The sections as objects; for one that belongs to another task, that is its only problem."""
-    from attnlab.config.binding import bind_sections
 
     sections = sections_of(task)
     wrong = _of_other_tasks(task, values)
@@ -155,7 +132,6 @@ def _of_other_tasks(task: Task, values: Mapping[str, Any]) -> dict[str, str]:
 
 def _is(node: Any, annotation: Any) -> bool:
     """Whether a node of the config names a class that the annotation allows, or is the null that it asks for."""
-    from attnlab.config.binding import class_named, component
 
     kind = component(annotation)
     if kind is None:
@@ -224,46 +200,3 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
         return OmegaConf.to_container(OmegaConf.create(written), resolve=True)  # type: ignore[return-value]
     except (OmegaConfBaseException, ValueError) as error:
         raise ExperimentError(sentence(error)) from error
-
-
-def choices_of(config: DictConfig) -> dict[str, str]:
-    """{group: choice}, as Hydra notes them; inside a job, whose config has no `hydra` node, those of the job."""
-    node = config.get("hydra") or (HydraConfig.get() if HydraConfig.initialized() else None)
-    if node is None:
-        return {}
-    chosen: Any = OmegaConf.to_container(node.runtime.choices, resolve=False)
-    return {
-        str(group): str(choice)
-        for group, choice in chosen.items()
-        if choice is not None and not str(group).startswith("hydra/")
-    }
-
-
-def shown_choices(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
-    """{group: what a reader is shown}: `pre_post`, or `pre_post, changed` where a value differs from the file's."""
-    shown = {}
-    for group, choice in choices.items():
-        section: Any = config
-        for key in group.split("/"):
-            section = section.get(key) if isinstance(section, Mapping) else None
-        shown[group] = f"{choice}, changed" if changed_values(group, choice, section) else choice
-    return shown
-
-
-def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:
-    """{dotted key: value} of a section where it differs from the choice's file; empty where conf/ has no such file."""
-    file = CONF / group / f"{choice}.yaml"
-    return _different(yaml.safe_load(file.read_text(encoding="utf-8")), section) if file.is_file() else {}
-
-
-def _different(written: Any, section: Any, prefix: str = "") -> dict[str, Any]:
-    if not (isinstance(written, Mapping) and isinstance(section, Mapping)):
-        return {}
-    different: dict[str, Any] = {}
-    for key in written.keys() & section.keys():
-        there, here = written[key], section[key]
-        if isinstance(there, Mapping):
-            different |= _different(there, here, f"{prefix}{key}.")
-        elif there != here and "${" not in str(there):
-            different[f"{prefix}{key}"] = here
-    return dict(sorted(different.items()))

@@ -1,4 +1,4 @@
-"""What a command shows, mistakes as sentences among it; and the settings of the commands that compose no experiment."""
+"""What a command shows: mistakes as sentences, lines and progress bars."""
 
 from __future__ import annotations
 
@@ -7,23 +7,16 @@ import logging
 import os
 import select
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from inspect import cleandoc
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar
-
-import yaml  # type: ignore[import-untyped]
-from omegaconf import DictConfig, OmegaConf
+from typing import NoReturn
 
 from attnlab.config.secrets import masked
 from attnlab.errors import ExperimentError
-from attnlab.experiment.rewording import CONF, is_of_hydra, sentence
+from attnlab.experiment.rewording import is_of_hydra, sentence
 from attnlab.sweeps.job_failed import JobFailedError
 
 log = logging.getLogger("attnlab")
-SettingsT = TypeVar("SettingsT", bound="Settings")
 
 ENVIRONMENT = {
     # Dependencies that would call home, or warn about how they were started.
@@ -130,80 +123,3 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
             bars.update(bars_of[what], completed=done, total=total)  # type: ignore[arg-type]
 
         yield show
-
-
-@dataclass
-class RunsPath:
-    """runs: the folder of experiments, prepared data and MLflow's database."""
-
-    runs: str = "runs"
-
-
-@dataclass
-class Settings:
-    """What the commands around the stages share; a command's own settings are further fields with their defaults.
-
-    tracking: a choice of conf/tracking, and then the tracker; its settings are tracking.uri, tracking.experiment, ...
-    """
-
-    paths: RunsPath = field(default_factory=RunsPath)
-    tracking: Any = "mlflow"
-
-    def problems(self) -> list[str]:
-        """What is wrong with settings whose types are right."""
-        return [] if self.paths.runs else ["paths.runs must be text that is not empty, got ''"]
-
-    @property
-    def runs_folder(self) -> Path:
-        from attnlab.config.paths import runs_folder
-
-        return runs_folder(self.paths.runs)
-
-
-def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
-    """The defaults of a command with `key=value` arguments in their place; --help shows them, and ends the process.
-
-    Raises ExperimentError for settings that are unknown or wrong.
-    """
-    from attnlab.config.binding import bind
-    from attnlab.tracking.settings import Tracking
-
-    config = OmegaConf.structured(kind)
-    if {"-h", "--help"} & set(arguments):
-        description = str(sys.modules["__main__"].__doc__).strip()
-        print(description, "Settings: change with key=value", cleandoc(str(kind.__doc__)), sep="\n\n", end="\n\n")
-        print(OmegaConf.to_yaml(config))
-        sys.exit()
-    given = {}
-    for text in arguments:
-        key, equals, value = text.partition("=")
-        if not key.strip() or not equals or text.startswith("-"):
-            raise ExperimentError(f"this command takes settings written key=value, got {text!r}; --help shows them")
-        given[key.strip()] = value
-    choice, choices = given.pop("tracking", "mlflow"), sorted(path.stem for path in (CONF / "tracking").glob("*.yaml"))
-    if choice not in choices:
-        raise ExperimentError(f"tracking must be one of {', '.join(choices)}; got {choice!r}")
-    config.tracking = OmegaConf.load(CONF / "tracking" / f"{choice}.yaml")
-    try:
-        for key, value in given.items():
-            if key.startswith("tracking."):
-                config.merge_with(DictConfig({"tracking": OmegaConf.from_dotlist([f"{key}={value}"]).tracking}))
-            else:  # as text: an identity may look like a number; the field has the type
-                is_list = value.startswith("[")
-                OmegaConf.update(config, key, yaml.load(value, yaml.BaseLoader) if is_list else _text(value))
-        settings: Any = OmegaConf.to_object(config)
-    except yaml.YAMLError as error:
-        raise ExperimentError(f"a list cannot be read ({' '.join(str(error).split())}); write it as [a,b]") from None
-    except Exception as error:
-        if not is_of_hydra(error):
-            raise
-        raise ExperimentError(sentence(error)) from error
-    settings.tracking = bind(settings.tracking, Tracking, "tracking")
-    problems = settings.problems()
-    if problems:
-        raise ExperimentError(problems)
-    return settings
-
-
-def _text(value: str) -> str | None:
-    return None if value == "null" else value

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from attnlab.config.identity import experiment_identity
 from attnlab.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -188,8 +191,6 @@ class Experiment:
     def identity(self, names: tuple[str, ...], data: str, sources: tuple[str, ...]) -> str:
         """What these sections, the state of the data and the sources decide: another value of an environment
         variable is another experiment."""
-        from attnlab.config.identity import experiment_identity
-
         return experiment_identity({name: self.values[name] for name in names}, data, self.sources(sources))
 
     def sources(self, sources: tuple[str, ...]) -> list[str]:
@@ -209,23 +210,16 @@ class Experiment:
 
 def output_folder() -> Path:
     """Hydra's output folder of this job."""
-    from hydra.core.hydra_config import HydraConfig
-
     return Path(HydraConfig.get().runtime.output_dir)
 
 
 def overrides() -> list[str]:
     """What the command line chose for this job, as it was written: `${oc.env:NAME}` stays."""
-    from hydra.core.hydra_config import HydraConfig
-
     return OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)  # type: ignore[return-value]
 
 
 def jobs_at_a_time() -> int:
     """How many jobs of a sweep Hydra's launcher runs on this machine at once; 1 outside of sweeps."""
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
-
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return 1
     return jobs_of_launcher(HydraConfig.get().launcher)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import string
 import sys
@@ -9,23 +10,21 @@ import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composition import check, compose_config
 from attnlab.experiment.console import mistakes_as_sentences, show_problems
 from attnlab.experiment.experiment import Experiment, overrides
+from attnlab.experiment.hydra_config import compose_config
 from attnlab.experiment.rewording import groups
+from attnlab.sweeps.job import SweepJob, running, sentence
 from attnlab.sweeps.job_failed import JobFailedError
-
-if TYPE_CHECKING:
-    from attnlab.sweeps.job import SweepJob
-
-Stage = Callable[[Experiment], Any]
+from attnlab.tracking.address import masked_overrides
+from attnlab.tracking.run_folder import RunRecord
 
 
 def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
@@ -60,19 +59,20 @@ def help_text(overrides: list[str]) -> str:
     return template.safe_substitute(APP_CONFIG_GROUPS=listed, CONFIG=OmegaConf.to_yaml(config))
 
 
-def run_job(stage: Stage, config: DictConfig) -> Any:
-    """Check the config that Hydra composed, and run the stage with it.
+def run_job(stage: str, config: DictConfig) -> Any:
+    """Check the config that Hydra composed, and run `main` of `attnlab.stages.<stage>` with it.
+
+    The stage is imported after the check, so that a wrong value is refused at once.
 
     In a multirun the job's error is shown at once, for Hydra shows only the first one, at the end of the sweep; then
     JobFailedError is raised.
     """
+    from attnlab.experiment.composition import check
+
     node = HydraConfig.get()
     if node.mode != RunMode.MULTIRUN:
         with mistakes_as_sentences():
-            return stage(check(config))
-    from attnlab.sweeps.job import running
-    from attnlab.tracking.address import masked_overrides
-
+            return _run(stage, check(config))
     given = masked_overrides(overrides())
     place = f"job {node.job.num} ({','.join(sorted(given))})"
     experiment = None
@@ -80,7 +80,7 @@ def run_job(stage: Stage, config: DictConfig) -> Any:
         with running(node.job.num, given, Path(node.runtime.output_dir)) as job:
             try:
                 experiment = check(config)
-                return stage(experiment)
+                return _run(stage, experiment)
             except Exception as error:
                 if job is not None and job.record.run_id is None and experiment is not None:
                     _track_failure(experiment, job, error)
@@ -94,11 +94,12 @@ def run_job(stage: Stage, config: DictConfig) -> Any:
         raise JobFailedError(f"{place} failed") from None
 
 
+def _run(stage: str, experiment: Experiment) -> Any:
+    return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
+
+
 def _track_failure(experiment: Experiment, job: SweepJob, error: Exception) -> None:
     """Give a job that failed before it had a run one, so that the tracker shows it beside the others."""
-    from attnlab.sweeps.job import sentence
-    from attnlab.tracking.run_folder import RunRecord
-
     record = RunRecord(config=experiment.logged, identity="", data_digest="", tags=job.tags, name=job.record.name)
     try:
         with experiment.tracking.start(experiment.paths.runs_folder, job.state, record) as run:

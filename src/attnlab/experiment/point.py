@@ -9,13 +9,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
+from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable
 from attnlab.experiment.experiment import Experiment, here
+from attnlab.files import atomic_folder, read_own_json
+from attnlab.tracking.archive import reset_without_checkpoint
+from attnlab.tracking.run_folder import ARCHIVE, DONE, RUN_FOLDER
+from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
 
 
 def publish(point: Path, experiment: Experiment) -> None:
     """Copy the finished outputs to where the config wants them."""
-    from attnlab.files import atomic_folder
-
     for name, wanted in (("model", experiment.paths.model), ("training", experiment.paths.training)):
         if wanted is not None:
             with atomic_folder(here(wanted)) as temporary:
@@ -24,8 +29,6 @@ def publish(point: Path, experiment: Experiment) -> None:
 
 def check_wanted_places(experiment: Experiment) -> None:
     """Raise ExperimentError where `publish` would remove something else, before anything is trained."""
-    from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable
-
     if experiment.paths.model is not None:
         check_replaceable("paths.model", here(experiment.paths.model), MODEL)
     if experiment.paths.training is not None:
@@ -38,8 +41,6 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
 
     point: its folder, or that of an evaluation with another search in it; one does not wait for the other.
     """
-    from filelock import FileLock, Timeout
-
     lock = FileLock(point / "lock")
     try:
         lock.acquire(timeout=0)
@@ -54,8 +55,6 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
 
 def checkpoint_to_go_on_from(point: Path) -> Path | None:
     """The last checkpoint of an unfinished training that is whole; None where training starts from its first step."""
-    from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
-
     damaged = False
     for path in (point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST):
         if not path.is_file():
@@ -75,8 +74,6 @@ def checkpoint_to_go_on_from(point: Path) -> Path | None:
 
 def has_checkpoint(point: Path) -> bool:
     """Whether its training came to one, whole or not."""
-    from attnlab.training.checkpoints import BEFORE_LAST, LAST
-
     return any((point / "checkpoints" / name).is_file() for name in (LAST, BEFORE_LAST))
 
 
@@ -107,9 +104,6 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
 
 
 def _begin_anew(experiment: Experiment, point: Path) -> None:
-    from attnlab.tracking.archive import reset_without_checkpoint
-    from attnlab.tracking.run_folder import ARCHIVE, DONE, RUN_FOLDER
-
     is_new = not (point / DONE).is_file() and not has_checkpoint(point)
     if is_new and reset_without_checkpoint(point):
         return clear(point, RUN_FOLDER, ARCHIVE)
@@ -122,6 +116,4 @@ def _begin_anew(experiment: Experiment, point: Path) -> None:
 
 def read_done(point: Path) -> dict[str, Any]:
     """What a finished training found; raises ExperimentError where its file is damaged."""
-    from attnlab.files import read_own_json
-
     return read_own_json(point / "done.json", "train it again with rerun=true")

@@ -18,10 +18,17 @@ from hydra.core.override_parser.types import IntervalSweep, Override
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
+from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composition import check, compose_in_command
+from attnlab.experiment.composition import check
 from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment, jobs_of_launcher
+from attnlab.experiment.hydra_config import compose_in_command
+from attnlab.sweeps.launcher import Slurm
+from attnlab.sweeps.leader import led
+from attnlab.sweeps.naming import short_key
+from attnlab.sweeps.record import SweepRecord
+from attnlab.tracking.address import masked_overrides
 
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
@@ -110,7 +117,6 @@ class SweepPlan:
     @property
     def identity(self) -> str:
         """The same for the same sweep: more trials go on from those that are there."""
-        from attnlab.config.identity import config_digest, experiment_identity
 
         of_points = {
             experiment_identity(_deciding(experiment.values), "", experiment.sources(TRAIN_SOURCES))
@@ -123,11 +129,6 @@ class SweepPlan:
 
     def led(self) -> AbstractContextManager[Any]:
         """Lead the sweep; raises ExperimentError where a point cannot run in one, or not so many at a time."""
-        from attnlab.sweeps.launcher import Slurm
-        from attnlab.sweeps.leader import led
-        from attnlab.sweeps.naming import short_key
-        from attnlab.sweeps.record import SweepRecord
-        from attnlab.tracking.address import masked_overrides
 
         first = self.experiments[0]
         if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:

@@ -6,14 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab.config.identity import target_modules
+from attnlab.config.part import Part
+from attnlab.data.corpus import Corpus
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import PreparedData
 from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.search.search import Search, without_attention
+from attnlab.training.settings import TranslationTraining
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.data.corpus import Corpus
-    from attnlab.data.prepared import PreparedData
-    from attnlab.model.seq2seq import Seq2Seq
     from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
 
@@ -27,12 +32,6 @@ class Translation(Task):
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
 
     def sections(self) -> dict[str, Any]:
-        from attnlab.config.part import Part
-        from attnlab.data.corpus import Corpus
-        from attnlab.model.seq2seq import Seq2Seq
-        from attnlab.search.search import Search
-        from attnlab.training.settings import TranslationTraining
-
         return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}
 
     def choices(self) -> dict[str, str]:
@@ -55,8 +54,6 @@ class Translation(Task):
         ]
 
     def _check_searches(self, bound: Mapping[str, Any]) -> list[str]:
-        from attnlab.search.search import without_attention
-
         if bound["paths"].ensemble or bound["model"].values.get("attention") is not None:
             return []  # in an ensemble another model may attend
         searches = {"search": bound["search"], "training.validation_search": bound["training"].validation_search}
@@ -68,13 +65,9 @@ class Translation(Task):
         ]
 
     def prepare(self, corpus: Corpus, folder: Path, progress: Progress) -> None:
-        from attnlab.data.prepare import prepare
-
         prepare(corpus, folder, progress)
 
     def read_data(self, folder: Path) -> PreparedData:
-        from attnlab.data.prepared import PreparedData
-
         return PreparedData(folder)
 
     def sizes(self, data: PreparedData) -> dict[str, int]:
@@ -120,7 +113,6 @@ class Translation(Task):
         half: Callable[[], Any] | None,
         progress: Progress,
     ) -> Metrics:
-        from attnlab.config.identity import target_modules
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.evaluation.predictors import load_members
         from attnlab.evaluation.write import write_evaluation

@@ -5,76 +5,28 @@ from __future__ import annotations
 import hashlib
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.console import Settings, read_settings
-
-if TYPE_CHECKING:
-    from attnlab.report.compared_runs import ComparedRuns
-    from attnlab.report.findings import Findings
-    from attnlab.sweeps.record import SweepFolder
-
-
-WAYS = ("sweep", "runs", "filter", "builds")
-
-
-@dataclass
-class CompareSettings(Settings):
-    """
-    sweep: `last`, or a sweep's identity, or the beginning of one.
-    runs: MLflow run ids, [<id>, ...].
-    filter: MLflow's search among the runs, such as "tags.sweep = 'abc' and params.attention != 'none'".
-    builds: folders that the stages of DVC built, [build/attentions/dot-1, ...].
-    metric: what systems are ranked and tested by; null: bleu, or else exact_match or accuracy.
-    baseline: a system that the others are tested against; null: all pairs.
-    samples: of the bootstrap, which `seed` starts.
-    confidence: of the intervals; two systems differ where p is below 1 - confidence.
-    sentences: whose attention is shown side by side, at most.
-    into: folder; null: comparison in the sweep's folder, or runs/comparisons/<digest of the runs>.
-
-    Exactly one of sweep, runs, filter and builds is given.
-    """
-
-    sweep: str | None = None
-    runs: list[str] | None = None
-    filter: str | None = None
-    builds: list[str] | None = None
-    metric: str | None = None
-    baseline: str | None = None
-    samples: int = 1000
-    confidence: float = 0.95
-    seed: int = 1
-    sentences: int = 6
-    into: str | None = None
-
-    def problems(self) -> list[str]:
-        problems = super().problems()
-        if not 100 <= self.samples <= 100_000:
-            problems.append(f"samples must be a whole number between 100 and 100000, got {self.samples}")
-        if not 0.5 <= self.confidence < 1:
-            problems.append(f"confidence must be a number of at least 0.5 and below 1, got {self.confidence}")
-        if not 0 <= self.seed < 2**32:
-            problems.append(f"seed must be a whole number of at least 0 and below 4294967296, got {self.seed}")
-        if self.sentences < 0:
-            problems.append(f"sentences must be a whole number of at least 0, got {self.sentences}")
-        problems += [f"{name} must not be empty" for name, value in vars(self).items() if value in ("", [])]
-        given = [way for way in WAYS if getattr(self, way) is not None]
-        if len(given) != 1:
-            shown = " and ".join(given) or "none of them"
-            problems.append(f"give exactly one of {', '.join(WAYS)}, such as sweep=last; got {shown}")
-        return problems
+from attnlab.experiment.command_settings import CompareSettings
+from attnlab.experiment.console import progress_bars
+from attnlab.report.compared_runs import ComparedRuns
+from attnlab.report.comparison import PAGE, check_into, write_comparison
+from attnlab.report.comparison_tables import heading, letters_sentence, notes, percent, ranking
+from attnlab.report.findings import Findings, Wanted, findings_of
+from attnlab.report.measures import chosen_measure, measure_named
+from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
+from attnlab.sweeps.find import find_sweep
+from attnlab.sweeps.record import SweepFolder
+from attnlab.tracking.reading import RunReader
+from attnlab.tracking.settings import MlflowTracking
 
 
 def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
     """Write the comparison to a folder, whole or not at all, and return what it found."""
-    from attnlab.experiment.console import progress_bars
-    from attnlab.report.comparison import check_into, write_comparison
-    from attnlab.report.findings import Wanted, findings_of
-    from attnlab.report.measures import chosen_measure
-
     check_into(into)
     measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
     wanted = Wanted(measure, settings.baseline, settings.samples, settings.confidence, settings.seed)
@@ -86,25 +38,17 @@ def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Fi
 
 def sweep_meant(settings: CompareSettings) -> SweepFolder | None:
     """The folder of the sweep; None where runs are asked for by themselves."""
-    from attnlab.sweeps.find import find_sweep
-
     return None if settings.sweep is None else find_sweep(settings.runs_folder, settings.sweep)
 
 
 def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedRuns:
     """From the sweep's records, from folders, or from MLflow."""
-    from attnlab.report.run_sources import runs_of_sweep, runs_of_tracker
-    from attnlab.tracking.settings import MlflowTracking
-
     if sweep is not None:
         return runs_of_sweep(sweep, settings.runs_folder)
     if settings.builds is not None:
-        from attnlab.report.run_sources import runs_of_builds
-
         return runs_of_builds([Path(folder).expanduser() for folder in settings.builds])
     if not isinstance(settings.tracking, MlflowTracking):
         raise ExperimentError("tracking must be mlflow where runs or filter is given")
-    from attnlab.tracking.reading import RunReader
 
     reader = RunReader(settings.tracking.connection(settings.runs_folder))
     with tempfile.TemporaryDirectory(prefix="attnlab-compare-") as folder:
@@ -137,15 +81,12 @@ def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | 
 
     The run itself is not reopened: it says how the sweep ended, and when.
     """
-    from attnlab.tracking.settings import MlflowTracking
-
     if settings.into is not None:
         return "not logged: into names a folder of its own"
     if not isinstance(settings.tracking, MlflowTracking) or compared.parent is None:
         return "not logged: no sweep's run that all of these are children of"
     if sweep is not None and sweep.read().ended is None:
         return "not logged: the sweep has not ended"
-    from attnlab.tracking.reading import RunReader
 
     try:
         reader = RunReader(settings.tracking.connection(settings.runs_folder))
@@ -158,13 +99,6 @@ def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | 
 
 
 def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from attnlab.report.comparison import PAGE
-    from attnlab.report.comparison_tables import heading, letters_sentence, notes, percent, ranking
-    from attnlab.report.measures import measure_named
-
     level = percent(findings.wanted.confidence)
     table = Table("system", heading(measure_named(findings.wanted.measure)), level, "group", "seeds")
     for row in ranking(findings):
@@ -178,8 +112,7 @@ def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) 
     print(f"page: {folder / PAGE}")
 
 
-def main() -> None:
-    settings = read_settings(CompareSettings, sys.argv[1:])
+def main(settings: CompareSettings) -> None:
     sweep = sweep_meant(settings)
     compared = read_runs(settings, sweep)
     folder = output_folder(compared, settings, sweep)

@@ -19,6 +19,7 @@ import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
@@ -72,8 +73,6 @@ def digests(resolved: dict[str, Any]) -> dict[str, str]:
     DVC's run cache leaves out every key called `size` when it looks whether a stage ran with the same params before
     (`dvc.stage.cache`), so that another beam size alone would get the results of the last one.
     """
-    from attnlab.config.identity import config_digest
-
     return {name: config_digest({name: resolved[name]}) for name in SECTIONS_OF_STAGES}
 
 

@@ -8,27 +8,19 @@ Runs that go on at this moment upload by themselves; those that were killed do w
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.console import Settings, read_settings
+from attnlab.experiment.command_settings import DeliverSettings
 from attnlab.files import read_own_json
-
-if TYPE_CHECKING:
-    from attnlab.tracking.settings import MlflowTracking
-
-
-@dataclass
-class DeliverSettings(Settings):
-    def problems(self) -> list[str]:
-        from attnlab.tracking.settings import MlflowTracking
-
-        is_mlflow = isinstance(self.tracking, MlflowTracking)
-        return [*super().problems(), *([] if is_mlflow else ["tracking must be mlflow, which runs are uploaded to"])]
+from attnlab.tracking.archive import experiments_and_sweeps, places_of_runs, remove_archived
+from attnlab.tracking.run_folder import Run
+from attnlab.tracking.settings import MlflowTracking
+from attnlab.tracking.sync import sync
 
 
 @dataclass
@@ -46,12 +38,6 @@ class Deliveries:
 
 def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
     """Upload all pending runs; one that cannot be uploaded does not hold up the others."""
-    from filelock import FileLock, Timeout
-
-    from attnlab.tracking.archive import experiments_and_sweeps, places_of_runs, remove_archived
-    from attnlab.tracking.run_folder import Run
-    from attnlab.tracking.sync import sync
-
     made, connection = Deliveries(problems=written_by_an_earlier_version(runs_folder)), tracking.connection(runs_folder)
     for home in experiments_and_sweeps(runs_folder):
         for place in places_of_runs(home):
@@ -96,8 +82,7 @@ def written_by_an_earlier_version(runs_folder: Path) -> list[str]:
     ]
 
 
-def main() -> None:
-    settings = read_settings(DeliverSettings, sys.argv[1:])
+def main(settings: DeliverSettings) -> None:
     made = deliver(settings.tracking, settings.runs_folder)
     for name in made.busy:
         print(f"{name}: a process still works on it; give the command again when that has ended")

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attnlab.experiment.composition import changed_values
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from attnlab.config.choice_name import choice_name
+from attnlab.config.identity import config_digest, target_modules
+from attnlab.config.paths import EVALUATION, check_replaceable
+from attnlab.errors import ExperimentError
+from attnlab.experiment.console import log, progress_bars
 from attnlab.experiment.experiment import (
     EVALUATE_SECTIONS,
     EVALUATE_SOURCES,
@@ -19,22 +28,21 @@ from attnlab.experiment.experiment import (
     output_folder,
     overrides,
 )
+from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.point import only_one_at_a_time
-
-if TYPE_CHECKING:
-    from attnlab.sweeps.job import SweepJob
+from attnlab.files import atomic_folder
+from attnlab.model.model_folder import read_config, read_facts
+from attnlab.report.page import as_text
+from attnlab.sweeps.job import SweepJob, current_job
+from attnlab.tracking.address import masked_overrides
+from attnlab.tracking.flatten import readable_name, short_params
+from attnlab.tracking.run_folder import RunRecord
 
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
 
 def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
     """Write the evaluation folder, whole or not at all, and return its metrics."""
-    import functools
-
-    import torch
-
-    from attnlab.experiment.console import progress_bars
-
     data = experiment.task.open_data(data_folder)
     check_shared_files(experiment.task.shared_files, model_folder, data_folder)
     hardware = experiment.hardware
@@ -45,8 +53,6 @@ def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into
 
 def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: Path) -> None:
     """Raise ExperimentError where the data do not have the tokenizers (and classes) that the model knows."""
-    from attnlab.errors import ExperimentError
-
     for name in names:
         ours, theirs = model_folder / name, data_folder / name
         if not ours.is_file() or not theirs.is_file() or ours.read_bytes() != theirs.read_bytes():
@@ -58,9 +64,6 @@ def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: 
 
 def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
     """Where the evaluation of a point's model stays, so that the same is not evaluated twice."""
-    from attnlab.config.identity import target_modules
-    from attnlab.model.model_folder import read_config, read_facts
-
     others = [read_facts(folder).identity for folder in experiment.ensemble_folders]
     their_code = target_modules([read_config(folder) for folder in experiment.ensemble_folders])
     sources = (*EVALUATE_SOURCES, *their_code)
@@ -70,9 +73,6 @@ def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
 
 def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
     """The state folder of the run that this evaluation goes to: the training's, or one of the evaluation's own."""
-    from attnlab.config.identity import config_digest
-    from attnlab.model.model_folder import read_config, read_facts
-
     point = experiment.paths.runs_folder / "points" / read_facts(model_folder).identity
     measured_with = {"search": experiment.config["search"], **_other_precision(experiment, model_folder)}
     others = experiment.ensemble_folders
@@ -86,8 +86,6 @@ def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
 
 def _other_precision(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
     """{"precision": ...} where it is not the one that the model was trained in."""
-    from attnlab.model.model_folder import read_config
-
     trained = read_config(model_folder).get("hardware", {}).get("precision")
     own = experiment.hardware.precision
     return {} if own == trained else {"precision": own}
@@ -98,8 +96,6 @@ def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
 
     The command's other sections say nothing of the model: `evaluate.py` takes any model folder.
     """
-    from attnlab.model.model_folder import read_config
-
     of_model = [name for name in ("data", *TRAIN_SECTIONS) if name not in EVALUATE_SECTIONS]
     own = read_config(model_folder)
     return {
@@ -113,11 +109,6 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
 
     It has the models, the search, the settings that differ from the search's file, and another precision.
     """
-    from attnlab.config.choice_name import choice_name
-    from attnlab.model.model_folder import read_config
-    from attnlab.report.page import as_text
-    from attnlab.tracking.flatten import readable_name, short_params
-
     folders = [model_folder, *experiment.ensemble_folders]
     models = " + ".join(readable_name(short_params(read_config(folder))) for folder in folders)
     parts = [models]
@@ -144,13 +135,6 @@ def evaluate_and_track(
     kept: where the evaluation lies when it was made before, and stays when it is made now.
     begun: whether the tracker was there when this process began; going away since, it stops nothing.
     """
-    from attnlab.config.paths import EVALUATION, check_replaceable
-    from attnlab.experiment.console import log
-    from attnlab.files import atomic_folder
-    from attnlab.model.model_folder import read_facts
-    from attnlab.sweeps.job import current_job
-    from attnlab.tracking.run_folder import RunRecord
-
     check_replaceable("paths.evaluation", into, EVALUATION)
     facts = read_facts(model_folder)
     state = state_of_its_run(experiment, model_folder)
@@ -188,16 +172,11 @@ def evaluate_and_track(
 
 def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:
     """The tags of a run in the tracker."""
-    from attnlab.tracking.address import masked_overrides
-
     own = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(masked_overrides(overrides()))}
     return own if job is None else {**own, **job.tags}
 
 
 def print_metrics(metrics: Metrics) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table("metric", "test split", title="Results")
     for name, value in sorted(metrics.items()):
         table.add_row(name, "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value))
@@ -205,8 +184,6 @@ def print_metrics(metrics: Metrics) -> None:
 
 
 def main(experiment: Experiment) -> None:
-    from attnlab.errors import ExperimentError
-
     experiment.use_hardware()
     paths = experiment.paths
     if paths.model is None or paths.data is None:

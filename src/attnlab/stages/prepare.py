@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from filelock import FileLock
+
+from attnlab.config.paths import PREPARED_DATA, check_replaceable
+from attnlab.data.hub import raw_state
+from attnlab.errors import ExperimentError
+from attnlab.experiment.console import progress_bars, say
 from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, here
+from attnlab.files import atomic_folder
 
 
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data to `folder`, whole or not at all."""
-    from attnlab.experiment.console import progress_bars
-    from attnlab.files import atomic_folder
-
     _check_place(folder)
     with atomic_folder(folder) as temporary, progress_bars() as progress:
         experiment.task.prepare(experiment.data, temporary, progress)
 
 
 def _check_place(folder: Path) -> None:
-    from attnlab.config.paths import PREPARED_DATA, check_replaceable
-
     check_replaceable("paths.data", folder, PREPARED_DATA)
 
 
 def prepared_folder(experiment: Experiment) -> Path:
     """Where the prepared data of an experiment lie: as configured, or under runs/, shared by all that equal them."""
-    from attnlab.data.hub import raw_state
-
     if experiment.paths.data is not None:
         return here(experiment.paths.data)
     raw = raw_state(experiment.values["data"].get("path"))
@@ -39,13 +39,9 @@ def prepare_where_missing(experiment: Experiment) -> Path:
 
     Raises ExperimentError where `paths.data` names a folder without them and `chain` is false, as under DVC.
     """
-    from filelock import FileLock
-
     folder = prepared_folder(experiment)
     if not (folder / "data.json").is_file():
         if not experiment.chain and experiment.paths.data is not None:
-            from attnlab.errors import ExperimentError
-
             raise ExperimentError(
                 f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true"
             )
@@ -58,8 +54,6 @@ def prepare_where_missing(experiment: Experiment) -> Path:
 
 
 def main(experiment: Experiment) -> None:
-    from attnlab.experiment.console import say
-
     folder = prepared_folder(experiment)
     prepare(experiment, folder)
     sizes = experiment.task.open_data(folder).sizes

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from attnlab.config.paths import REPORT, check_replaceable
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composition import compose, shown_choices
+from attnlab.experiment.composition import compose
+from attnlab.experiment.console import say
 from attnlab.experiment.experiment import Experiment, here, output_folder
+from attnlab.experiment.hydra_config import shown_choices
+from attnlab.report.page import Stages
+from attnlab.stages.compose import outputs
+from attnlab.stages.evaluate import print_metrics
 
 
 def report(experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path) -> Path:
     """Write the page, and return where it lies."""
-    from attnlab.config.paths import REPORT, check_replaceable
-    from attnlab.report.page import Stages
-
     check_replaceable("paths.report", into, REPORT)
     choices = shown_choices(experiment.choices, experiment.config)
     experiment.task.report(experiment.config, choices, Stages(data, training, evaluation), into)
@@ -22,8 +25,6 @@ def report(experiment: Experiment, data: Path, training: Path, evaluation: Path,
 
 
 def main(experiment: Experiment) -> None:
-    from attnlab.experiment.console import say
-
     paths = experiment.paths
     if paths.data is None or paths.training is None or paths.evaluation is None:
         raise ExperimentError(
@@ -36,9 +37,6 @@ def main(experiment: Experiment) -> None:
 
 def show() -> None:
     """Print the metrics that `dvc repro` found, and where its report and MLflow are."""
-    from attnlab.stages.compose import outputs
-    from attnlab.stages.evaluate import print_metrics
-
     path = Path(outputs()["evaluation"], "metrics.json")
     if not path.is_file():
         raise ExperimentError(f"there is no {path} to show; run dvc repro first, in the folder that holds dvc.yaml")

@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.composition import compose
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, EVALUATE_SOURCES, TRAIN_SECTIONS, TRAIN_SOURCES, Experiment
-from attnlab.experiment.point import checkpoint_to_go_on_from, clear, only_one_at_a_time
-from attnlab.stages.train import data_to_train_on, train
+from attnlab.files import atomic_file
 
 if TYPE_CHECKING:
     from attnlab.data.prepared import PreparedData
@@ -78,6 +76,8 @@ def compose_points(
         varied: {label: overrides}.
         settings: more of the common ones, as the command line gave them; they go last.
     """
+    from attnlab.experiment.composition import compose
+
     keys = {override.split("=", 1)[0] for overrides in (["seed="], *varied.values()) for override in overrides}
     theirs = [setting.split("=", 1)[0].lstrip("+~") for setting in settings]
     taken = [f"{key} is what this study varies by itself; leave it out" for key in theirs if key in keys]
@@ -102,6 +102,8 @@ def compose_points(
 
 def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path]]:
     """Each point with its data and its own folder, where its model is; trained now where it is not there yet."""
+    from attnlab.experiment.point import checkpoint_to_go_on_from, clear, only_one_at_a_time
+    from attnlab.stages.train import data_to_train_on, train
     from attnlab.tracking.run_folder import UntrackedRun
 
     for point in points:
@@ -140,8 +142,6 @@ def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Pa
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows of the same columns as CSV, whole or not at all."""
-    from attnlab.files import atomic_file
-
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -151,8 +151,6 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def write_facts(path: Path, points: Sequence[Point], arguments: Namespace) -> None:
     """What the figures stand on: all that the command line decided, and the versions that decide them too."""
     import torch
-
-    from attnlab.files import atomic_file
 
     content = {
         **{name: value for name, value in vars(arguments).items() if name != "into"},

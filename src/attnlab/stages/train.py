@@ -9,9 +9,16 @@ import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities.exceptions import SIGTERMException
+from pytorch_lightning.utilities.rank_zero import rank_zero_only
+
+from attnlab.data.datamodule import SeqDataModule
 from attnlab.errors import ExperimentError
+from attnlab.experiment.console import log, say
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, output_folder
 from attnlab.experiment.point import (
     begin_anew,
@@ -22,15 +29,21 @@ from attnlab.experiment.point import (
     publish,
     read_done,
 )
+from attnlab.files import atomic_file
+from attnlab.model.model_folder import ModelFacts, save_model
 from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
 from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
-
-if TYPE_CHECKING:
-    import pytorch_lightning as pl
-
-    from attnlab.tracking.run_folder import Run
-    from attnlab.training.checkpoints import BestCheckpoints
+from attnlab.sweeps.job import current_job, objective_values
+from attnlab.tracking.flatten import readable_name, short_params
+from attnlab.tracking.pictures import PictureCallback
+from attnlab.tracking.run_folder import Run, RunRecord, UntrackedRun
+from attnlab.training.checkpoints import BestCheckpoints
+from attnlab.training.memory import explain_out_of_memory
+from attnlab.training.outcome import averaged_weights, best_checkpoints, outcome_of
+from attnlab.training.processes import supervise_forked
+from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
+from attnlab.training.trainer import build_trainer
 
 
 def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None = None) -> None:
@@ -38,13 +51,6 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
 
     resume_from: a checkpoint of the same training.
     """
-    import pytorch_lightning as pl
-
-    from attnlab.data.datamodule import SeqDataModule
-    from attnlab.tracking.pictures import PictureCallback
-    from attnlab.training.spool import SPOOL_NAME, MetricSpool
-    from attnlab.training.trainer import build_trainer
-
     settings, hardware = experiment.training, experiment.hardware
     # 1. The seed, and the model that is drawn from it.
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
@@ -87,13 +93,6 @@ def fit(
     start: Path | None,
 ) -> None:
     """Train to the end; raises ExperimentError, or ends the process as the signal does that interrupted it."""
-    import torch
-    from pytorch_lightning.utilities.exceptions import SIGTERMException
-
-    from attnlab.experiment.console import log
-    from attnlab.training.memory import explain_out_of_memory
-    from attnlab.training.processes import supervise_forked
-
     log.info("training: at most %d steps; %s", trainer.max_steps, f"from {start}" if start else "from scratch")
     smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
     try:
@@ -113,11 +112,6 @@ def fit(
 
 def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpoints) -> None:
     """Write the model folder (the mean of the best checkpoints), the learning curves and at last `done.json`."""
-    from attnlab.files import atomic_file
-    from attnlab.model.model_folder import ModelFacts, save_model
-    from attnlab.training.outcome import averaged_weights, best_checkpoints, outcome_of
-    from attnlab.training.spool import SPOOL_NAME, write_history
-
     best = best_checkpoints(checkpoint, experiment.training.average_checkpoints)
     if len(best) < experiment.training.average_checkpoints:
         print(f"training ended early: the model is the mean of {len(best)} checkpoint(s)", file=sys.stderr)
@@ -138,11 +132,6 @@ def data_to_train_on(experiment: Experiment) -> Any:
 
 
 def main(experiment: Experiment) -> Any:
-    from attnlab.experiment.console import log
-    from attnlab.sweeps.job import current_job, objective_values
-    from attnlab.tracking.flatten import readable_name, short_params
-    from attnlab.tracking.run_folder import RunRecord
-
     experiment.use_hardware()
     check_wanted_places(experiment)
     data = data_to_train_on(experiment)
@@ -150,8 +139,6 @@ def main(experiment: Experiment) -> Any:
     point = experiment.paths.runs_folder / "points" / identity
     point.mkdir(parents=True, exist_ok=True)
     if not is_first_process():
-        from attnlab.tracking.run_folder import UntrackedRun
-
         # The first process does all the rest. Nothing changes here before all of them have started to train, so that
         # each sees the same.
         if experiment.rerun or not (point / "done.json").is_file():
@@ -206,9 +193,6 @@ def main(experiment: Experiment) -> Any:
 
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
-    from attnlab.experiment.console import say
-    from attnlab.files import atomic_file
-
     output = output_folder()
     kept = kept_evaluation(experiment, data, point)
     evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, begun=True)
@@ -222,6 +206,4 @@ def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
 
 def is_first_process() -> bool:
     """False in the other processes that a distributed strategy, or Slurm, started by this same command."""
-    from pytorch_lightning.utilities.rank_zero import rank_zero_only
-
     return getattr(rank_zero_only, "rank", 0) == 0 and os.environ.get("NODE_RANK", "0") == "0"

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.console import Settings, read_settings
+from attnlab.experiment.command_settings import WayBackSettings
 from attnlab.experiment.rewording import CONF
 from attnlab.files import parse_yaml
-
-if TYPE_CHECKING:
-    from attnlab.tracking.reading import Origin
+from attnlab.tracking.reading import Origin, RunReader
 
 # What a run of its own has in the place of a sweep's or a stage's; its results land where those of any run do.
 ALONE = {
@@ -30,23 +26,6 @@ ALONE = {
         "job_logging": {"root": {"handlers": ["file"]}},
     },
 }
-
-
-@dataclass
-class WayBackSettings(Settings):
-    """run: an MLflow run id."""
-
-    run: str | None = None
-
-    def problems(self) -> list[str]:
-        from attnlab.tracking.settings import MlflowTracking
-
-        problems = super().problems()
-        if not self.run:
-            problems.append(f"run must be an MLflow run id, got {self.run!r}")
-        if not isinstance(self.tracking, MlflowTracking):
-            problems.append("tracking must be mlflow, where the runs are")
-        return problems
 
 
 def config_alone(config: dict[str, Any], runs: str) -> dict[str, Any]:
@@ -80,10 +59,8 @@ def _remark(text: str) -> str:
     return f"# {' '.join(text.split())}"
 
 
-def main() -> None:
-    settings = read_settings(WayBackSettings, sys.argv[1:])
+def main(settings: WayBackSettings) -> None:
     assert settings.run is not None
-    from attnlab.tracking.reading import RunReader
 
     runs = settings.runs_folder
     reader = RunReader(settings.tracking.connection(runs))

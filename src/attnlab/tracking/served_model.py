@@ -3,6 +3,8 @@
 MLflow runs this file when it saves and when it loads a model; no module of the package imports it.
 """
 
+from pathlib import Path
+
 from mlflow.models import set_model
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
@@ -11,8 +13,6 @@ class ServedModel(PythonModel):
     """`predict(["Guten Tag"])` gives the translations in order, or the names of the likeliest classes."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        from pathlib import Path
-
         from attnlab.evaluation.predictors import SentenceClassifier, Translator
         from attnlab.model.model_folder import read_facts
 

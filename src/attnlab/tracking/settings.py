@@ -11,10 +11,11 @@ from pydantic import NonNegativeInt
 
 from attnlab.errors import ExperimentError
 from attnlab.tracking.address import checked_address, where_to_look
+from attnlab.tracking.archive import archive, close_killed
+from attnlab.tracking.run_folder import SYSTEM_METRICS, Run, RunRecord, UntrackedRun
 
 if TYPE_CHECKING:
     from attnlab.tracking.connection import Connection
-    from attnlab.tracking.run_folder import Run, RunRecord
 
 
 class Tracking(ABC):
@@ -97,7 +98,6 @@ class MlflowTracking(Tracking):
 
     def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
         from attnlab.tracking.origin import origin_tags
-        from attnlab.tracking.run_folder import SYSTEM_METRICS, Run
         from attnlab.tracking.sync import sync
 
         connection = self.connection(runs_folder)
@@ -128,14 +128,12 @@ class MlflowTracking(Tracking):
         return replace(self, **own).start(runs_folder, place, record)  # type: ignore[arg-type]
 
     def archive(self, runs_folder: Path, place: Path) -> None:
-        from attnlab.tracking.archive import archive
         from attnlab.tracking.sync import sync
 
         connection = self.connection(runs_folder)
         archive(place, lambda run: sync(run, connection))
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
-        from attnlab.tracking.archive import close_killed
         from attnlab.tracking.sync import sync
 
         connection = self.connection(runs_folder)
@@ -153,16 +151,12 @@ class NoTracking(Tracking):
     keep_heat_maps = 0
 
     def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
-        from attnlab.tracking.run_folder import UntrackedRun
-
         return UntrackedRun()
 
     def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
         pass
 
     def archive(self, runs_folder: Path, place: Path) -> None:
-        from attnlab.tracking.archive import archive
-
         archive(place)
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
