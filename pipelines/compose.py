@@ -9,9 +9,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from attnlab.experiment.console import mistakes_as_sentences
-from attnlab.stages.compose import main
 
 if __name__ == "__main__":
     with mistakes_as_sentences():
-        main()
+        if {"-h", "--help"} & set(sys.argv[1:]):
+            print(__doc__)
+            sys.exit()
+        from attnlab.stages.compose import main
+
+        main(sys.argv[1:])

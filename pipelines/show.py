@@ -6,8 +6,9 @@ python pipelines/show.py
 from __future__ import annotations
 
 from attnlab.experiment.console import mistakes_as_sentences
-from attnlab.stages.report import show
 
 if __name__ == "__main__":
     with mistakes_as_sentences():
+        from attnlab.stages.report import show
+
         show()

@@ -73,10 +73,10 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     for path in (output / "evaluation").iterdir():
         assert path.read_bytes() == (folder / "evaluation" / path.name).read_bytes()
     shutil.rmtree(folder / "evaluation")
-    said = f"paths.data: {data} was prepared for task=classification, not for task=translation; choose that task, or"
+    said = f"paths.data: {data} was prepared for another task than task=translation; choose that task, or"
     refused(command("evaluate.py", *TINY, *paths), said)
     assert command("prepare.py", *TINY, "paths.data=pairs", "tracking=none").code == 0
-    said = "pairs was prepared for task=translation, not for task=classification; choose that task, or"
+    said = "pairs was prepared for another task than task=classification; choose that task, or"
     for script in ("evaluate.py", "train.py"):
         refused(command(script, *tiny, *paths, "paths.data=pairs"), said)
     (folder / "pairs" / "source_tokenizer.json").unlink()
@@ -148,9 +148,9 @@ MIXTURES = {
     "search": (("task=classification", "search=greedy"), "choose search=none, for a classifier decodes nothing"),
     "no search": (("search=none",), "search is null, which goes with task=classification; with task=translation cho"),
     "unknown": (("task=tagging",), "task must be one of classification, translation; got 'tagging'"),
-    "teacher forcing": (("task=classification", "training.teacher_forcing.ratio=1"), "teacher_forcing.ratio is not a"),
-    "no attention": (("task=classification", "model/attention=none"), "has no model/decoder"),
-    "coverage": (("task=classification", "model/coverage=see2017"), "model/coverage has no place in this composition"),
+    "teacher forcing": (("task=classification", "training.teacher_forcing.ratio=1"), "training.teacher_forcing is not a setting"),
+    "no attention": (("task=classification", "model/attention=none"), "Could not override 'model/decoder'"),
+    "coverage": (("task=classification", "model/coverage=see2017"), "Could not override 'model/coverage'"),
     "window": (("task=classification", "model/scope=local_m"), "model.scope local_m follows the target word by word"),
     "joint": (("task=classification", "data.tokenizer.joint=true"), "data.tokenizer.joint must be false"),
     "ensemble": (("task=classification", "paths.ensemble=[other]"), "paths.ensemble must be null"),

@@ -185,7 +185,7 @@ MISTAKES = {
     "steps": (("--steps", "0"), "training.max_steps must be a whole number above 0 or null, got 0"),
     "length": (("data.min_length=50",), "data.min_length must be at most max_length ("),
     "setting": (("training.max_stepz=1",), "did you mean training.max_steps?"),
-    "task": (("task=classification",), "goes with task=translation"),
+    "task": (("task=classification",), "Could not override 'model/decoder'"),
 }
 
 

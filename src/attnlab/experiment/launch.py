@@ -32,8 +32,6 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
 
     leads_sweeps: whether a multirun is a sweep, with records and a run of its own, or merely many runs.
     """
-    from attnlab.experiment.sweep_callback import leading
-
     with mistakes_as_sentences():
         if "DVC_STAGE" in os.environ:  # a stage that outlives a killed `dvc repro` would write what the next one writes
             from attnlab.sweeps.outliving import end_with, starter
@@ -45,6 +43,8 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
             if not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
                 print(help_text([text for text in arguments if not text.startswith("-")]))
                 return
+        from attnlab.experiment.sweep_callback import leading
+
         with leading() if leads_sweeps else nullcontext():
             application()
 

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -119,11 +118,7 @@ def _as_override(value: Any) -> str:
     return str(value)
 
 
-def main() -> None:
-    arguments = sys.argv[1:]
-    if {"-h", "--help"} & set(arguments):
-        print(__doc__)
-        return
+def main(arguments: list[str]) -> None:
     places = [text.removeprefix("into=") for text in arguments if text.startswith("into=")]
     into = places[-1] if places else INTO
     overrides = [text for text in arguments if not text.startswith("into=")]
