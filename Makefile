@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-older-cpu test-chains test-faults check coverage mutate fuzz audit clean
+.PHONY: help setup demo test test-older-cpu test-chains test-faults check coverage mutate audit clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,11 +62,6 @@ coverage: $(INSTALLED) .dvc/config.local ## the test suite once more, and the br
 
 mutate: $(INSTALLED) ## change the code in one place at a time, and check that a test fails (slow; FAMILY=masks SHARE=0.1)
 	$(BIN)/python tests/mutation/campaign.py $(FAMILY) --share $(or $(SHARE),1)
-
-# atheris stands beside the environment, which stays what the lock says.
-fuzz: $(INSTALLED) ## change files byte by byte, and check that each reader refuses them in a sentence (KIND=maps SECONDS=60)
-	@test -d build/atheris/atheris || $(BIN)/python -m pip install --quiet --no-deps --target build/atheris atheris==3.0.0
-	@PYTHONPATH=build/atheris $(BIN)/python tests/fuzzing/by_coverage.py $(KIND) --seconds $(or $(SECONDS),60)
 
 # In an environment of its own, so that the tool is not among the packages that it checks. --no-deps: the lock is full.
 audit: ## known weaknesses of the pinned dependencies; needs the network

@@ -55,8 +55,8 @@ def test_evaluation_in_another_precision_is_a_run_of_its_own(
 
     search = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 8}
     trained = {"search": search, "hardware": {"precision": 32}, "data": {"seed": 1}}
-    monkeypatch.setattr("attnlab.model.model_folder.read_config", lambda _: trained)
-    monkeypatch.setattr("attnlab.model.model_folder.read_facts", lambda _: SimpleNamespace(identity="0123"))
+    monkeypatch.setattr(evaluate, "read_config", lambda _: trained)
+    monkeypatch.setattr(evaluate, "read_facts", lambda _: SimpleNamespace(identity="0123"))
     experiment: Any = SimpleNamespace(
         config={"search": search},
         ensemble_folders=[],

@@ -265,7 +265,7 @@ def test_bug_keeps_its_traceback(command: Command, monkeypatch: pytest.MonkeyPat
     def broken(*_: object) -> None:
         raise KeyError("a mistake of the program")
 
-    monkeypatch.setattr("attnlab.data.prepare.prepare", broken)
+    monkeypatch.setattr("attnlab.experiment.translation.prepare", broken)
     alone = command("prepare.py", *tiny)
     sweep = command("prepare.py", "-m", "seed=1,2", *tiny)
     for ended in (alone, sweep):

@@ -48,8 +48,8 @@ def test_a_process_that_is_gone_is_told_from_a_new_one_with_its_number():
 
 
 def test_a_shell_between_them_does_not_hide_who_started_a_process():
-    told = "from attnlab.sweeps.outliving import starter; print(starter())"
-    for command in ([sys.executable, "-c", told], ["bash", "-c", f"'{sys.executable}' -c '{told}'; true"]):
+    program = "from attnlab.sweeps.outliving import starter; print(starter())"
+    for command in ([sys.executable, "-c", program], ["bash", "-c", f"'{sys.executable}' -c '{program}'; true"]):
         ended = subprocess.run(command, capture_output=True, text=True, check=True)
         assert ended.stdout.strip() == this_process()
 

@@ -21,7 +21,7 @@ def test_the_time_left_is_what_the_rest_takes_at_the_mean_of_those_that_trained(
     jobs = [
         job(0, "finished", 0, 100),
         job(1, "finished", 0, 200),
-        job(2, "finished", 200, 201, new=False),  # was there before: it tells nothing of the time
+        job(2, "finished", 200, 201, new=False),  # was there before: it says nothing about the time
         job(3, "failed", 200, 350),
         job(4, "running", 300),
     ]
@@ -66,11 +66,11 @@ def until(happened):
 
 
 def test_a_line_whenever_a_job_ends_and_none_for_anything_else(folder, capsys):
-    told = []
+    seen = []
 
     def lines():
-        told.extend(capsys.readouterr().err.splitlines())
-        return told
+        seen.extend(capsys.readouterr().err.splitlines())
+        return seen
 
     with SweepProgress(folder, points=3, workers=1, start=7.0, live=True):  # no terminal: nothing to keep a line on
         folder.found = [job(0, "running", 10.0)]

@@ -52,13 +52,13 @@ def test_a_job_says_how_it_goes(folder, tmp_path, capfd):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "sentence"),
     [(ExperimentError(["one.", "two."]), "one.; two."), (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero")],
 )
-def test_a_job_that_fails_says_why(folder, tmp_path, error, told):
+def test_a_job_that_fails_says_why(folder, tmp_path, error, sentence):
     with pytest.raises(type(error)), running(1, [], tmp_path / "1"):
         raise error
-    assert (folder.job(1).status, folder.job(1).error) == ("failed", told)
+    assert (folder.job(1).status, folder.job(1).error) == ("failed", sentence)
 
 
 def test_a_run_without_an_experiment_is_handed_to_the_next_try(folder, tmp_path):

@@ -26,15 +26,13 @@ def away(tracking):
 
 def main(runs, capsys, *arguments):
     """(exit code, output) of the command."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["deliver.py", f"paths.runs={runs}", *arguments])
-        capsys.readouterr()
-        code = 0
-        try:
-            with mistakes_as_sentences():
-                deliver.main()
-        except SystemExit as end:
-            code = end.code
+    capsys.readouterr()
+    code = 0
+    try:
+        with mistakes_as_sentences():
+            deliver.main(read_settings(DeliverSettings, [f"paths.runs={runs}", *arguments]))
+    except SystemExit as end:
+        code = end.code
     printed = capsys.readouterr()
     return code, printed.out + printed.err
 
@@ -123,7 +121,7 @@ def test_refused_run_does_not_hold_up_the_others(trained, runs, all_runs, capsys
     def refusing(run, connection):
         return "it takes no such run" if run.place.name == "b" else real(run, connection)
 
-    monkeypatch.setattr("attnlab.tracking.sync.sync", refusing)
+    monkeypatch.setattr("attnlab.stages.deliver.sync", refusing)
     code, printed = main(runs, capsys)
     assert code == 1
     assert "error: points/b: it takes no such run" in printed
@@ -206,7 +204,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     monkeypatch.setattr(evaluate, "state_of_its_run", lambda *_: state)
     monkeypatch.setattr(evaluate, "config_of_run", lambda *_: record.config)
     monkeypatch.setattr(evaluate, "name_of_run", lambda *_: "a name")
-    monkeypatch.setattr("attnlab.model.model_folder.read_facts", lambda _: SimpleNamespace(identity="i", step=1))
+    monkeypatch.setattr(evaluate, "read_facts", lambda _: SimpleNamespace(identity="i", step=1))
     whole = experiment()
     whole.hardware = SimpleNamespace(repeatable="yes")
     whole.task = SimpleNamespace(columns=("source",), open_data=lambda _: SimpleNamespace(digest="d"))

@@ -60,7 +60,7 @@ def test_runs_by_filter(tracked, tracking, runs, tmp_path):
     reader = RunReader(tracking().connection(runs))
     found = reader.by_filter("tags.sweep = 'abc' and params.attention != 'dot'", tmp_path)
     assert [run.name for run in found] == ["one", "two"]
-    # The sweep's own run has the tag as well, and is none of those that are compared.
+    # The sweep's own run has the tag as well, but it is not compared.
     assert [run.name for run in reader.by_filter("tags.sweep = 'abc'", tmp_path)] == ["one", "two", "dot", "bare"]
     with pytest.raises(ExperimentError, match=r"filter must be a search that MLflow understands, .*got 'nonsense = 1'"):
         reader.by_filter("nonsense = 1", tmp_path)
