@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 from mlflow import MlflowClient
 
 from attnlab.errors import ExperimentError
+from attnlab.experiment.command_settings import DeliverSettings, read_settings
 from attnlab.experiment.launch import mistakes_as_sentences
 from attnlab.experiment.point import only_one_at_a_time, read_done
 from attnlab.stages import deliver, evaluate
