@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,13 +19,12 @@ class ExperimentError(Exception):
         return type(self), (self.problems,)
 
 
+class JobFailedError(ExperimentError):
+    """A job of a sweep failed, and its error is shown already."""
+
+
 def show(value: Any, limit: int = 120) -> str:
     """A config value as the user wrote it, shortened where it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = repr(text) if isinstance(value, str) else text
     return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
-def has_control_character(text: str) -> bool:
-    """Whether it has one, a line break among them; those that join emoji and Hangul are none."""
-    return any(unicodedata.category(character) == "Cc" for character in text)

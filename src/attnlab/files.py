@@ -122,7 +122,7 @@ RecordT = TypeVar("RecordT")
 def read_json(path: Path) -> Any:
     """What the file holds; raises OSError where there is no such file, ValueError where it is no usual JSON."""
     check_regular(path)
-    return parse_json(path.read_text(encoding="utf-8"))
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def read_own_json(path: Path, remedy: str) -> dict[str, Any]:
@@ -179,14 +179,6 @@ def _finite(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def parse_json(text: str) -> Any:
-    """What the text holds; raises ValueError where it is no JSON of usual depth."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
 def check_regular(path: Path) -> None:
     """Raise OSError for a device or a pipe, which could be read without an end."""
     if path.exists() and not path.is_file():
@@ -219,26 +211,9 @@ def parse_yaml(text: str, load: Callable[[str], Any] = yaml.safe_load) -> Any:
         ValueError: it cannot be read; its sentence lacks but the name of the file.
     """
     try:
-        found = load(text)
-        _check_ends(found)
-        return found
+        return load(text)
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ValueError(f"is not valid YAML{line}: {error.problem}; correct it there") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: such as a date that does not exist
         raise ValueError(f"is not valid YAML: {' '.join(str(error).split())}; correct it there") from None
-    except RecursionError:
-        raise ValueError("has too many brackets within brackets, or holds itself; write it flatter") from None
-    except ValueError as error:  # as for a date that does not exist
-        reason = str(error).partition(";")[0]
-        raise ValueError(
-            f"holds a value that cannot be read ({reason}); put it in quotes if it is text, or correct it"
-        ) from None
-    except (LookupError, AttributeError):
-        raise ValueError("holds a value that is not what the tag before it (!!) says; correct it") from None
-
-
-def _check_ends(node: Any) -> None:
-    """Raise RecursionError for what is nested too deeply, or holds itself by an alias."""
-    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        _check_ends(inner)

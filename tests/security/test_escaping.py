@@ -21,7 +21,7 @@ from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import Stages
 from attnlab.report.run_sources import runs_of_sweep
 from attnlab.report.translation import write_translation_report
-from attnlab.sweeps.find import find_sweep
+from attnlab.sweeps.record import find_sweep
 from made_sweep import write_sweep
 
 # Any code point, half characters among them, but the glyphs of fonts that would have to be cut for each example.

@@ -14,8 +14,7 @@ from hostile import Payload
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
 from attnlab.report.stage_files import read_json, read_lines
-from attnlab.sweeps.find import find_sweep
-from attnlab.sweeps.record import SweepFolder
+from attnlab.sweeps.record import SweepFolder, find_sweep
 
 DEEP = "[" * 100_000
 

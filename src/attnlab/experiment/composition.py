@@ -24,8 +24,7 @@ from attnlab.experiment.hydra_config import choices_of, compose_config
 from attnlab.experiment.rewording import CONF, sentence
 from attnlab.experiment.translation import Translation
 from attnlab.files import check_writable
-from attnlab.sweeps.launcher import Launcher
-from attnlab.sweeps.settings import Sweep
+from attnlab.sweeps.settings import Launcher, Sweep
 from attnlab.tracking.settings import Tracking
 from attnlab.training.hardware import Hardware
 

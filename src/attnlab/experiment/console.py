@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from attnlab.config.secrets import masked
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.experiment.rewording import is_of_hydra, sentence
-from attnlab.sweeps.job_failed import JobFailedError
 
 log = logging.getLogger("attnlab")
 
@@ -23,7 +22,6 @@ ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "DVC_NO_ANALYTICS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
     "TOKENIZERS_PARALLELISM": "false",
     # oneDNN, and torch around it, store a product for each shape that they met, a thousand of them by default, and
     # batches come in many shapes: training in bfloat16 grew by gigabytes. Read when torch starts.

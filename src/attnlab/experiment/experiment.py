@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from attnlab.config.part import Part
     from attnlab.config.paths import Paths
     from attnlab.report.page import Stages
-    from attnlab.sweeps.launcher import Launcher
-    from attnlab.sweeps.settings import Sweep
+    from attnlab.sweeps.settings import Launcher, Sweep
     from attnlab.tracking.pictures import Pictures
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware

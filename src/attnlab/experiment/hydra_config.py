@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.rewording import CONF, is_of_hydra, sentence
-from attnlab.sweeps.directions import directions
+from attnlab.sweeps.settings import directions
 
 # Which way a sweep's objectives are better depends on what training monitors.
 OmegaConf.register_new_resolver("directions", directions, replace=True)

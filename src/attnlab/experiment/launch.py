@@ -16,13 +16,12 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.experiment.console import mistakes_as_sentences, show_problems
 from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config
 from attnlab.experiment.rewording import groups
 from attnlab.sweeps.job import SweepJob, running, sentence
-from attnlab.sweeps.job_failed import JobFailedError
 from attnlab.tracking.address import masked_overrides
 from attnlab.tracking.run_folder import RunRecord
 
@@ -37,8 +36,7 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
             from attnlab.sweeps.outliving import end_with, starter
 
             end_with(starter())
-        arguments = sys.argv[1:]
-        if {"-h", "--help"} & set(arguments):
+        if {"-h", "--help"} & set(arguments := sys.argv[1:]):
             print(str(sys.modules["__main__"].__doc__).strip(), end="\n\n")
             if not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
                 print(help_text([text for text in arguments if not text.startswith("-")]))

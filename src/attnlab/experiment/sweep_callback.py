@@ -24,10 +24,10 @@ from attnlab.experiment.composition import check
 from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment, jobs_of_launcher
 from attnlab.experiment.hydra_config import compose_in_command
-from attnlab.sweeps.launcher import Slurm
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.naming import short_key
 from attnlab.sweeps.record import SweepRecord
+from attnlab.sweeps.settings import Slurm
 from attnlab.tracking.address import masked_overrides
 
 # Of a larger grid each value is checked once, and not all combinations.

@@ -6,6 +6,7 @@ Files may have more keys than these.
 from __future__ import annotations
 
 import csv
+import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # typing has one that pydantic reads from Python 3.12 on
 
 from attnlab.errors import ExperimentError
-from attnlab.files import parse_json
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Position = Annotated[int, Field(gt=-(2**31), lt=2**31)]
@@ -154,7 +154,7 @@ def read_json(path: Path, stage: str, kind: Any) -> Any:
         TypeAdapter(kind).validate_json(text, strict=True)
     except ValidationError as error:
         raise _other_content(path, stage, error) from error
-    return parse_json(text)
+    return json.loads(text)
 
 
 def read_lines(path: Path, kind: Any) -> list[dict[str, Any]]:
@@ -168,7 +168,7 @@ def read_lines(path: Path, kind: Any) -> list[dict[str, Any]]:
                 adapter.validate_json(line, strict=True)
             except ValidationError as error:
                 raise _other_content(path, "evaluate", error, f" in line {number}") from error
-            rows.append(parse_json(line))
+            rows.append(json.loads(line))
     return rows
 
 

@@ -19,8 +19,7 @@ from attnlab.report.comparison_tables import heading, letters_sentence, notes, p
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.measures import chosen_measure, measure_named
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
-from attnlab.sweeps.find import find_sweep
-from attnlab.sweeps.record import SweepFolder
+from attnlab.sweeps.record import SweepFolder, find_sweep
 from attnlab.tracking.reading import RunReader
 from attnlab.tracking.settings import MlflowTracking
 

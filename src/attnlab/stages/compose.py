@@ -1,11 +1,4 @@
-"""Compose: the choices of params.yaml -> build/resolved.yaml, the one config that all later stages read.
-
-    python pipelines/compose.py [overrides, which take precedence over params.yaml]
-    python pipelines/compose.py into=build/attentions/dot-1 model/attention=dot seed=1
-
-`into` is the folder of the result, and of what the stages write that read it. The prepared data lie in build/data.
-`dvc repro` composes nothing by itself, so this stage does; each later stage depends on its own sections of the result.
-"""
+"""The stage `pipelines/compose.py`: params.yaml -> build/resolved.yaml, the one config that all later stages read."""
 
 from __future__ import annotations
 
@@ -84,8 +77,7 @@ def read_params(path: Path) -> dict[str, Any]:
         # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
         params: Any = OmegaConf.to_container(parse_yaml(text, OmegaConf.create))
     except FileNotFoundError:
-        folder = path.resolve().parent
-        raise ExperimentError(f"there is no {path.name} in {folder}; start in the project's folder") from None
+        raise ExperimentError(f"there is no {path.name} here; start in the project's folder") from None
     except (OSError, UnicodeDecodeError, OmegaConfBaseException) as error:
         raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
     except ValueError as error:

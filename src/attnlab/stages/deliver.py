@@ -1,10 +1,4 @@
-"""Deliver: upload what runs could not, because their tracker was away.
-
-    python pipelines/deliver.py
-    python pipelines/deliver.py tracking.uri=http://localhost:5000
-
-Runs that go on at this moment upload by themselves; those that were killed do when their command is given again.
-"""
+"""The stage `pipelines/deliver.py`: upload what runs could not, because their tracker was away."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from attnlab.config.choice_name import choice_name
 from attnlab.config.identity import config_digest, target_modules
 from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.errors import ExperimentError
@@ -35,7 +34,7 @@ from attnlab.model.model_folder import read_config, read_facts
 from attnlab.report.page import as_text
 from attnlab.sweeps.job import SweepJob, current_job
 from attnlab.tracking.address import masked_overrides
-from attnlab.tracking.flatten import readable_name, short_params
+from attnlab.tracking.flatten import choice_name, readable_name, short_params
 from attnlab.tracking.run_folder import RunRecord
 
 LONGEST_NAME = 250  # MLflow's limit for the name of a run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import RegisterSettings
 from attnlab.experiment.point import read_done
-from attnlab.sweeps.find import find_sweep
+from attnlab.sweeps.record import find_sweep
 from attnlab.tracking.models import register
 from attnlab.tracking.run_folder import run_of
 

@@ -20,7 +20,7 @@ ALONE = {
     "chain": True,
     "rerun": True,
     "sweep": {"_target_": "attnlab.sweeps.settings.Grid"},
-    "launcher": {"_target_": "attnlab.sweeps.launcher.Serial", "workers": 1},
+    "launcher": {"_target_": "attnlab.sweeps.settings.Serial", "workers": 1},
     "hydra": {
         "run": {"dir": "${paths.runs}/plain/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
         "job_logging": {"root": {"handlers": ["file"]}},

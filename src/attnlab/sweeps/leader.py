@@ -17,9 +17,8 @@ from typing import Any
 import psutil
 from filelock import FileLock, Timeout
 
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
-from attnlab.sweeps.job_failed import JobFailedError
 from attnlab.sweeps.outliving import this_process
 from attnlab.sweeps.progress import SweepProgress
 from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord

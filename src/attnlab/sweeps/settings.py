@@ -1,8 +1,9 @@
-"""What chooses the points of a sweep."""
+"""Settings of a sweep: how its points are chosen, where its jobs run, and which way its objectives are better."""
 
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -43,3 +44,54 @@ class Optuna(Sweep):
     def __post_init__(self) -> None:
         if len(set(self.objectives)) < len(self.objectives):
             raise ValueError(f"objectives must differ, got {self.objectives}")
+
+
+class Launcher(ABC):
+    """workers: jobs at a time.
+    on_this_machine: whether they share its cores."""
+
+    workers: int
+    on_this_machine: bool = True
+
+
+@dataclass(frozen=True)
+class Serial(Launcher):
+    """One job after the other, in one process."""
+
+    workers: Literal[1]
+
+
+@dataclass(frozen=True)
+class Joblib(Launcher):
+    """Jobs in processes of their own on this machine; each has `hardware.threads` threads."""
+
+    workers: PositiveInt
+
+
+@dataclass(frozen=True)
+class Slurm(Launcher):
+    """Each job is one of a Slurm array.
+
+    partition, account: null takes the cluster's own.
+    minutes: after which Slurm ends a job; it is then queued again and goes on from its last checkpoint.
+    memory_gb: of a job.
+    gpus: of a job; 0 for the CPU.
+    """
+
+    workers: PositiveInt
+    partition: str | None
+    account: str | None
+    minutes: PositiveInt
+    memory_gb: PositiveInt
+    gpus: NonNegativeInt
+
+    on_this_machine = False
+
+
+Direction = Literal["minimize", "maximize"]
+
+
+def directions(objectives: Sequence[str], monitor: str) -> list[Direction]:
+    """One for each objective (see `settings.Sweep`); `quality` is what training monitors."""
+    quality: Direction = "minimize" if monitor.endswith("nll") else "maximize"
+    return [quality if objective == "quality" else "minimize" for objective in objectives]

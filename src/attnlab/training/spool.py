@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from attnlab.errors import ExperimentError
-from attnlab.files import atomic_file, parse_json
+from attnlab.files import atomic_file
 
 # In the folder of an experiment: what is known of its run, and there its metrics.
 RUN_FOLDER = "run"
@@ -136,7 +136,7 @@ class MetricSpool:
     def _parsed(self, line: bytes, start: int) -> Record:
         """A line that starts at byte `start`."""
         try:
-            fields = parse_json(line.decode())
+            fields = json.loads(line.decode())
             metrics = {name: float(value) for name, value in fields["metrics"].items()}
             time, step, epoch = (fields[name] for name in ("time", "step", "epoch"))
             if not (isinstance(time, int) and isinstance(step, int) and isinstance(epoch, int | None)):
