@@ -6,7 +6,6 @@ Whoever wants to know how a sweep stands, or what it found, reads these files an
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -148,11 +147,9 @@ def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
         return max(folders, key=lambda folder: (folder.read().started, folder.path.name))
     matching = sorted(identity for identity in found if identity.startswith(wanted))
     if not matching:
-        raise ExperimentError(f"sweep must be {LAST} or (the beginning of) one of {_list(found)}; got {wanted!r}")
+        raise ExperimentError(
+            f"sweep must be {LAST} or (the beginning of) one of {', '.join(sorted(found))}; got {wanted!r}"
+        )
     if len(matching) > 1:
-        raise ExperimentError(f"sweep: {wanted!r} begins {_list(matching)}; give more of the one that is meant")
+        raise ExperimentError(f"sweep: {wanted!r} begins {', '.join(matching)}; give more of the one that is meant")
     return found[matching[0]]
-
-
-def _list(identities: Iterable[str]) -> str:
-    return ", ".join(sorted(identities))
