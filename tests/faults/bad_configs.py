@@ -254,6 +254,6 @@ def _of_node(node: Node) -> Iterator[Fault]:
 
 
 def groups() -> Iterator[tuple[str, list[str]]]:
-    """Each group of conf/ with its choices."""
-    for folder in sorted({file.parent for file in CONF.rglob("*.yaml")} - {CONF}):
+    """Each group of conf/ with its choices; Hydra's own groups have further ones."""
+    for folder in sorted({file.parent for file in CONF.rglob("*.yaml")} - {CONF, *(CONF / "hydra").rglob("*")}):
         yield str(folder.relative_to(CONF)), sorted(file.stem for file in folder.glob("*.yaml"))

@@ -91,15 +91,17 @@ class SweepPlan:
     def of(cls, config: DictConfig, name: str | None) -> SweepPlan:
         """The plan of a composed multirun; raises ExperimentError with every problem of every point."""
         hydra = config.hydra
-        overrides = list(hydra.overrides.task)
-        of_sweeper = OmegaConf.select(config, "hydra.sweeper.params") or {}
+        # As written: `${oc.env:NAME}` must not become its value, which would be written down.
+        given: Any = OmegaConf.to_container(hydra.overrides, resolve=False)
+        sweeper: Any = OmegaConf.to_container(hydra.sweeper, resolve=False)
+        overrides, of_sweeper = given["task"], sweeper.get("params") or {}
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         parsed = parser.parse_overrides([*(f"{key}={value}" for key, value in of_sweeper.items()), *overrides])
         values = [_values(override) for override in parsed]
         experiments, problems = [], _given_twice(parsed, values)
         for point in _points(values):
             try:
-                experiments.append(check(compose_in_command([*hydra.overrides.hydra, *point], name)))
+                experiments.append(check(compose_in_command([*given["hydra"], *point], name)))
             except ExperimentError as error:
                 problems += error.problems
         if problems:
