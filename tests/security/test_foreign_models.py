@@ -126,7 +126,7 @@ def test_load_model_with_sizes_beyond_its_weights_is_refused(theirs: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.json"])
-@pytest.mark.parametrize("content", [DEEP, '{"model": ' * 100_000, "\ud83d", "[]", ""])
+@pytest.mark.parametrize("content", ["\ud83d", "[]", "{", ""])
 def test_load_model_with_malformed_json_is_refused(theirs: Path, name: str, content: str) -> None:
     (theirs / name).write_bytes(content.encode("utf-8", "surrogatepass"))
     with pytest.raises(ExperimentError, match="must be a"):
