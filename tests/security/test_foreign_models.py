@@ -22,7 +22,6 @@ from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_mode
 from attnlab.model.seq2seq import Seq2Seq
 
 FACTS = ModelFacts(source_vocabulary_size=11, target_vocabulary_size=9, identity="f" * 16, step=7)
-DEEP = "[" * 100_000
 
 
 @pytest.fixture
