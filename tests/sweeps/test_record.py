@@ -40,7 +40,7 @@ def test_a_job_says_how_it_goes(folder, tmp_path, capfd):
         assert current_job() is job
         assert folder.job(0).status == "running"
         assert job.tags == {"sweep": SWEEP.identity, "mlflow.parentRunId": "run"}
-        job.tell(identity="abc")
+        job.update(identity="abc")
         os.write(1, b"said by the job\n")  # as whatever library; print is pytest's here
     found = folder.job(0)
     assert (found.name, found.status, found.identity) == ("dot · seed 2", "finished", "abc")
@@ -68,7 +68,7 @@ def test_a_run_without_an_experiment_is_handed_to_the_next_try(folder, tmp_path)
         def fails(run_id=run_id, identity=identity, found=found):
             with running(2, ["seed=1"], tmp_path / "2") as job:
                 found.append(job.run_to_adopt)
-                job.tell(run_id=run_id, identity=identity)
+                job.update(run_id=run_id, identity=identity)
                 raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):

@@ -102,6 +102,6 @@ def _track_failure(experiment: Experiment, job: SweepJob, error: Exception) -> N
     try:
         with experiment.tracking.start(experiment.paths.runs_folder, job.state, record) as run:
             run.finish("FAILED", sentence(error))
-        job.tell(run_id=run.run_id)
+        job.update(run_id=run.run_id)
     except ExperimentError:
         return  # the tracker is what failed, and the job itself says so

@@ -152,7 +152,7 @@ def evaluate_and_track(
     tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
     with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record) as run:
         if job is not None and run.run_id is not None:
-            job.tell(run_id=run.run_id)
+            job.update(run_id=run.run_id)
         if kept is None:
             evaluate(experiment, model_folder, data_folder, into)
         else:

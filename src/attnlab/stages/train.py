@@ -148,7 +148,7 @@ def main(experiment: Experiment) -> Any:
     log.info("experiment %s: %s", identity, readable_name(short_params(experiment.logged)))
     job = current_job()
     if job is not None:
-        job.tell(identity=identity, data=str(data.folder))
+        job.update(identity=identity, data=str(data.folder))
     record = RunRecord(
         config=experiment.logged,
         identity=identity,
@@ -176,11 +176,11 @@ def main(experiment: Experiment) -> Any:
             if last is None:
                 begin_anew(experiment, point)
         if job is not None:
-            job.tell(new=not finished)
+            job.update(new=not finished)
         if not finished or state_of_its_run(experiment, point / "model") == point:
             with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
                 if job is not None:
-                    job.tell(run_id=run.run_id)
+                    job.update(run_id=run.run_id)
                 if not finished:
                     train(experiment, data, point, run, last)
                 run.sync()

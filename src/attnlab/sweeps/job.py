@@ -34,8 +34,8 @@ class SweepJob:
         self.run_to_adopt = before.run_id if before is not None and orphaned else None
         folder.write_job(record)
 
-    def tell(self, **found: Any) -> None:
-        """What became known: fields of `JobRecord`."""
+    def update(self, **found: Any) -> None:
+        """Set fields of the `JobRecord`, and write it."""
         self.record = replace(self.record, **found)
         self._folder.write_job(self.record)
 
@@ -90,10 +90,10 @@ def running(number: int, overrides: Sequence[str], output: Path) -> Iterator[Swe
         with _output_to(output / "output.log", sweep.quiet):
             yield job
     except BaseException as error:
-        job.tell(status="failed", ended=time.time(), error=sentence(error))
+        job.update(status="failed", ended=time.time(), error=sentence(error))
         raise
     else:
-        job.tell(status="finished", ended=time.time())
+        job.update(status="finished", ended=time.time())
     finally:
         _current = None
 

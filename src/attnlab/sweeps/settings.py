@@ -92,6 +92,6 @@ Direction = Literal["minimize", "maximize"]
 
 
 def directions(objectives: Sequence[str], monitor: str) -> list[Direction]:
-    """One for each objective (see `settings.Sweep`); `quality` is what training monitors."""
+    """One for each objective (see `Sweep`); `quality` is what training monitors."""
     quality: Direction = "minimize" if monitor.endswith("nll") else "maximize"
     return [quality if objective == "quality" else "minimize" for objective in objectives]

@@ -13,19 +13,6 @@ from attnlab.config.secrets import masked
 _KIND = re.compile(
     r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing)$"
 )
-
-
-def choice_name(node: Any) -> str | None:
-    """`{"_target_": "...BahdanauScore"}` is `bahdanau`; null is `none`; a node without a target has no name."""
-    if node is None:
-        return "none"
-    target = node.get("_target_") if isinstance(node, Mapping) else None
-    if not isinstance(target, str):
-        return None
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
-    return _KIND.sub("", words)
-
-
 LONGEST_VALUE = 6000  # MLflow's limit
 LONGEST_KEY = 250
 # Choices inside the model that are known by the name of their group.
@@ -43,6 +30,17 @@ OF_THE_MODEL = (
 )
 # Settings whose null is the choice `none` of a group.
 NONE_FOR_NULL = ("search", *(f"model.{name}" for name in OF_THE_MODEL))
+
+
+def choice_name(node: Any) -> str | None:
+    """`{"_target_": "...BahdanauScore"}` is `bahdanau`; null is `none`; a node without a target has no name."""
+    if node is None:
+        return "none"
+    target = node.get("_target_") if isinstance(node, Mapping) else None
+    if not isinstance(target, str):
+        return None
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
+    return _KIND.sub("", words)
 
 
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:

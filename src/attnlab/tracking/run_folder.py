@@ -377,7 +377,7 @@ Upload = Callable[[Run], str | None]
 
 
 class UntrackedRun(Run):
-    """A run that nothing is kept of."""
+    """A run that is recorded nowhere (`tracking=none`)."""
 
     def __init__(self) -> None:
         pass
