@@ -12,6 +12,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field, PositiveFloat
+from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind_sections, class_named, component
@@ -62,13 +63,23 @@ def check(config: DictConfig) -> Experiment:
         raise ExperimentError(problems)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _WithoutInitialValues():
             bound["model"](**task.trial_sizes, padding=bound["padding"])
     except (RuntimeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
     check_writable("paths.runs", bound["paths"].runs_folder)
     return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
+
+
+class _WithoutInitialValues(TorchFunctionMode):
+    """Skips what fills and scales tensors: on the meta device that imports torch's compiler, which takes seconds."""
+
+    def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+        named = named or {}
+        if function.__name__ in ("__truediv__", "constant_", "div", "kaiming_uniform_", "normal_", "uniform_"):
+            return named["tensor"] if "tensor" in named else arguments[0]
+        return function(*arguments, **named)
 
 
 def task_named(name: Any) -> Task:
