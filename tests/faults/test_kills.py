@@ -34,7 +34,7 @@ MODEL = (
 TRAINING = (
     "training.max_steps=70", "training.validate_every=9", "training.batching.size=16", "training.log_every=1",
     "training.validation_search.max_length=8", "training.teacher_forcing.ratio=0.5", "training.patience=6",
-    "save_every_minutes=0.002", "tracking.system_metrics=false",
+    "save_every_minutes=0.002", "tracking.system_metrics=false", "tracking.heat_map_sentences=1",
 )  # fmt: skip
 ALL = (*DATA, *MODEL, *TRAINING)
 

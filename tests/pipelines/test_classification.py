@@ -8,10 +8,10 @@ from pathlib import Path
 
 import mlflow.pyfunc
 import pytest
+from dvc_project import choose, copy_of_project, dvc, hashes, ran
 from entry_points import ROOT, TINY, Command
 from mlflow import MlflowClient
 from test_chain import folder_of
-from test_dvc import choose, copy_of_project, dvc, hashes, ran
 from test_refusals import left, refused
 
 from attnlab.experiment.composition import compose
@@ -199,11 +199,6 @@ def test_dvc_repro_of_a_classifier(tmp_path: Path) -> None:
     built = hashes(folder / "build")
     expected = {"evaluation/metrics.json", "evaluation/sentences.html", "model/tokenizer.json", "report/index.html"}
     assert expected <= set(built)
-    assert ran(dvc(folder, "repro")) == []
-    shutil.rmtree(folder / "build")
-    shutil.rmtree(folder / "runs")
-    dvc(folder, "repro", "--force", "--no-run-cache")
-    assert hashes(folder / "build") == built
 
 
 @pytest.mark.slow

@@ -1,39 +1,45 @@
-"""`dvc repro` and `dvc exp run` on a tiny experiment, in copies of the project."""
+"""`dvc repro`, experiments, remotes and the matrix of attentions, on a tiny experiment in copies of the project."""
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from dvc_project import STAGES, choose, commit, copy_of_project, dvc, hashes, ran
-from entry_points import TINY
+from entry_points import ROOT, TINY
 
 pytestmark = pytest.mark.slow
 
+# The table and the experiments below choose attentions, of which some have no size.
+ANY_ATTENTION = [choice for choice in TINY[1:] if not choice.startswith(("model.attention.", "training.max_steps"))]
+
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """The unpacked project without git, its chain run once, and the hashes of what that built; `first.lock` is a copy
-    of what DVC wrote of it."""
-    folder = copy_of_project(tmp_path_factory.mktemp("archive") / "project")
-    dvc(folder, "config", "--local", "core.no_scm", "true")
+def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A repository with its chain run and `dvc.lock` committed, and the hashes of what the chain built."""
+    folder = copy_of_project(tmp_path_factory.mktemp("repository") / "project")
+    choose(folder, training={"max_steps": 4}, overrides=[*ANY_ATTENTION, "tracking=none"])
+    commit(folder)
     assert ran(dvc(folder, "repro")) == STAGES
-    shutil.copy(folder / "dvc.lock", folder / "first.lock")
+    commit(folder)
     return folder, hashes(folder / "build")
 
 
-def stale(folder: Path) -> set[str]:
-    """The stages whose own params are no more those that they ran with."""
-    dvc(folder, "repro", "compose")
-    changed = json.loads(dvc(folder, "status", "--json"))
-    return {stage for stage, changes in changed.items() if "build/resolved.yaml" in json.dumps(changes)}
+@pytest.fixture
+def copy(project: tuple[Path, dict[str, str]], tmp_path: Path) -> Path:
+    """The project with its history, its cache and what it built, to change."""
+    return shutil.copytree(project[0], tmp_path / "copy", symlinks=True)
 
 
-def test_a_second_repro_does_nothing(archive: tuple[Path, dict[str, str]]) -> None:
-    folder, built = archive
+def test_second_repro_runs_no_stage(project: tuple[Path, dict[str, str]]) -> None:
+    folder, built = project
     assert {"resolved.yaml", "evaluation/metrics.json", "model/weights.safetensors", "report/index.html"} <= set(built)
     assert ran(dvc(folder, "repro")) == []
     assert hashes(folder / "build") == built
@@ -42,51 +48,108 @@ def test_a_second_repro_does_nothing(archive: tuple[Path, dict[str, str]]) -> No
 @pytest.mark.parametrize(
     ("choices", "stages"),
     [
-        ({"overrides": [*TINY[1:], "tracking=none", "search.size=3"]}, {"evaluate", "report"}),
+        ({"overrides": [*ANY_ATTENTION, "tracking=none", "search.size=3"]}, {"evaluate", "report"}),
         ({"padding": "post_post"}, {"train", "report"}),
-        ({"overrides": [*TINY[1:], "tracking=mlflow"]}, set()),
+        ({"overrides": [*ANY_ATTENTION, "tracking=mlflow"]}, set()),
     ],
     ids=["search", "padding", "tracking"],
 )
-def test_a_choice_concerns_its_stages_alone(
-    archive: tuple[Path, dict[str, str]], choices: dict[str, object], stages: set[str]
+def test_choice_makes_only_its_own_stages_stale(choices: dict[str, object], stages: set[str], copy: Path) -> None:
+    choose(copy, **choices)
+    dvc(copy, "repro", "compose")
+    changed = json.loads(dvc(copy, "status", "--json"))
+    assert {stage for stage, changes in changed.items() if "build/resolved.yaml" in json.dumps(changes)} == stages
+
+
+def test_setting_called_size_is_seen_by_the_run_cache(copy: Path) -> None:
+    """DVC's run cache ignores keys called `size`: another beam must not get the results of the last one."""
+    others = [choice for choice in ANY_ATTENTION if not choice.startswith("search.size")]
+    choose(copy, overrides=[*others, "tracking=none", "search.size=7"])
+    assert ran(dvc(copy, "repro", "evaluate")) == ["compose", "evaluate"]
+    assert "size 7" in json.loads((copy / "build/evaluation/signatures.json").read_text())["search"]
+
+
+def test_unpacked_archive_in_another_folder_builds_the_same_bytes(
+    project: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
-    folder, _ = archive
-    params = (folder / "params.yaml").read_text(encoding="utf-8")
-    choose(folder, **choices)
-    try:
-        assert stale(folder) == stages
-    finally:
-        (folder / "params.yaml").write_text(params, encoding="utf-8")
+    archive = copy_of_project(tmp_path / "archive")
+    shutil.copy(project[0] / "params.yaml", archive)
+    dvc(archive, "config", "--local", "core.no_scm", "true")
+    assert ran(dvc(archive, "repro")) == STAGES
+    assert hashes(archive / "build") == project[1]
+    committed = ["git", "show", "HEAD:dvc.lock"]
+    locked = subprocess.run(committed, cwd=project[0], check=True, capture_output=True).stdout
+    assert (archive / "dvc.lock").read_bytes() == locked
 
 
-def test_the_same_bytes_in_another_folder_and_an_experiment(
-    archive: tuple[Path, dict[str, str]], tmp_path: Path
+def test_remote_restores_everything_that_was_built(
+    project: tuple[Path, dict[str, str]], copy: Path, tmp_path: Path
 ) -> None:
-    folder = copy_of_project(tmp_path / "clone")
-    commit(folder)
-    assert ran(dvc(folder, "repro")) == STAGES
-    assert hashes(folder / "build") == archive[1]
-    locked = (folder / "dvc.lock").read_bytes()
-    assert locked == (archive[0] / "first.lock").read_bytes()
+    folder, built = copy, project[1]
+    dvc(folder, "remote", "add", "--local", "--default", "storage", str(tmp_path / "storage"))
+    dvc(folder, "push")
+    shutil.rmtree(folder / ".dvc" / "cache")
+    shutil.rmtree(folder / "build")
+    dvc(folder, "pull")
+    assert hashes(folder / "build") == built
+    assert ran(dvc(folder, "repro")) == []
 
-    fewer = [choice for choice in TINY[1:] if not choice.startswith("model.attention.size")]
-    choose(folder, overrides=[*fewer, "tracking=none"])
-    assert ran(dvc(folder, "exp", "run", "-S", "model/attention=dot")) == ["compose", "train", "evaluate", "report"]
-    resolved = yaml.safe_load((folder / "build" / "resolved.yaml").read_text(encoding="utf-8"))
+
+def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path) -> None:
+    section = (ROOT / "docs" / "dvc.md").read_text(encoding="utf-8").partition("\n## The commands\n")[2]
+    commands = section.partition("```sh\n")[2].partition("```")[0].splitlines()
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))},
+        **{f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DVC_NO_ANALYTICS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    # The demo's lock is committed already; the matrix has a test of its own.
+    assert "git add dvc.lock" in commands.pop(0)
+    assert "compare_attentions" in commands.pop()
+    printed = {}
+    for line in commands:
+        line = line.replace("max_steps=500", "max_steps=5")
+        ended = subprocess.run(
+            ["bash", "-ec", line], cwd=copy, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, line + ended.stdout + ended.stderr
+        printed[line.partition("  ")[0]] = ended.stdout
+    assert "max_steps: 5" in (copy / "params.yaml").read_text(encoding="utf-8")
+    resolved = yaml.safe_load((copy / "build" / "resolved.yaml").read_text(encoding="utf-8"))
     assert resolved["model"]["attention"]["_target_"].endswith("DotScore")
 
+    header, *rows = csv.reader(dvc(copy, "exp", "show", "--csv", "--hide-workspace").splitlines())
+    table = [dict(zip((name.rpartition(":")[2] for name in header), row, strict=True)) for row in rows]
+    queued = [row for row in table if row["seed"] in ("2", "3")]
+    assert len(queued) == 2
+    assert all(row["bleu"] for row in [*queued, *(row for row in table if row["Experiment"] == "dot")])
+    assert "build/evaluation/metrics.json" in printed["dvc metrics diff HEAD dot"]
+    page = (copy / "dvc_plots" / "index.html").read_text(encoding="utf-8")
+    pictures = [path.name for path in (copy / "dvc_plots").rglob("*.png")]
+    for name in ("curves", "attention_1", "lengths"):
+        assert f"{name}.png" in page
+        assert sum(picture.endswith(f"{name}.png") for picture in pictures) == 2, pictures
 
-def test_sizes_count_too(archive: tuple[Path, dict[str, str]]) -> None:
-    """DVC's run cache forgets keys called `size`: another beam or attention must not get the last one's results."""
-    folder, built = archive
-    sizes = ["search.size=7", "model.attention.size=9"]
-    others = [choice for choice in TINY[1:] if choice.split("=")[0] not in {size.split("=")[0] for size in sizes}]
-    params = (folder / "params.yaml").read_text(encoding="utf-8")
-    choose(folder, overrides=[*others, "tracking=none", *sizes])
-    try:
-        assert {"train", "evaluate"} <= set(ran(dvc(folder, "repro")))
-        assert "size 7" in json.loads((folder / "build/evaluation/signatures.json").read_text())["search"]
-        assert hashes(folder / "build")["model/weights.safetensors"] != built["model/weights.safetensors"]
-    finally:
-        (folder / "params.yaml").write_text(params, encoding="utf-8")
+
+def test_matrix_of_attentions_is_trained_and_compared(copy: Path) -> None:
+    """With fewer of them, for each starts three processes."""
+    file = copy / "examples" / "compare_attentions" / "dvc.yaml"
+    chain = yaml.safe_load(file.read_text(encoding="utf-8"))
+    few = [f"build/attentions/{name}" for name in ("none-1", "dot-1")]
+    chain["vars"] = [{"attentions": ["none", "dot"]}, {"seeds": [1]}]
+    compared = chain["stages"]["compare"]
+    command = compared["cmd"].partition(' "builds=[')[0]
+    compared["cmd"] = f"{command} builds=[{','.join(few)}] samples=100"
+    compared["deps"] = [dep for dep in compared["deps"] if not dep.startswith("build/") or dep in few]
+    file.write_text(yaml.safe_dump(chain), encoding="utf-8")
+
+    example = str(file.relative_to(copy))
+    stages = [stage.removeprefix(f"{example}:") for stage in ran(dvc(copy, "repro", example))]
+    assert set(stages) == {"model@none-1", "model@dot-1", "compare"}
+    page = (copy / "build" / "attentions" / "comparison" / "index.html").read_text(encoding="utf-8")
+    assert "no attention" in page
+    assert "dot" in page
+    assert ran(dvc(copy, "repro", example)) == []
+    assert not any("compare_attentions" in stage for stage in ran(dvc(copy, "repro")))

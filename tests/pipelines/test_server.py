@@ -68,7 +68,7 @@ def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(serve
     folder.mkdir()
     command = [
         sys.executable, str(PIPELINES / "train.py"), "-m", *SHORT, "launcher=joblib", "launcher.workers=2",
-        "model/attention=dot,general", "seed=1,2", f"tracking.uri={server}",
+        "model/attention=dot,general", "seed=1,2", "tracking.heat_map_sentences=1", f"tracking.uri={server}",
     ]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
