@@ -59,7 +59,7 @@ def imports_of(path: Path) -> list[str]:
     return names
 
 
-def test_the_walk_finds_the_files():
+def test_import_check_finds_the_files():
     places = {place_of(path) for path in FILES}
     assert places - {"__init__"} == {*LEVELS, "pipelines"}
     assert "attnlab.batch.Padding" in imports_of(PACKAGE / "model" / "seq2seq.py")
@@ -80,7 +80,7 @@ def test_imports_point_one_way(path: Path):
 
 
 @pytest.mark.parametrize("dependency", HOMES)
-def test_a_heavy_dependency_has_one_home(dependency: str):
+def test_heavy_dependency_is_imported_in_one_room(dependency: str):
     users = {place_of(path) for path in FILES if any(name.split(".")[0] == dependency for name in imports_of(path))}
     assert users == HOMES[dependency]
 

@@ -27,7 +27,7 @@ B, T, S = 3, 4, 6
 MASK = torch.tensor([[True] * 6, [False] * 2 + [True] * 4, [False] * 5 + [True]])
 
 
-def test_the_folders_are_looked_into():
+def test_contract_finds_the_yaml_files():
     known = {"attention": 10, "projection": 2, "normaliser": 2, "scope": 3, "coverage": 2, "heads": 2}
     assert known.keys() == set(OF_THE_ATTENTION)
     assert all(len(files_of(group)) >= number for group, number in known.items())

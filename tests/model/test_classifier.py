@@ -133,7 +133,7 @@ def by_formula(model: Classifier, sentence: list[int]) -> tuple[NDArray[np.float
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
-def test_the_formula(num_classes: int) -> None:
+def test_classifier_equals_its_formula(num_classes: int) -> None:
     model = build(num_classes)
     assert model.output.out_features == (1 if num_classes == 2 else num_classes)
     source, mask = padded(SENTENCES, "pre")
@@ -146,7 +146,7 @@ def test_the_formula(num_classes: int) -> None:
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
-def test_the_gradient(num_classes: int) -> None:
+def test_classifier_gradient_matches_finite_differences(num_classes: int) -> None:
     model = build(num_classes)
     source, mask = padded(SENTENCES[:2], "post")
     parameters = [p for p in model.parameters() if p is not model.encoder.embedding.weight]
@@ -158,7 +158,7 @@ def test_the_gradient(num_classes: int) -> None:
 
 
 @pytest.mark.parametrize(("attention", "scope"), itertools.product(SCORES, ["global", "local_p"]))
-def test_a_sentence_alone_is_the_same_as_in_any_batch(attention: str, scope: str) -> None:
+def test_classified_sentence_alone_equals_itself_in_any_batch(attention: str, scope: str) -> None:
     """Before or after it, few pads or many: nothing changes."""
     models = {side: build(3, Padding(encoder=side), attention=attention, scope=scope) for side in ("pre", "post")}
     alone = [models["pre"](*padded([sentence], "pre")).log_probabilities[0] for sentence in SENTENCES]
@@ -204,7 +204,7 @@ def test_unmasked_attention_weighs_pads() -> None:
     assert found.attention_weights[~mask].sum() > 0.1
 
 
-def test_dropout_is_trainings_alone() -> None:
+def test_classifier_dropout_acts_in_training_only() -> None:
     model = build().float()
     source, mask = padded(SENTENCES, "pre")
     first = model(source, mask).log_probabilities
@@ -231,12 +231,12 @@ def test_half_precision_keeps_whole_logarithms() -> None:
     torch.testing.assert_close(found.log_probabilities.exp().sum(1), torch.ones(4), rtol=0, atol=1e-6)
 
 
-def test_a_window_that_follows_the_target_is_refused() -> None:
+def test_classifier_with_a_window_over_the_target_is_refused() -> None:
     with pytest.raises(ExperimentError, match=r"model\.scope local_m follows the target .* choose model/scope=global"):
         build(scope="local_m")
 
 
-def test_attention_is_no_option() -> None:
+def test_classifier_without_attention_is_refused() -> None:
     node = config() | {"attention": None}
     with pytest.raises(ExperimentError, match=r"model\.attention must be a Score"):
         bind(node, Classifier, "model")
@@ -255,7 +255,7 @@ def folder(tmp_path: Path) -> tuple[Path, Classifier]:
     return tmp_path / "model", model
 
 
-def test_it_is_the_same_after_a_model_folder(folder: tuple[Path, Classifier]) -> None:
+def test_saved_classifier_loads_unchanged(folder: tuple[Path, Classifier]) -> None:
     path, model = folder
     assert {*FROM_LABELLED_DATA, "model.json", "config.json", "weights.safetensors"} == {
         file.name for file in path.iterdir()
@@ -266,7 +266,7 @@ def test_it_is_the_same_after_a_model_folder(folder: tuple[Path, Classifier]) ->
     assert torch.equal(loaded(source, mask).log_probabilities, model(source, mask).log_probabilities)
 
 
-def test_the_folder_of_another_task_is_refused(folder: tuple[Path, Classifier]) -> None:
+def test_folder_of_another_task_is_refused(folder: tuple[Path, Classifier]) -> None:
     path, _ = folder
     with pytest.raises(ExperimentError, match="goes with task=classification"):
         load_model(path)

@@ -51,7 +51,7 @@ def test_coverage_of_the_first_step_changes_nothing(heads, tiny_model, pairs):
     assert not torch.allclose(weights[2], without[2, :, 0].mean(0), rtol=0, atol=1e-6)
 
 
-def test_the_coverage_loss_of_a_first_step_is_zero_and_grows_with_its_weight(tiny_model, pairs):
+def test_coverage_loss_is_zero_at_the_first_step_and_scales_with_its_weight(tiny_model, pairs):
     one_step = make_batch(*pairs((4, 2), (0, 0)), Padding())
     assert tiny_model(coverage=1.0)(one_step).coverage_loss == 0
     batch = make_batch(*pairs(), Padding())

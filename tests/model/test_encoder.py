@@ -40,7 +40,7 @@ def equals(found: RecurrentState, row: int, expected: paper.State) -> None:
 @pytest.mark.parametrize("skipping", ["packed", "flipped"])
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("layers", [1, 2])
-def test_a_padded_batch_equals_the_equations_on_each_sentence(layers, cell, skipping, side, pairs):
+def test_padded_batch_equals_the_equations_on_each_sentence(layers, cell, skipping, side, pairs):
     """Outputs, final states and those of the backward direction; no state ever saw a pad."""
     sources, targets = pairs()
     batch = make_batch(sources, targets, Padding(encoder=side))
@@ -131,7 +131,7 @@ def test_skipped_pads_could_be_anything(skipping, pairs):
         assert torch.equal(ours.cell, theirs.cell)
 
 
-def test_the_embedding_of_a_pad_is_zero_and_stays_so(pairs):
+def test_pad_embedding_is_zero_and_stays_zero(pairs):
     encoder = encoder_of(recurrence="read")
     assert (encoder.embedding.weight[PAD] == 0).all()
     batch = make_batch(*pairs(), Padding())
@@ -140,7 +140,7 @@ def test_the_embedding_of_a_pad_is_zero_and_stays_so(pairs):
 
 
 @pytest.mark.parametrize("side", ["pre", "post"])
-def test_a_reversed_source_leaves_outputs_and_alignments_in_place(side, tiny_model, pairs):
+def test_reversed_source_leaves_outputs_and_alignments_in_place(side, tiny_model, pairs):
     """One direction alone: reading from the end, the output at a token knows what follows it and nothing before."""
     padding = Padding(encoder=side)
     encoder = encoder_of(bidirectional=False, reverse=True, encoder=side)
@@ -182,7 +182,7 @@ def test_bridges(bridge, encoder_cell, decoder_cell, tiny_model, pairs):
         equals(state.recurrent, row, expected)
 
 
-def test_the_copy_bridge_copies_hidden_and_cell_each_to_its_own(tiny_model, pairs):
+def test_copy_bridge_copies_hidden_and_cell_state(tiny_model, pairs):
     model = tiny_model(cell="lstm", layers=2, bridge="copy")
     batch = make_batch(*pairs(), Padding())
     final = model.encoder(batch.source, batch.source_mask).final

@@ -90,7 +90,7 @@ def test_collected_gradients_are_those_of_a_plain_loop(bias, dropped, dtype, tol
             torch.testing.assert_close(mine, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_a_weight_may_be_used_in_two_places_with_time_in_the_middle(x):
+def test_weight_used_in_two_places_collects_both_gradients(x):
     """(B, T, I) too; and one weight with two inputs at each step."""
     layer = RepeatedLinear(4, 4, dtype=torch.float64)
 
@@ -117,7 +117,7 @@ def test_gradients_are_added_to_what_is_there(x):
         torch.testing.assert_close(parameter.grad, 2 * expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_input_alone_can_be_asked_for(x):
+def test_gradient_of_the_input_alone_is_right(x):
     """As a study of gradients does: the weights' gradients are then not computed."""
     layer = RepeatedLinear(4, 4, dtype=torch.float64)
     (expected,) = torch.autograd.grad(loop(layer, x), [x])
@@ -171,7 +171,7 @@ def test_outside_of_a_loop_it_is_linear(x):
     assert torch.equal(repeated_linear(x, weight), nn.functional.linear(x, weight))
 
 
-def test_a_first_use_without_gradients_costs_the_later_ones_nothing(x):
+def test_first_use_without_gradients_leaves_later_gradients_right(x):
     """As where a guess is made of a readout, in the middle of a loop that trains the readout."""
     layer = RepeatedLinear(4, 4, dtype=torch.float64)
     expected = torch.autograd.grad(loop(layer, x), [x, *layer.parameters()])
@@ -198,7 +198,7 @@ def test_repeated_linear_after_the_graph_is_deleted_frees_its_collected_tensors(
         gc.enable()
 
 
-def test_a_graph_may_be_gone_through_twice(x):
+def test_second_backward_pass_gives_the_same_gradients(x):
     layer = RepeatedLinear(4, 4, dtype=torch.float64)
     expected = gradients(layer, x, collected=False)
     with gradients_after_the_loop():

@@ -44,7 +44,7 @@ def right(run: Callable[..., object], leaves: list[Tensor], *modules: torch.nn.M
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_scores(name):
+def test_gradients_of_scores_match_finite_differences(name):
     torch.manual_seed(0)
     score, given = PARTS[name](query_size=D if name in EQUAL_WIDTHS else H, key_size=D).double(), inputs(name)
     if score.by_position:
@@ -57,7 +57,7 @@ def test_scores(name):
 
 @pytest.mark.parametrize("normaliser", NORMALISERS.values(), ids=NORMALISERS)
 @pytest.mark.parametrize("masked", [True, False])
-def test_normalisers(normaliser, masked):
+def test_gradients_of_normalisers_match_finite_differences(normaliser, masked):
     hidden = torch.zeros(B, T, S, dtype=torch.bool) if not masked else ~MASK.unsqueeze(1)
     scores = drawn(B, T, S)
     if isinstance(normaliser, Sparsemax):  # some weights are 0, and their scores have no gradient
@@ -83,19 +83,19 @@ def attends(mechanism: Mechanism, coverage: bool = False, masked: bool = True) -
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("normaliser", NORMALISERS)
 @pytest.mark.parametrize("masked", [True, False])
-def test_scopes(scope, normaliser, masked):
+def test_gradients_of_scopes_match_finite_differences(scope, normaliser, masked):
     assert attends(Mechanism(PARTS["bahdanau"], NORMALISERS[normaliser], SCOPES[scope]), masked=masked)
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name not in (*EQUAL_WIDTHS, "location")])
-def test_coverage(name):
+def test_gradients_of_coverage_match_finite_differences(name):
     mechanism = Mechanism(PARTS[name], Softmax(), SCOPES["global"], coverage=Part(Coverage, loss_weight=1.0))
     assert attends(mechanism, coverage=True)
 
 
 @pytest.mark.parametrize("name", ["dot", "bahdanau", "cosine"])
 @pytest.mark.parametrize("coverage", [None, Part(Coverage, loss_weight=1.0)], ids=["", "coverage"])
-def test_heads_and_projections(name, coverage):
+def test_gradients_of_heads_and_projections_match_finite_differences(name, coverage):
     heads = Part(MultiHeadAttention, heads=2, size=3)
     mechanism = Mechanism(PARTS[name], Softmax(), SCOPES["local_p"], coverage=coverage, heads=heads)
     assert attends(mechanism, coverage=coverage is not None)
@@ -112,7 +112,7 @@ def test_heads_and_projections(name, coverage):
         *itertools.product([TanhReadout, MaxoutReadout, PlainReadout], [0, D]),
     ],
 )
-def test_readouts(kind, context):
+def test_gradients_of_readouts_match_finite_differences(kind, context):
     sizes = {"hidden_size": H, "context_size": context, "embedding_size": 3}
     torch.manual_seed(0)
     readout = kind(dropout=0.0, **sizes) if kind in (PlainReadout, StateReadout) else kind(size=3, dropout=0.0, **sizes)
@@ -121,7 +121,7 @@ def test_readouts(kind, context):
     assert right(lambda hidden, token, *c: readout(hidden, c[0] if c else None, token), leaves, readout)
 
 
-def test_input_feedings():
+def test_gradients_of_input_feedings_match_finite_differences():
     torch.manual_seed(0)
     sizes = {"hidden_size": H, "context_size": D, "embedding_size": 3}
     readout = AttentionalReadout(5, 0.0, **sizes)
@@ -133,7 +133,7 @@ def test_input_feedings():
 
 
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
-def test_a_whole_model_with_all_that_feeds_back(decoder, tiny_model, pairs):
+def test_gradients_of_a_model_with_every_feedback_match_finite_differences(decoder, tiny_model, pairs):
     """Through the steps: fed vectors, carried contexts, coverage and its loss."""
     context = "cell_and_readout" if decoder == "attend_then_step" else "readout_and_previous_in_cell"
     choices = {"decoder": decoder, "context": context, "readout": "attentional", "input_feeding": "attentional_hidden"}

@@ -30,7 +30,7 @@ SHORT = (4, 1, 3), (2, 3, 1)  # lengths of sources and targets
 every_choice = pytest.mark.parametrize("variant", VARIANTS, ids=str)
 
 
-def test_the_folders_are_looked_into():
+def test_contract_finds_the_yaml_files():
     known = {"encoder": 3, "bridge": 5, "decoder": 3, "readout": 5, "input_feeding": 3}
     assert known.keys() == set(OF_THE_MODEL)
     assert all(len(files_of(group)) >= number for group, number in known.items())
@@ -41,7 +41,7 @@ SPECIAL += [Variant("coverage", "see2017", "step_then_attend"), Variant("input_f
 
 
 @pytest.mark.parametrize("variant", SPECIAL, ids=str)
-def test_the_files_are_put_together_as_hydra_does_it(variant):
+def test_variants_compose_as_hydra_composes_them(variant):
     choices = choices_of(variant)
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("config", [f"model/{group}={name}" for group, name in choices.items()])
@@ -74,7 +74,7 @@ def exact_loss(model, batch: Batch) -> torch.Tensor:
 
 
 @every_choice
-def test_it_learns_with_every_parameter(variant, pairs):
+def test_model_learns_with_every_parameter(variant, pairs):
     train_one_step(build(variant), make_batch(*pairs(*SHORT), Padding()))
 
 
@@ -114,7 +114,7 @@ def test_pads_change_no_output_loss_or_gradient(variant, pairs):
 
 @every_choice
 @pytest.mark.parametrize("side", ["pre", "post"])
-def test_a_sentence_alone_equals_itself_in_a_batch(variant, side, pairs):
+def test_sentence_alone_equals_itself_in_a_batch(variant, side, pairs):
     """Batches of 4, 3 and 1, sources of one token, targets longer and shorter than their sources."""
     padding = Padding(side, side)
     model = build(variant, padding)
@@ -133,7 +133,7 @@ def test_a_sentence_alone_equals_itself_in_a_batch(variant, side, pairs):
 
 
 @every_choice
-def test_a_source_of_one_token_is_its_whole_context(variant):
+def test_source_of_one_token_is_the_whole_context(variant):
     model = build(variant)
     batch = make_batch([[]], [[4, 5]], Padding())
     assert batch.source.tolist() == [[EOS]]
@@ -168,7 +168,7 @@ def test_nothing_is_kept_from_one_batch_to_the_next(variant, pairs):
 
 
 @every_choice
-def test_a_saved_model_comes_back_the_same(variant: Variant, pairs, tmp_path):
+def test_saved_model_loads_unchanged(variant: Variant, pairs, tmp_path):
     model = build(variant, dtype=torch.float32)
     padding = {"_target_": "attnlab.batch.Padding", "encoder": "pre", "decoder": "post"}
     config = {"model": config_of(variant), "padding": padding}

@@ -127,7 +127,7 @@ def test_search_sees_no_scheme_either(tiny_model, pairs):
         assert ours.score == pytest.approx(theirs.score, abs=1e-5)
 
 
-def test_the_presets_say_what_their_names_say():
+def test_padding_presets_match_their_names():
     for encoder_side, decoder_side in SCHEMES:
         preset = yaml.safe_load((CONF / f"{encoder_side}_{decoder_side}.yaml").read_text())
         assert preset == {

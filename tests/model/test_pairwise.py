@@ -23,7 +23,7 @@ def model_and_batch(row, tiny_model, pairs):
     return tiny_model(**arguments(row), dtype=dtype), make_batch(*pairs((4, 1, 3), (2, 3, 1)), row["padding"])
 
 
-def test_the_array_holds_every_pair_that_can_be():
+def test_covering_array_holds_every_legal_pair():
     pairs = {pair for choices in every_pair() for pair in pairs_of(choices)}
     held = {pair for row in ROWS for pair in pairs_of(row)}
     impossible = {pair for choices in IMPOSSIBLE for pair in pairs_of(choices)}

@@ -31,7 +31,7 @@ def make(name: str) -> Score:
 
 
 @every_score
-def test_the_equation(name):
+def test_score_equals_the_equation_of_its_paper(name):
     score, given = make(name), inputs(name)
     keys = score.project_keys(POSITIONS if score.by_position else given.outputs)
     found = score(given.query, keys)
@@ -148,7 +148,7 @@ def test_scores_without_a_matrix_refuse_unequal_widths(name):
         PARTS[name](query_size=3, key_size=4)
 
 
-def test_the_additive_sum_keeps_its_digits_in_half_precision():
+def test_additive_score_keeps_its_digits_in_half_precision():
     """Whatever the constant that the sigmoid's way leaves: v of one sign, where it is as large as it can be."""
     random = torch.Generator().manual_seed(0)
     query, keys = (torch.randn(8, n, 64, generator=random) for n in (1, 6))
@@ -173,7 +173,7 @@ def test_v_is_born_between_plus_and_minus_one_over_the_root_of_its_width(score):
         assert found.g.item() == pytest.approx(1 / 20)
 
 
-def test_the_v_of_a_predicted_window_is_born_alike():
+def test_local_p_vector_has_the_initial_distribution_of_the_scores():
     torch.manual_seed(0)
     v = LocalP(2, False, query_size=400).v
     assert -1 / 20 <= v.min() < -0.9 / 20

@@ -60,7 +60,7 @@ def by_steps(model, source, target, feed, padding):
         ("step_then_attend", "attentional_hidden"),
     ],
 )
-def test_the_readout_that_is_fed_is_the_one_that_the_output_layer_reads(decoder, feeding, tiny_model, pairs):
+def test_fed_readout_is_the_one_that_the_output_layer_reads(decoder, feeding, tiny_model, pairs):
     """Made once a step, and not a second time under another dropout; where none is fed, all steps' at once."""
     batch = make_batch(*pairs(), Padding())
 
@@ -241,7 +241,7 @@ def test_no_coins_are_all_heads(decoder, side, recurrence, scope, tiny_model, pa
 
 
 @every_side
-def test_the_first_position_is_always_fed_bos(side, tiny_model, pairs):
+def test_first_position_is_always_fed_bos(side, tiny_model, pairs):
     padding = Padding(decoder=side)
     model = tiny_model(padding=padding, scale=3.0)
     batch = make_batch(*pairs(), padding)
@@ -265,7 +265,7 @@ def test_leading_pads_are_never_guessed_over(recurrence, tiny_model, pairs):
     assert torch.equal(model(batch, coins).readout[real], model(batch).readout[real])
 
 
-def test_a_coin_for_each_token_and_each_sentence(tiny_model, pairs):
+def test_teacher_forcing_draws_a_coin_for_each_token_or_sentence(tiny_model, pairs):
     """One tail changes its own sentence from its own position on, and nothing else."""
     model = tiny_model(scale=3.0)
     sources, targets = pairs()

@@ -71,7 +71,7 @@ def open_runs(page: playwright.Page, server: str, view: str = "TABLE") -> None:
         page.get_by_role("link", name=name).wait_for()
 
 
-def test_the_varied_choices_become_columns(page: playwright.Page) -> None:
+def test_varied_choices_become_columns_of_the_table(page: playwright.Page) -> None:
     page.get_by_role("button", name="Columns").click()
     for name in ("attention", "seed"):
         page.get_by_placeholder("Search columns").fill(name)
@@ -136,7 +136,7 @@ def test_charts_have_a_line_for_each_run(page: playwright.Page, server: str) -> 
 
 
 @pytest.mark.parametrize("name", ["sentence_1.png", "attention.html"])
-def test_a_heat_map_opens(page: playwright.Page, name: str) -> None:
+def test_heat_map_opens_among_the_artifacts(page: playwright.Page, name: str) -> None:
     page.get_by_role("link", name=RUNS[0]).click()
     page.get_by_role("tab", name="Artifacts").click()
     open_artifact(page, "attention", "step_000012", name)

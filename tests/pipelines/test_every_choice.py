@@ -87,7 +87,7 @@ def test_illegal_pair_of_choices_is_refused(overrides: list[str], said: str, com
     refused(command("train.py", *SMALL, *overrides), said)
 
 
-def test_a_source_longer_than_the_location_score_knows(command: Command) -> None:
+def test_source_longer_than_the_location_score_is_refused(command: Command) -> None:
     ended = command("train.py", *SMALL, "model/attention=location", "model.attention.max_length=4")
     refused(
         ended,

@@ -160,7 +160,7 @@ def test_offsets_of_several_experiments_are_counted_together() -> None:
     assert summed_offsets([]) == []
 
 
-def test_the_table_has_means_ranges_and_the_most_frequent_offset() -> None:
+def test_alignment_table_has_means_ranges_and_the_most_frequent_offset() -> None:
     table = markdown(
         {
             ("dot", "attend_then_step"): [found((0, 1), (1, 3)), found((1, 4), exact_match=1.0)],

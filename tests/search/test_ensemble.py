@@ -22,7 +22,7 @@ every_search = pytest.mark.parametrize("search", SEARCHES, ids=["greedy", "beam"
 
 @every_search
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_model_with_itself_is_the_model(search, count, searchable):
+def test_ensemble_of_a_model_with_itself_equals_the_model(search, count, searchable):
     model, source, mask = searchable()
     single = search(model, source, mask, True)
     ensemble = search(Ensemble([model] * count), source, mask, True)
@@ -42,7 +42,7 @@ def trio(searchable):
     return [first, second, third], source, mask
 
 
-def test_a_step_is_the_mean_of_the_members(trio):
+def test_ensemble_step_is_the_mean_of_its_members(trio):
     models, source, mask = trio
     tokens = [4, 5, 1, EOS]
     for row in range(len(source)):
@@ -73,7 +73,7 @@ def test_members_of_different_kinds_search_together(search, trio):
                 assert hypothesis.score == pytest.approx(by_hand, abs=1e-4)
 
 
-def test_the_best_of_all_sequences_by_the_averaged_probabilities(searchable):
+def test_ensemble_finds_the_best_sequence_by_averaged_probabilities(searchable):
     vocabulary, limit = 6, 3
     models = [searchable(seed, target_vocabulary_size=vocabulary)[0] for seed in (16, 18)]
     _, source, mask = searchable(18)

@@ -47,7 +47,7 @@ def test_each_hypothesis_has_the_models_score_and_attention(search, choices, sea
 
 
 @pytest.mark.parametrize("choices", [{"scope": "local_m"}, {"normaliser": "sparsemax"}], ids=["local-m", "sparsemax"])
-def test_a_coverage_penalty_where_weights_are_0(choices, searchable):
+def test_coverage_penalty_is_finite_where_weights_are_zero(choices, searchable):
     """A source token that no weight fell on costs much, and no score becomes infinite."""
     model, source, mask = searchable(18, **choices)
     search = BeamSearch(4, 0.0, 5, coverage_penalty=0.5, n_best=4)
@@ -65,7 +65,7 @@ def test_a_coverage_penalty_where_weights_are_0(choices, searchable):
     ],
     ids=["greedy", "beam", "sample"],
 )
-def test_a_ratio_to_the_source_ends_what_would_go_on(search, searchable):
+def test_length_ratio_ends_sentences_that_would_go_on(search, searchable):
     model, source, mask = searchable(18)
     with torch.no_grad():
         model.output.bias[EOS] = -1e4

@@ -20,7 +20,7 @@ VOCABULARY, LIMIT = 6, 3  # <unk> and two words: 13 sequences that end, 27 that 
 @pytest.mark.parametrize("decoder", DECODERS[:2])
 @pytest.mark.parametrize("side", ["pre", "post"])
 @pytest.mark.parametrize(("alpha", "beta", "min_length"), [(0.0, 0.3, 0), (1.0, 2.0, 0), (0.6, 0.2, 2)])
-def test_a_beam_as_wide_as_all_sequences_ranks_them_by_the_equation(decoder, side, alpha, beta, min_length, searchable):
+def test_beam_as_wide_as_all_sequences_ranks_them_by_the_equation(decoder, side, alpha, beta, min_length, searchable):
     model, source, mask = searchable(
         18, decoder=decoder, target_vocabulary_size=VOCABULARY, padding=Padding(encoder=side)
     )
@@ -35,7 +35,7 @@ def test_a_beam_as_wide_as_all_sequences_ranks_them_by_the_equation(decoder, sid
         assert hypotheses[0].score == pytest.approx(max(scores.values()), abs=1e-4)
 
 
-def test_the_coverage_penalty_changes_which_is_best(searchable):
+def test_coverage_penalty_changes_the_best_sentence(searchable):
     """Otherwise the test above would prove little of the ranking."""
     model, source, mask = searchable(18, target_vocabulary_size=VOCABULARY)
     best = [
@@ -53,7 +53,7 @@ def test_log_coverage():
     assert math.isfinite(log_coverage(torch.zeros(2, 3), torch.ones(3, dtype=torch.bool)))
 
 
-def test_a_minimum_length_forbids_shorter_ones_and_changes_no_score(searchable):
+def test_minimum_length_forbids_shorter_sentences_and_changes_no_score(searchable):
     model, source, mask = searchable(16)
     for row, hypotheses in enumerate(BeamSearch(5, 0.0, 7, min_length=3, n_best=5)(model, source, mask)):
         for hypothesis in hypotheses:
@@ -62,7 +62,7 @@ def test_a_minimum_length_forbids_shorter_ones_and_changes_no_score(searchable):
             assert hypothesis.score == pytest.approx(by_hand, abs=1e-4)
 
 
-def test_a_coverage_penalty_needs_attention(searchable):
+def test_coverage_penalty_without_attention_is_refused(searchable):
     search = BeamSearch(2, 0.0, 4, coverage_penalty=0.2)
     assert search.needs_attention == "coverage_penalty"
     with pytest.raises(ExperimentError, match=r"search\.coverage_penalty goes by .* choose a model/attention"):

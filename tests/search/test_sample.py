@@ -47,7 +47,7 @@ def drawable(probs: np.ndarray, temperature: float, top_k: int | None, top_p: fl
     top_k=st.none() | st.integers(1, 10),
     top_p=st.none() | st.floats(0.05, 0.95),
 )
-def test_a_draw_against_its_definition(seed, vocabulary, temperature, top_k, top_p):
+def test_sampling_distribution_equals_its_definition(seed, vocabulary, temperature, top_k, top_p):
     """Over evenly spread numbers each token comes as often as its probability says."""
     probs = np.random.default_rng(seed).dirichlet(np.ones(vocabulary)).astype(np.float32)
     expected = drawable(probs, temperature, top_k, top_p)
@@ -59,7 +59,7 @@ def test_a_draw_against_its_definition(seed, vocabulary, temperature, top_k, top
     assert not drawn[expected == 0].any()
 
 
-def test_sentences_come_as_often_as_the_model_says(bigram):
+def test_samples_come_as_often_as_the_model_says(bigram):
     vocabulary, limit = 6, 3
     model = bigram(3, vocabulary, scale=1.0)
     sentences = [list(ids) for ids in itertools.product(range(4, 12), repeat=5)][:20_000]
@@ -92,7 +92,7 @@ def test_several_draws_of_one_sentence_are_independent(bigram):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("limits", [{"top_k": 1}, {"top_p": 0.001}, {"temperature": 0.001}])
-def test_the_likeliest_token_alone_is_greedy(seed, limits, searchable):
+def test_sampling_with_top_k_1_equals_greedy(seed, limits, searchable):
     model, source, mask = searchable(seed)
     drawn, greedy = sample(**limits)(model, source, mask, True), GreedySearch(8)(model, source, mask, True)
     for (ours,), (theirs,) in zip(drawn, greedy, strict=True):
@@ -101,7 +101,7 @@ def test_the_likeliest_token_alone_is_greedy(seed, limits, searchable):
         torch.testing.assert_close(ours.attention_weights, theirs.attention_weights)
 
 
-def test_a_high_temperature_is_a_fair_die():
+def test_sampling_at_high_temperature_is_uniform():
     log_probs = torch.tensor([[-0.1, -3.0, -9.0, -torch.inf]]).log_softmax(-1).expand(900, -1)
     drawn = draw(log_probs, (torch.arange(900) + 0.5) / 900, 1000.0, None, None)
     assert np.bincount(drawn.numpy(), minlength=4).tolist() == pytest.approx([300, 300, 300, 0], abs=4)
@@ -115,7 +115,7 @@ def test_impossible_tokens_are_never_drawn():
         assert draw(log_probs, uniform, temperature, top_k, top_p).tolist() == [1, 1, 1]
 
 
-def test_draws_are_the_seeds_and_the_sources_alone(searchable):
+def test_samples_depend_on_seed_and_source_only(searchable):
     model, source, mask = searchable(16)
     first = sample(n_best=3)(model, source, mask)
     torch_state, numpy_state = torch.random.get_rng_state(), np.random.get_state()[1].copy()
@@ -130,7 +130,7 @@ def test_draws_are_the_seeds_and_the_sources_alone(searchable):
     assert all(other != first for other in others)
 
 
-def test_the_likeliest_draw_comes_first_and_a_sentence_once(searchable):
+def test_samples_are_sorted_and_without_duplicates(searchable):
     model, source, mask = searchable(20)
     twice = False
     for hypotheses in sample(n_best=12)(model, source, mask):

@@ -39,7 +39,7 @@ def test_greedy_is_the_argmax_loop(decoder, seed, searchable):
             assert best.attention_weights.shape == (len(tokens), source.shape[1])
 
 
-def test_the_models_tried_end_early_and_late(searchable):
+def test_search_models_end_sentences_early_and_late(searchable):
     """Otherwise the tests here would prove little."""
     ends = {
         (best.finished, len(best.tokens))
@@ -78,7 +78,7 @@ def test_beam_one_is_greedy(decoder, seed, searchable):
 )
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("side", ["pre", "post"])
-def test_a_batch_is_its_sentences_one_by_one(search, seed, side, searchable):
+def test_search_over_a_batch_equals_its_sentences_one_by_one(search, seed, side, searchable):
     model, source, mask = searchable(seed, padding=Padding(encoder=side))
     together = search(model, source, mask, with_attention=True)
     for row, several in enumerate(together):
@@ -95,7 +95,7 @@ def test_a_batch_is_its_sentences_one_by_one(search, seed, side, searchable):
 
 @every_decoder
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_a_beam_as_wide_as_all_sequences_finds_them_all(decoder, alpha, searchable):
+def test_beam_as_wide_as_all_sequences_finds_them_all(decoder, alpha, searchable):
     vocabulary, limit = 6, 3  # <unk> and two words: 13 sequences that end, 27 that do not
     model, source, mask = searchable(18, decoder=decoder, target_vocabulary_size=vocabulary)
     sequences = all_sequences(vocabulary, limit)
@@ -138,7 +138,7 @@ def beam_of_one_sentence(model, source, mask, size: int, alpha: float, limit: in
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("alpha", [0.0, 0.7, 2.0])
 @pytest.mark.parametrize("seed", SEEDS[:2])
-def test_a_narrow_beam_against_the_algorithm_in_words(size, alpha, seed, searchable):
+def test_narrow_beam_equals_a_plain_implementation(size, alpha, seed, searchable):
     model, source, mask = searchable(seed)
     found = BeamSearch(size, alpha, 6, n_best=size)(model, source, mask)
     for row, hypotheses in enumerate(found):
@@ -180,7 +180,7 @@ def test_hypothesis_cut_off_by_the_length_limit_keeps_all_its_tokens(search, sea
 
 
 @pytest.mark.parametrize("search", [GreedySearch(4), BeamSearch(3, 1.0, 4, n_best=3)], ids=["greedy", "beam"])
-def test_a_sentence_may_end_at_once(search, searchable):
+def test_sentence_may_end_at_the_first_step(search, searchable):
     model, source, mask = searchable()
     with torch.no_grad():
         model.output.bias[EOS] = 100
@@ -226,7 +226,7 @@ def test_each_sentence_has_its_own_limit(search, searchable):
     assert lengths == [[2 * n] * len(row) for n, row in zip(mask.sum(1).tolist(), lengths, strict=True)]
 
 
-def test_the_penalty_prefers_longer_ones(searchable):
+def test_length_penalty_prefers_longer_sentences(searchable):
     longer = 0
     for seed in SEEDS:
         plain, rewarded = (BeamSearch(5, alpha, 9)(*searchable(seed)) for alpha in (0.0, 3.0))
@@ -244,7 +244,7 @@ def test_search_leaves_no_graph_and_no_change_behind(searchable):
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-def test_a_beam_wider_than_the_vocabulary(searchable):
+def test_beam_wider_than_the_vocabulary_works(searchable):
     model, source, mask = searchable(target_vocabulary_size=5)
     for hypotheses in BeamSearch(12, 0.0, 3, n_best=12)(model, source, mask):
         assert len({tuple(written(h)) for h in hypotheses}) == len(hypotheses) >= 3
@@ -259,7 +259,7 @@ def test_impossible_tokens_have_no_probability():
 @pytest.mark.parametrize("columns", [3, BLOCK, 11 * BLOCK, 11 * BLOCK + 1, 40 * BLOCK - 1])
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("impossible", [0.0, 0.5, 0.999])
-def test_the_likeliest_are_those_of_topk(columns, count, impossible):
+def test_likeliest_equals_topk(columns, count, impossible):
     generator = torch.Generator().manual_seed(columns)
     scores = torch.randperm(6 * columns, generator=generator).view(6, columns).float()
     scores = scores.masked_fill(torch.rand(6, columns, generator=generator) < impossible, -math.inf)
@@ -271,7 +271,7 @@ def test_the_likeliest_are_those_of_topk(columns, count, impossible):
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
-def test_a_vocabulary_of_many_blocks(seed, searchable):
+def test_likeliest_equals_topk_in_a_vocabulary_of_many_blocks(seed, searchable):
     model, source, mask = searchable(seed, target_vocabulary_size=12 * BLOCK + 5)
     found = BeamSearch(3, 0.7, 5, n_best=3)(model, source, mask)
     for row, hypotheses in enumerate(found):
@@ -291,26 +291,26 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("make", SETTINGS.values(), ids=SETTINGS)
-def test_a_search_needs_attention_where_it_is_asked_for_what_follows_from_it(make):
+def test_search_reports_which_setting_needs_attention(make):
     """By default it is asked for none of it, and gives back one hypothesis."""
     search = make()
     assert (search.n_best, search.replace_unknown, search.needs_attention) == (1, False, None)
     assert make(replace_unknown=True).needs_attention == "replace_unknown"
 
 
-def test_the_coverage_penalty_needs_attention_too():
+def test_beam_with_coverage_penalty_reports_that_it_needs_attention():
     search = BeamSearch(2, 1.0, 4, coverage_penalty=0.1, replace_unknown=True)
     assert search.needs_attention == "coverage_penalty"
 
 
 @pytest.mark.parametrize("make", SETTINGS.values(), ids=SETTINGS)
-def test_a_sentence_must_have_room_to_end(make):
+def test_min_length_without_room_for_eos_is_refused(make):
     assert make(min_length=3).min_length == 3
     with pytest.raises(ValueError, match="min_length must be less than max_length, which counts <eos> and is 4, got 4"):
         make(min_length=4)
 
 
-def test_a_beam_gives_back_no_more_than_it_keeps():
+def test_n_best_above_the_beam_size_is_refused():
     assert BeamSearch(2, 1.0, 4, n_best=2).n_best == 2
     with pytest.raises(ValueError, match="n_best must be at most the beam's size, which is 2, got 3"):
         BeamSearch(2, 1.0, 4, n_best=3)

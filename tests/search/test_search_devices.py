@@ -20,7 +20,7 @@ SEARCHES = {
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 @pytest.mark.parametrize("several", [False, True], ids=["one", "ensemble"])
-def test_a_search_runs_where_its_source_is(several, search, searchable):
+def test_search_runs_on_the_device_of_its_source(several, search, searchable):
     model, source, mask = searchable()
     model = Ensemble([model, model]) if several else model
     here = search(model, source, mask, with_attention=True)
@@ -30,7 +30,7 @@ def test_a_search_runs_where_its_source_is(several, search, searchable):
     assert all(h.attention_weights.device == source.device for row in there for h in row)
 
 
-def test_the_likeliest_of_many_are_found_where_they_are():
+def test_likeliest_stays_on_its_device():
     scores = torch.arange(4.0 * BLOCK + 3).unsqueeze(0)
     with torch.device("meta"):
         values, places = likeliest(scores, 2)

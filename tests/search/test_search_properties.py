@@ -58,7 +58,9 @@ models = {
 
 @settings(max_examples=150, deadline=None)
 @given(search=searches(), sentences=sources, side=st.sampled_from(["pre", "post"]), **models)
-def test_hypotheses(bigram, search, sentences, side, seed, vocabulary, scale):
+def test_hypotheses_are_sorted_within_limits_and_scored_by_the_model(
+    bigram, search, sentences, side, seed, vocabulary, scale
+):
     model = bigram(seed, vocabulary, scale)
     batch = make_batch(sentences, [[]] * len(sentences), Padding(encoder=side))
     found = search(model, batch.source, batch.source_mask, with_attention=True)
@@ -89,7 +91,9 @@ def test_hypotheses(bigram, search, sentences, side, seed, vocabulary, scale):
 
 @settings(max_examples=100, deadline=None)
 @given(search=searches(), sentences=sources, side=st.sampled_from(["pre", "post"]), **models)
-def test_a_batch_in_any_order_is_its_sentences_alone(bigram, search, sentences, side, seed, vocabulary, scale):
+def test_search_over_a_batch_in_any_order_equals_its_sentences_alone(
+    bigram, search, sentences, side, seed, vocabulary, scale
+):
     model = bigram(seed, vocabulary, scale)
     together = make_batch(sentences[::-1], [[]] * len(sentences), Padding(encoder=side))
     found = search(model, together.source, together.source_mask)[::-1]
@@ -102,7 +106,7 @@ def test_a_batch_in_any_order_is_its_sentences_alone(bigram, search, sentences, 
 
 @settings(max_examples=50, deadline=None)
 @given(size=st.integers(1, 6), sentences=sources, **models)
-def test_a_beam_gives_as_many_as_were_asked_for(bigram, size, sentences, seed, vocabulary, scale):
+def test_beam_returns_n_best_sentences(bigram, size, sentences, seed, vocabulary, scale):
     """There are at least 2 sequences of up to 1 word, 4 of up to 2, ...: with 7 tokens more than any beam here."""
     batch = make_batch(sentences, [[]] * len(sentences), Padding())
     several = BeamSearch(size, 1.0, 7, n_best=size)
@@ -112,7 +116,7 @@ def test_a_beam_gives_as_many_as_were_asked_for(bigram, size, sentences, seed, v
 
 @settings(max_examples=50, deadline=None)
 @given(size=st.integers(1, 6), sentences=sources, **models)
-def test_a_shorter_list_is_the_head_of_the_longer(bigram, size, sentences, seed, vocabulary, scale):
+def test_shorter_n_best_list_is_the_head_of_the_longer(bigram, size, sentences, seed, vocabulary, scale):
     model = bigram(seed, vocabulary, scale)
     batch = make_batch(sentences, [[]] * len(sentences), Padding())
     lists = [
@@ -133,7 +137,7 @@ def test_beam_one_is_greedy_with_a_minimum_length_too(bigram, sentences, seed, v
     assert [h.tokens for (h,) in beam] == [h.tokens for (h,) in greedy]
 
 
-def test_the_hand_made_model_is_one(bigram):
+def test_hand_made_model_attends_to_real_tokens_only(bigram):
     """It attends to real tokens alone, and its weights do not depend on the padding."""
     rows = []
     for side in ("pre", "post"):
