@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +45,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The path of a `python` that starts at once (see `warm_python.py`)."""
+    here, program = str(Path(__file__).parent), tmp_path_factory.mktemp("warm") / "python"
+    imports = f"import sys; sys.path.insert(0, {here!r}); from warm_python import"
+    program.write_text(f"#!{sys.executable} -IS\n{imports} ask; ask({str(program)!r}, sys.argv[1:])\n")
+    program.chmod(0o755)
+    serving = [sys.executable, "-c", f"{imports} serve; serve({str(program)!r})"]
+    with subprocess.Popen(serving, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+        yield program
+        server.terminate()
 
 
 @pytest.fixture

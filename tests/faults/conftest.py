@@ -1,12 +1,3 @@
-"""What the tests of faults share: commands in a process that is warm already."""
+"""What the tests of faults share: the entry points, run inside the test's process."""
 
-from __future__ import annotations
-
-import pytest
 from command_fixtures import command, folder  # noqa: F401 (fixtures)
-from warmed import Warmed
-
-
-@pytest.fixture(scope="session")
-def warmed() -> Warmed:
-    return Warmed()

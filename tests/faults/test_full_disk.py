@@ -6,14 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from warmed import Warmed
 
 from attnlab.training.checkpoints import checkpoint_step
 
@@ -24,26 +22,27 @@ TINY = (
     "search.max_length=8", "training.max_steps=60", "training.validate_every=10", "training.batching.size=16",
     "training.validation_search.max_length=8", "chain=false", "paths.data=data",
 )  # fmt: skip
+NOBODY = "65534"  # a user
 UNTRACKED = ("tracking=none",)
 TRACKED = ("tracking=mlflow", "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
 
 
-def run(
-    folder: Path, script: str, *arguments: str, tracking: tuple[str, ...] = UNTRACKED, file_limit: int | None = None
-) -> subprocess.CompletedProcess[str]:
-    """A stage in a folder. file_limit: the bytes that no file of it may exceed, as a quota would have it."""
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
-    def limit() -> None:
-        import resource
 
-        if file_limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+@pytest.fixture(scope="module")
+def run(warm_python: Path) -> Run:
+    def run(
+        folder: Path, script: str, *arguments: str, tracking: tuple[str, ...] = UNTRACKED, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """A stage in a folder."""
+        command = [warm_python, PIPELINES / script, *TINY, *tracking, *arguments]
+        environment = {**os.environ, **environment}
+        return subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=300, env=environment
+        )
 
-    return subprocess.run(
-        [sys.executable, str(PIPELINES / script), *TINY, *tracking, *arguments],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=300, preexec_fn=limit,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
+    return run
 
 
 def one_sentence(code: int, err: str, *words: str) -> None:
@@ -60,7 +59,7 @@ def left_half(folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def start(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
     """A folder with prepared data."""
     folder = tmp_path_factory.mktemp("start")
     assert run(folder, "prepare.py").returncode == 0
@@ -84,7 +83,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
 def test_training_on_a_disk_that_fills_up_stops_and_resumes(
-    tracking: tuple[str, ...], start: Path, small_disk: Path, tmp_path: Path
+    tracking: tuple[str, ...], start: Path, small_disk: Path, tmp_path: Path, run: Run
 ) -> None:
     if tracking == TRACKED:  # its database lies elsewhere: the disk is for checkpoints
         tracking = (*TRACKED, f"tracking.uri=sqlite:///{tmp_path}/mlflow.db")
@@ -115,13 +114,15 @@ def test_training_on_a_disk_that_fills_up_stops_and_resumes(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("script", "limit"), [("prepare.py", 2_000), ("train.py", 60_000)])
-def test_stage_beyond_a_file_quota_leaves_outputs_alone(script: str, limit: int, start: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("script", "limit"), [("prepare.py", "2000"), ("train.py", "60000")])
+def test_stage_beyond_a_file_quota_leaves_outputs_alone(
+    script: str, limit: str, start: Path, tmp_path: Path, run: Run
+) -> None:
     folder = tmp_path / "work"
     shutil.copytree(start, folder)
     before = {path: path.read_bytes() for path in (folder / "data").rglob("*") if path.is_file()}
     more = ("data.num_pairs=400",) if script == "prepare.py" else ()
-    ended = run(folder, script, *more, file_limit=limit)
+    ended = run(folder, script, *more, WARM_PYTHON_FILE_LIMIT=limit)
     one_sentence(ended.returncode, ended.stderr, "File too large")
     assert {path: path.read_bytes() for path in (folder / "data").rglob("*") if path.is_file()} == before
     assert left_half(folder) == []
@@ -129,7 +130,7 @@ def test_stage_beyond_a_file_quota_leaves_outputs_alone(script: str, limit: int,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["prepare.py", "train.py"])
-def test_stage_in_a_read_only_folder_says_permission_denied(script: str, start: Path, warmed: Warmed) -> None:
+def test_stage_in_a_read_only_folder_says_permission_denied(script: str, start: Path, run: Run) -> None:
     # Not below pytest's own folder, into which only the user that runs the tests may look. Root may write everywhere,
     # so it is another user that meets the folder.
     with tempfile.TemporaryDirectory() as place:
@@ -137,27 +138,23 @@ def test_stage_in_a_read_only_folder_says_permission_denied(script: str, start: 
         folder = Path(place) / "work"
         shutil.copytree(start, folder)
         folder.chmod(0o555)
-        environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-        arguments = (
-            *TINY,
-            *UNTRACKED,
-            f"paths.data={'more' if script == 'prepare.py' else 'data'}",
-            f"hydra.run.dir={place}/out",
-        )
-        ended = warmed.run(script, arguments, folder, environment, 300, unprivileged=True)
-        one_sentence(ended.code, ended.err, "Permission denied")
+        data = f"paths.data={'more' if script == 'prepare.py' else 'data'}"
+        ended = run(folder, script, data, f"hydra.run.dir={place}/out", WARM_PYTHON_USER=NOBODY)
+        one_sentence(ended.returncode, ended.stderr, "Permission denied")
         assert sorted(os.listdir(folder)) == sorted(os.listdir(start))
         folder.chmod(0o755)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
-def test_training_whose_folder_is_removed_starts_again(tracking: tuple[str, ...], start: Path, tmp_path: Path) -> None:
+def test_training_whose_folder_is_removed_starts_again(
+    tracking: tuple[str, ...], start: Path, tmp_path: Path, run: Run, warm_python: Path
+) -> None:
     """runs/ is removed during training: the command ends with a sentence, and the same command starts again."""
     folder = tmp_path / "work"
     shutil.copytree(start, folder)
     longer = ("training.max_steps=4000", "paths.model=model")
-    command = [sys.executable, str(PIPELINES / "train.py"), *TINY, *tracking, *longer]
+    command = [warm_python, PIPELINES / "train.py", *TINY, *tracking, *longer]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
     try:
         points = folder / "runs" / "points"

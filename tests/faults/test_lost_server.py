@@ -100,12 +100,9 @@ def _files(client: MlflowClient, run_id: str, folder: str) -> list[str]:
     return found
 
 
-def start_training(folder: Path, address: str) -> subprocess.Popen[str]:
-    command = [sys.executable, str(PIPELINES / "train.py"), *TRAINING, f"tracking.uri={address}"]
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
+def start_training(python: Path, folder: Path, address: str) -> subprocess.Popen[str]:
+    command = [python, PIPELINES / "train.py", *TRAINING, f"tracking.uri={address}"]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 @dataclass
@@ -142,10 +139,12 @@ class Training:
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
-def test_training_that_loses_its_server_is_uploaded_whole(tmp_path: Path, server_in: Callable[[Path], Server]) -> None:
+def test_training_that_loses_its_server_is_uploaded_whole(
+    tmp_path: Path, server_in: Callable[[Path], Server], warm_python: Path
+) -> None:
     start = tmp_path / "start"
     start.mkdir()
-    prepare = [sys.executable, str(PIPELINES / "prepare.py"), *TRAINING]
+    prepare = [warm_python, PIPELINES / "prepare.py", *TRAINING]
     assert subprocess.run(prepare, cwd=start, check=False, capture_output=True).returncode == 0
 
     def folder(name: str) -> Path:
@@ -156,7 +155,7 @@ def test_training_that_loses_its_server_is_uploaded_whole(tmp_path: Path, server
     whole = folder("whole")
     server = server_in(whole)
     server.start()
-    undisturbed = Training(start_training(whole, server.address))
+    undisturbed = Training(start_training(warm_python, whole, server.address))
     undisturbed.finished()
     expected = stored(server.address)
     server.kill()
@@ -168,7 +167,7 @@ def test_training_that_loses_its_server_is_uploaded_whole(tmp_path: Path, server
         server = server_in(place)
         server.start()
         comes_back = number % 2 == 1
-        training = Training(start_training(place, server.address))
+        training = Training(start_training(warm_python, place, server.address))
         # Somewhere from the first validation on, to the end of the last.
         validation = draw.randrange(1, VALIDATIONS)
         training.read_on(validation)
@@ -182,7 +181,7 @@ def test_training_that_loses_its_server_is_uploaded_whole(tmp_path: Path, server
             assert "everything is on disk" in said
             paces += training.paces(validation)
             server.start()
-        deliver = [sys.executable, str(PIPELINES / "deliver.py"), f"tracking.uri={server.address}"]
+        deliver = [warm_python, PIPELINES / "deliver.py", f"tracking.uri={server.address}"]
         delivered = subprocess.run(deliver, cwd=place, check=False, capture_output=True, text=True)
         assert delivered.returncode == 0, delivered.stderr
         found = stored(server.address)
@@ -198,9 +197,9 @@ def test_training_that_loses_its_server_is_uploaded_whole(tmp_path: Path, server
 
 
 @pytest.mark.slow
-def test_training_without_its_server_is_refused_within_twenty_seconds(tmp_path: Path) -> None:
+def test_training_without_its_server_is_refused_within_twenty_seconds(tmp_path: Path, warm_python: Path) -> None:
     began = time.monotonic()
-    training = start_training(tmp_path, f"http://127.0.0.1:{free_port()}")
+    training = start_training(warm_python, tmp_path, f"http://127.0.0.1:{free_port()}")
     _, err = training.communicate(timeout=200)
     assert training.returncode == 1
     assert "start the server, correct tracking.uri, or choose tracking=none" in err

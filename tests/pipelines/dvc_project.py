@@ -40,9 +40,7 @@ def choose(folder: Path, **choices: object) -> None:
 
 def dvc(folder: Path, *arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))}
-    # DVC runs the first `python` of PATH.
-    environment |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"}
-    environment |= {"OMP_NUM_THREADS": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+    environment |= {"DVC_NO_ANALYTICS": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     program = [sys.executable, "-m", "dvc", *arguments]
     ended = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -190,7 +190,7 @@ def test_params_yaml_chooses_the_task(command: Command, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_dvc_repro_of_a_classifier(tmp_path: Path) -> None:
+def test_dvc_repro_of_a_classifier(tmp_path: Path, warm_path: None) -> None:
     folder = copy_of_project(tmp_path / "project")
     dvc(folder, "config", "--local", "core.no_scm", "true")
     path = str(corpus(tmp_path / "corpus"))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,15 +29,14 @@ HARMLESS = ("/users/current", "ResizeObserver loop")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> Iterator[str]:
     """The address of MLflow over a sweep of four points."""
     folder = tmp_path_factory.mktemp("dashboard")
     sweep = [
-        sys.executable, str(PIPELINES / "train.py"), "-m", *ANY_ATTENTION, "training.max_steps=12",
+        warm_python, PIPELINES / "train.py", "-m", *ANY_ATTENTION, "training.max_steps=12",
         "tracking.heat_map_sentences=1", "model/attention=dot,bahdanau", "seed=1,2",
     ]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    ended = subprocess.run(sweep, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run(sweep, cwd=folder, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     with mlflow_server(folder, f"sqlite:///{folder}/runs/mlflow.db", "--workers", "1") as address:
         yield address

@@ -15,14 +15,14 @@ import yaml
 from dvc_project import STAGES, choose, commit, copy_of_project, dvc, hashes, ran
 from entry_points import ROOT, TINY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_path")]
 
 # The table and the experiments below choose attentions, of which some have no size.
 ANY_ATTENTION = [choice for choice in TINY[1:] if not choice.startswith(("model.attention.", "training.max_steps"))]
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+def project(tmp_path_factory: pytest.TempPathFactory, warm_path: None) -> tuple[Path, dict[str, str]]:
     """A repository with its chain run and `dvc.lock` committed, and the hashes of what the chain built."""
     folder = copy_of_project(tmp_path_factory.mktemp("repository") / "project")
     choose(folder, training={"max_steps": 4}, overrides=[*ANY_ATTENTION, "tracking=none"])
@@ -70,8 +70,10 @@ def test_setting_called_size_is_seen_by_the_run_cache(copy: Path) -> None:
 
 
 def test_unpacked_archive_in_another_folder_builds_the_same_bytes(
-    project: tuple[Path, dict[str, str]], tmp_path: Path
+    project: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The stages are new interpreters here, as a user's are."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     archive = copy_of_project(tmp_path / "archive")
     shutil.copy(project[0] / "params.yaml", archive)
     dvc(archive, "config", "--local", "core.no_scm", "true")
@@ -101,9 +103,7 @@ def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))},
         **{f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "DVC_NO_ANALYTICS": "1",
-        "OMP_NUM_THREADS": "1",
     }
     # The demo's lock is committed already; the matrix has a test of its own.
     assert "git add dvc.lock" in commands.pop(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,15 +62,16 @@ def server(database: str, tmp_path: Path) -> Iterator[str]:
         yield address
 
 
-def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(server: str, tmp_path: Path) -> None:
+def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(
+    server: str, tmp_path: Path, warm_python: Path
+) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     command = [
-        sys.executable, str(PIPELINES / "train.py"), "-m", *SHORT, "launcher=joblib", "launcher.workers=2",
+        warm_python, PIPELINES / "train.py", "-m", *SHORT, "launcher=joblib", "launcher.workers=2",
         "model/attention=dot,general", "seed=1,2", "tracking.heat_map_sentences=1", f"tracking.uri={server}",
     ]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 
     (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,11 +42,11 @@ def files_with_canary(folder: Path) -> list[str]:
     "sweep", [(), ("-m", "launcher=joblib", "launcher.workers=2", "seed=1,2")], ids=["run", "sweep"]
 )
 def test_password_of_an_address_from_the_environment_is_written_nowhere(
-    folder: Path, server: str, sweep: tuple[str, ...]
+    folder: Path, server: str, sweep: tuple[str, ...], warm_python: Path
 ) -> None:
     address = f"http://me:{CANARY}@{server.removeprefix('http://')}"
     chosen = (*TINY, "chain=true", "++tracking.log_model=false", "tracking.uri=${oc.env:THE_ADDRESS}")
-    command = [sys.executable, str(PIPELINES / "train.py"), *sweep, *chosen]
+    command = [warm_python, PIPELINES / "train.py", *sweep, *chosen]
     ended = subprocess.run(
         command, env={**os.environ, "THE_ADDRESS": address}, capture_output=True, text=True, check=False
     )

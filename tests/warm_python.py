@@ -1,0 +1,143 @@
+"""A `python` that starts at once: its commands run in forks of a server that has everything imported.
+
+The fixture `warm_python` gives its path. A command `<path> pipelines/train.py ...` has its own folder, environment,
+streams, process group and exit code, as with a new interpreter; SIGTERM and SIGINT are passed on, and whoever kills
+the `python` kills the command. Two variables of its environment change what it may do: WARM_PYTHON_FILE_LIMIT is the
+bytes that no file of it may exceed, as a quota would have it; WARM_PYTHON_USER is the user that it becomes where the
+tests run as root. Anything but a script runs in a real interpreter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+
+IMPORTED = (
+    "datasets", "matplotlib.pyplot", "mlflow", "pytorch_lightning", "rich.progress", "sacrebleu", "torchmetrics",
+    "attnlab.stages.prepare", "attnlab.stages.train", "attnlab.stages.evaluate", "attnlab.stages.report",
+    "attnlab.experiment.composition", "attnlab.experiment.launch", "attnlab.tracking.settings",
+)  # fmt: skip
+
+
+def ask(address: str, arguments: list[str]) -> None:
+    """The client: hand the command to the server, and end as it ends."""
+    if not arguments or not arguments[0].endswith(".py"):
+        os.execv(sys.executable, [sys.executable, *arguments])
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect("\0" + address)
+        request = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()
+        socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])
+        server.sendall(request)
+        replies = server.makefile()
+        command = int(replies.readline())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _: os.kill(command, number))
+        code = int(replies.readline())
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def serve(address: str) -> None:
+    """Run commands until the process that started the server ends."""
+    import importlib
+    import selectors
+
+    for name in IMPORTED:
+        importlib.import_module(name)
+    selector = selectors.DefaultSelector()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind("\0" + address)
+    listening.listen(64)
+    selector.register(listening, selectors.EVENT_READ)
+    selector.register(0, selectors.EVENT_READ)  # closed by the end of the process that started this one
+    print("ready", flush=True)
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is listening:
+                client, _ = listening.accept()
+                command = _fork(client, listening, selector)
+                ended = os.pidfd_open(command)
+                selector.register(client, selectors.EVENT_READ, (command, ended, client))
+                selector.register(ended, selectors.EVENT_READ, (command, ended, client))
+                client.sendall(f"{command}\n".encode())
+            elif key.data is None:
+                sys.exit()
+            else:
+                command, ended, client = key.data
+                if key.fileobj is client:  # it was killed
+                    with contextlib.suppress(ProcessLookupError):  # so early that it has no group of its own yet
+                        os.killpg(command, signal.SIGKILL)
+                    os.kill(command, signal.SIGKILL)
+                code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+                selector.unregister(client)
+                selector.unregister(ended)
+                os.close(ended)
+                with contextlib.suppress(BrokenPipeError):
+                    client.sendall(f"{code}\n".encode())
+                client.close()
+                break  # what else was ready may belong to the same command
+
+
+def _fork(client: socket.socket, *inherited: object) -> int:
+    """Start the command that a client asks for; returns its process."""
+    header, streams, _, _ = socket.recv_fds(client, 8, 3)
+    with client.makefile("rb") as reader:
+        arguments, folder, environment = json.loads(reader.read(int.from_bytes(header, "big")))
+    process = os.fork()
+    if process == 0:
+        os.setsid()
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+        for each in (client, *inherited):
+            each.close()
+        _be_the_command(arguments, folder, environment)
+    for stream in streams:
+        os.close(stream)
+    return process
+
+
+def _be_the_command(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
+    """Do what a new interpreter would do with the command; never returns."""
+    import atexit
+    import resource
+    import runpy
+    import traceback
+
+    code: object = 1
+    try:
+        os.chdir(folder)
+        limit, user = (environment.pop(f"WARM_PYTHON_{name}", None) for name in ("FILE_LIMIT", "USER"))
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+        if user is not None and os.geteuid() == 0:
+            os.setgid(int(user))
+            os.setuid(int(user))
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv = arguments
+        sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+        try:
+            runpy.run_path(arguments[0], run_name="__main__")
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+            if isinstance(code, str):
+                print(code, file=sys.stderr)
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:  # what would be a stack trace at the shell
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(code if isinstance(code, int) else 1)
+
+
+if __name__ == "__main__":
+    ask(sys.argv[1], sys.argv[2:])
