@@ -20,7 +20,6 @@ from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
 from attnlab.evaluation.predictors import SentenceClassifier
-from attnlab.evaluation.write import write_classification
 from attnlab.model.classifier import Classified
 from attnlab.training.class_metrics import SIGNATURES
 
@@ -126,10 +125,10 @@ def test_example_rows_are_balanced_over_classes(data: LabelledData) -> None:
     assert np.bincount(split.labels[example_rows(split, 6)]).tolist() == [2, 2, 2]
 
 
-def test_write_classification_writes_all_files(found: Classification, tmp_path: Path) -> None:
+def test_classification_write_writes_all_files(found: Classification, tmp_path: Path) -> None:
     folder = tmp_path / "evaluation"
     folder.mkdir()
-    write_classification(folder, found)
+    found.write(folder)
     assert json.loads((folder / "metrics.json").read_text())["accuracy"] == found.metrics["accuracy"]
     confusions = json.loads((folder / "confusions.json").read_text(encoding="utf-8"))
     assert confusions == {"labels": LABELS, "counts": found.confusions.tolist()}

@@ -126,22 +126,6 @@ def test_state_gradients_of_a_sentence_ignore_batch_and_padding(
         torch.testing.assert_close(gradients[row][together.source_mask[row]], alone, rtol=0, atol=1e-10)
 
 
-def test_sentence_losses_select_all_first_or_last_token(one_way: Callable[..., Any], pairs: Pairs) -> None:
-    model = one_way(decoder="attend_then_step")
-    sources, _ = pairs(source_lengths=(6,), target_lengths=(2,))
-
-    def gradients(target: list[int], loss_of: Any) -> torch.Tensor:
-        return state_gradients(model, make_batch(sources, [target], model.padding), loss_of)
-
-    # What follows the first token does not touch its loss.
-    torch.testing.assert_close(gradients([4, 5], "first"), gradients([4, 6], "first"))
-    assert not torch.allclose(gradients([4, 5], "all"), gradients([4, 6], "all"))
-    # Of an empty target there is only <eos>; of one token, the mean is of two losses.
-    torch.testing.assert_close(gradients([], "first"), gradients([], "last"))
-    both = (gradients([4], "first") + gradients([4], "last")) / 2
-    torch.testing.assert_close(gradients([4], "all"), both)
-
-
 def test_distances_count_real_tokens_to_the_final_state() -> None:
     mask = torch.tensor([[False, True, True, True], [True, True, False, False]])
     assert distances(mask, reverse_source=False)[mask].tolist() == [2, 1, 0, 1, 0]

@@ -5,28 +5,29 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.attention import heat_map
 from attnlab.plots.curves import learning_curves, length_curve
-from attnlab.plots.figure import COLOURS, colour_of, legend_text, png_bytes, repeats
-from attnlab.plots.heat_map import heat_map
+from attnlab.plots.figure import COLOURS, label_text, png_bytes, title_text
 from attnlab.plots.histograms import length_histogram
-from attnlab.plots.seeded_curves import (
+from attnlab.plots.systems import (
     SeededCurve,
+    SystemCost,
+    SystemInterval,
+    cost_scatter,
     gradient_flow_figure,
+    interval_figure,
     length_generalisation_figure,
-    power_of_ten,
     seeded_panels,
 )
-from attnlab.plots.systems import SystemCost, SystemInterval, cost_scatter, interval_figure
 
 
 def curves(count: int) -> list[SeededCurve]:
     return [
-        SeededCurve(f"체계 {i}", [10, 20], np.array([[i, i + 1.0], [i, i + 2.0]]), colour_of(i), bool(repeats(i) % 2))
+        SeededCurve(f"체계 {i}", [10, 20], np.array([[i, i + 1.0], [i, i + 2.0]]), i, dashed=i >= len(COLOURS))
         for i in range(count)
     ]
 
@@ -78,8 +79,9 @@ def test_cost_scatter_draws_the_mean_of_seeds() -> None:
     assert lines[1].get_xydata().tolist() == [[2, 1]]
 
 
-def test_legend_text_shortens_long_names() -> None:
-    assert len(legend_text("x" * 100)) == 60
+def test_names_and_tokens_are_shortened() -> None:
+    assert title_text("x" * 100, 60) == "x" * 59 + "…"
+    assert (label_text("y" * 30), label_text("")) == ("y" * 23 + "…", "∅")
 
 
 def flow_figure() -> Figure:
@@ -90,7 +92,7 @@ def flow_figure() -> Figure:
 
 def length_figure() -> Figure:
     curve = SeededCurve("attention", [4, 5, 6], [[100.0, 50.0, np.nan], [80.0, 70.0, np.nan]], 0)
-    return length_generalisation_figure({"BLEU": [curve]}, (4, 5), {"BLEU": 100})
+    return length_generalisation_figure({"BLEU": [curve]}, (4, 5))
 
 
 def test_seeded_curve_draws_mean_line_and_range_band() -> None:
@@ -114,15 +116,6 @@ def test_gradient_flow_panels_share_a_logarithmic_axis() -> None:
     assert low < 1e-9
     assert high > 3
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["RNN", "LSTM"]
-
-
-def test_power_of_ten_uses_superscripts() -> None:
-    assert [power_of_ten(value) for value in (1e-12, 0.001, 1, 100, 20)] == ["10⁻¹²", "10⁻³", "10⁰", "10²", ""]
-
-
-def test_seeded_curve_refuses_values_of_another_shape() -> None:
-    with pytest.raises(ValueError, match=r"P = 2 places, got \(2, 3\)"):
-        SeededCurve("x", [1, 2], np.ones((2, 3)), 0)
 
 
 def heights(sides: dict[str, dict[int, int]]) -> list[np.ndarray]:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.attention import heat_map, heat_map_html
 from attnlab.plots.figure import png_bytes
-from attnlab.plots.heat_map import heat_map, heat_map_html
 
 # "14. März 2023" becomes "2023년 3월 14일": target token t came from source token ORDER[t].
 SOURCE = ["14.", "März", "2023", "<eos>"]

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.heat_map import heat_map_html
-from attnlab.plots.sentences import sentences_html
+from attnlab.plots.attention import heat_map_html, sentences_html
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")

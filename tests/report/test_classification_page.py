@@ -13,9 +13,7 @@ import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.classify import Classification, ClassifiedSentence
-from attnlab.evaluation.write import write_classification
-from attnlab.report.classification import write_classification_report
-from attnlab.report.page import Stages
+from attnlab.report.page import Stages, write_classification_report
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕"
 CONFIG: dict[str, Any] = {
@@ -54,7 +52,7 @@ def stages(tmp_path: Path) -> Stages:
         ],
         maps=[AttentionMap(["문장", EVIL, "<eos>"], ["love"], [[0.5, 0.25, 0.25]], "love (0.88)")],
     )
-    write_classification(tmp_path / "evaluation", found)
+    found.write(tmp_path / "evaluation")
     return Stages(tmp_path / "data", tmp_path / "training", tmp_path / "evaluation")
 
 

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.evaluation.evaluate import DecodedSentence, Evaluation
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
-from attnlab.evaluation.write import DecodedSentence, write_evaluation
-from attnlab.report.classification import sample_predictions
-from attnlab.report.page import Stages
-from attnlab.report.translation import sample_translations, write_translation_report
+from attnlab.report.page import Stages, sample_predictions, sample_translations, write_translation_report
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
 CONFIG: dict[str, Any] = {
@@ -81,7 +79,9 @@ def stages(tmp_path: Path) -> Path:
     buckets = by_length([s.source_length for s in sentences], hypotheses, references, "13a")
     maps = [AttentionMap(["Satz", EVIL, "<eos>"], ["문장", "<eos>"], np.full((2, 3), 1 / 3), EVIL)]
     notes = {**signatures("13a"), "search": "beam 5"}
-    write_evaluation(tmp_path / "evaluation", metrics, notes, sentences, buckets, maps, [{"offset": 1, "tokens": 20}])
+    wrong = [{"token": "요", "links": 9, "wrong": 7}, {"token": "일", "links": 3, "wrong": 0}]
+    found = Evaluation(metrics, notes, sentences, buckets, maps, [{"offset": 1, "tokens": 20}], wrong)
+    found.write(tmp_path / "evaluation")
     return tmp_path
 
 
@@ -131,6 +131,7 @@ def test_translation_page_shows_all_content_escaped(stages: Path) -> None:
         "문장 3 입니다",
         "(empty)",
         "data.tokenizer.size",
+        "of 2 that have links",
     ):
         assert expected in text, expected
     assert parser.tags.count("img") == 4
@@ -180,11 +181,10 @@ def test_page_names_a_missing_stage(stages: Path) -> None:
     assert not (stages / "report").exists()
 
 
-def test_page_without_attention_history_and_choices_says_so(stages: Path) -> None:
-    (stages / "evaluation" / "attention.npz").unlink()
+def test_page_without_attention_and_history_says_so(stages: Path) -> None:
+    save_maps([], stages / "evaluation" / "attention.npz")
     (stages / "training" / "history.csv").write_text("step,epoch,name,value\n")
-    write_translation_report({}, {}, folders(stages), stages / "report")
-    page = (stages / "report" / "index.html").read_text(encoding="utf-8")
+    page = write(stages)
     assert "There is no attention to show" in page
     assert "There is no history" in page
 
