@@ -38,8 +38,6 @@ def test_attention_map_refuses_wrong_shapes_and_values() -> None:
         AttentionMap(["a", "b", "c"], ["x", "y"], np.ones((3, 2)))
     with pytest.raises(ValueError, match="finite"):
         AttentionMap(["a"], ["x"], np.array([[np.nan]]))
-    with pytest.raises(ValueError, match="same sizes"):
-        AttentionMap.from_sentence(["a"], ["x"], np.ones((1, 1)), [True, True], [True])
 
 
 def test_saved_maps_load_again_and_have_the_same_bytes(tmp_path: Path) -> None:

@@ -49,20 +49,6 @@ def test_heat_map_pixels_of_the_alignment_are_dark() -> None:
             assert (brightness < 0.35) if ORDER[t] == s else (brightness > 0.9), (t, s, brightness)
 
 
-def test_heat_map_labels_stand_beside_rows_and_columns() -> None:
-    figure = heat_map(KNOWN)
-    png_bytes(figure)
-    axes = figure.axes[0]
-    for t, label in enumerate(axes.get_yticklabels()):
-        box = label.get_window_extent()
-        assert box.y0 < axes.transData.transform((0, t))[1] < box.y1
-        assert box.x1 <= axes.transData.transform((-0.5, t))[0]
-    for s, label in enumerate(axes.get_xticklabels()):
-        box = label.get_window_extent()
-        assert box.x0 < axes.transData.transform((s, 0))[0] < box.x1
-        assert box.y0 >= axes.transData.transform((s, -0.5))[1]
-
-
 def test_heat_map_draws_odd_tokens_and_sizes_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
     odd = ["$x$", "$", "\\frac", "_", "", " ", "a" * 100, "😀", "🧑‍🚀", "שלום", "\n", "%s", "{x}"]
     for attention in (

@@ -61,24 +61,12 @@ class AttentionMap:
             `tokens(batch.target_output[b])` or the hypothesis with its `<eos>`.
         weights: (T, S). A CPU tensor or an array.
         source_mask (S,), target_mask (T,): True is a real token.
-
-        Raises:
-            ValueError: tokens, weights and masks of different sizes.
         """
-        columns = np.asarray(source_mask, dtype=bool)
-        rows = np.asarray(target_mask, dtype=bool)
-        padded = np.asarray(weights, dtype=np.float32)
-        expected = (len(target_tokens), len(source_tokens))
-        if padded.shape != expected or (*rows.shape, *columns.shape) != expected:
-            raise ValueError(
-                f"{expected[0]} target and {expected[1]} source tokens with pads need weights and masks "
-                f"of the same sizes, got weights {padded.shape}, target_mask {rows.shape}, "
-                f"source_mask {columns.shape}"
-            )
+        columns, rows = np.asarray(source_mask, dtype=bool), np.asarray(target_mask, dtype=bool)
         return cls(
             source_tokens=[token for token, real in zip(source_tokens, columns, strict=True) if real],
             target_tokens=[token for token, real in zip(target_tokens, rows, strict=True) if real],
-            weights=padded[np.ix_(rows, columns)],
+            weights=np.asarray(weights, dtype=np.float32)[np.ix_(rows, columns)],
             title=title,
         )
 

@@ -127,13 +127,7 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
         )
         for folder, each in zip(folders, params, strict=True)
     ]
-    varied = list(short_names(keys).values())
-    facts = [("builds", ", ".join(folder.name for folder in folders)), _varied(varied)]
-    return _compared(built, " × ".join(varied) or "seeds", facts, [], None)
-
-
-def _varied(names: Sequence[str]) -> tuple[str, str]:
-    return "varied", ", ".join(names) or "nothing but the seed"
+    return _compared(built, None, [("builds", ", ".join(folder.name for folder in folders))], [], None)
 
 
 def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: bool) -> ComparedRuns:
@@ -169,15 +163,13 @@ def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: 
         if run.evaluation is not None
     ]
     parents = {run.parent for run in evaluated}
-    varied = list(short_names(keys).values())
     left_out = [LeftOut(run.name, "no evaluation among its artifacts") for run in bare]
-    parent = parents.pop() if len(parents) == 1 else None
-    return _compared(runs, " × ".join(varied) or "seeds", [asked, _varied(varied)], left_out, parent)
+    return _compared(runs, None, [asked], left_out, parents.pop() if len(parents) == 1 else None)
 
 
 def _compared(
     found: Sequence[ComparedRun],
-    varied: str,
+    varied: str | None,
     facts: list[tuple[str, str]],
     left_out: list[LeftOut],
     parent: str | None,
@@ -185,8 +177,12 @@ def _compared(
     """Name the systems and shorten the names of the choices; an experiment that is repeated is no second seed.
 
     found: runs without a system, their choices by full keys.
+    varied: what varies, for the title; None for the names of the choices.
     """
     short = short_names(list(dict.fromkeys(key for run in found for key in run.choices)))
+    if varied is None:
+        varied = " × ".join(short.values()) or "seeds"
+        facts = [*facts, ("varied", ", ".join(short.values()) or "nothing but the seed")]
     first: dict[tuple[str, str], ComparedRun] = {}
     left_out = list(left_out)
     for run, system in zip(found, system_names([run.choices for run in found]), strict=True):
