@@ -74,10 +74,12 @@ def found(data: LabelledData) -> Classification:
     return classify_split(ByLength().eval(), data, Padding())  # type: ignore[arg-type]
 
 
-def test_classify_split_metrics_equal_counts(found: Classification) -> None:
+def test_classify_split_equals_counts_in_the_order_of_sentences(found: Classification) -> None:
     predictions = [len(text.split()) - 1 for text, _ in ROWS]
     labels = [label for _, label in ROWS]
     assert [LABELS.index(sentence.prediction) for sentence in found.sentences] == predictions
+    assert [(each.text, each.length) for each in found.sentences] == [(text, len(text.split())) for text, _ in ROWS]
+    assert all(sentence.probability == pytest.approx(0.8) for sentence in found.sentences)
     hits = [ours == theirs for ours, theirs in zip(predictions, labels, strict=True)]
     assert [sentence.correct for sentence in found.sentences] == hits
     assert found.metrics["accuracy"] == pytest.approx(sum(hits) / 7)
@@ -93,12 +95,6 @@ def test_classify_split_metrics_equal_counts(found: Classification) -> None:
     assert found.metrics["sentences"] == 7
     assert set(SIGNATURES) <= set(found.signatures)
     assert set(found.metrics) - {"sentences"} == set(found.signatures)
-
-
-def test_classify_split_keeps_the_order_of_sentences(found: Classification) -> None:
-    assert [sentence.text for sentence in found.sentences] == [text for text, _ in ROWS]
-    assert [sentence.length for sentence in found.sentences] == [len(text.split()) for text, _ in ROWS]
-    assert all(sentence.probability == pytest.approx(0.8) for sentence in found.sentences)
 
 
 def test_classify_split_examples_carry_their_weights(found: Classification, data: LabelledData) -> None:

@@ -145,26 +145,19 @@ def test_length_buckets_match_hand_made_ones(lengths: list[int], buckets: list[t
     assert length_buckets(lengths) == buckets
 
 
-def test_by_length_bleu_is_the_corpus_bleu_of_each_bucket() -> None:
-    references = ["the cat sat on the mat", "a dog barked at the man", "yes", "no"] * 3
-    hypotheses = ["the cat sat on a mat", "a dog barked at the man", "yes", "well"] * 3
+@pytest.mark.parametrize("tokenize", ["13a", "char", "none"])
+def test_by_length_bleu_is_the_corpus_bleu_of_each_bucket(tokenize: str) -> None:
+    references = ["the cat, sat on the mat", "a dog barked at the man", "yes", "no"] * 3
+    hypotheses = ["the cat, sat on a mat", "a dog barked at the man", "yes", "well"] * 3
     lengths = [6, 26, 1, 1] * 3
-    table = by_length(lengths, hypotheses, references, "13a")
+    table = by_length(lengths, hypotheses, references, tokenize)
     assert [row["sentences"] for row in table] == [6, 3, 3]
     for row, chosen in zip(table, ([2, 3, 6, 7, 10, 11], [0, 4, 8], [1, 5, 9]), strict=True):
-        expected = BLEU(smooth_method="none").corpus_score(
+        expected = BLEU(tokenize=tokenize, smooth_method="none").corpus_score(
             [hypotheses[i] for i in chosen], [[references[i] for i in chosen]]
         )
         assert row["bleu"] == pytest.approx(expected.score, abs=1e-4)
     assert [row["exact_match"] for row in table] == [0.5, 0.0, 1.0]
-
-
-@pytest.mark.parametrize("tokenize", ["13a", "char", "none"])
-def test_by_length_bleu_uses_the_given_tokenisation(tokenize: str) -> None:
-    hypothesis, reference = "the cat, which sat there, slept", "the cat, which sat here, slept"
-    (row,) = by_length([6], [hypothesis], [reference], tokenize)
-    expected = BLEU(tokenize=tokenize, smooth_method="none").corpus_score([hypothesis], [[reference]])
-    assert row["bleu"] == pytest.approx(expected.score, abs=1e-4)
 
 
 def test_by_length_trailing_space_affects_only_exact_match() -> None:

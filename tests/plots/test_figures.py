@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.attention import heat_map
+from attnlab.plots.attention import coloured_sentences, heat_map
 from attnlab.plots.curves import learning_curves, length_curve
 from attnlab.plots.figure import COLOURS, label_text, png_bytes, title_text
 from attnlab.plots.histograms import length_histogram
@@ -113,21 +114,19 @@ def test_gradient_flow_panels_share_a_logarithmic_axis() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["RNN", "LSTM"]
 
 
-def heights(sides: dict[str, dict[int, int]]) -> list[np.ndarray]:
-    (axes,) = length_histogram(sides).axes
-    return [patch.get_data().values for patch in axes.patches]
-
-
-def test_length_histogram_has_a_bar_for_each_length() -> None:
-    assert [each.tolist() for each in heights({"source": {3: 5, 4: 1, 7: 2}})] == [[5, 1, 0, 0, 2]] * 2
-
-
-def test_length_histogram_limits_the_bars_for_one_enormous_row() -> None:
-    for each in heights({"source": {2: 40, 3: 7, 1_000_000: 1}}):
-        assert len(each) <= 2_000
-        assert each.sum() == 48
-        assert each[0] == 47
-        assert each[-1] == 1
+@pytest.mark.parametrize(
+    ("counts", "bars", "ends", "total"),
+    [
+        ({3: 5, 4: 1, 7: 2}, 5, (5, 2), 8),
+        ({2: 40, 3: 7, 1_000_000: 1}, 2_000, (47, 1), 48),  # one enormous row does not make a million bars
+    ],
+)
+def test_length_histogram_has_a_bar_for_each_length_up_to_a_limit(
+    counts: dict[int, int], bars: int, ends: tuple[int, int], total: int
+) -> None:
+    for patch in length_histogram({"source": counts}).axes[0].patches:
+        heights = patch.get_data().values
+        assert (len(heights), (heights[0], heights[-1]), heights.sum()) == (bars, ends, total)
 
 
 def _figures() -> dict[str, Figure | None]:
@@ -140,6 +139,7 @@ def _figures() -> dict[str, Figure | None]:
     rows = [{"from": 1, "to": 5, "sentences": 10, "bleu": 20.0, "exact_match": 0.5}]
     return {
         "heat map": heat_map(AttentionMap(["14.", "<eos>"], ["14일", "<eos>"], np.eye(2), "14. → 14일")),
+        "coloured sentences": coloured_sentences([AttentionMap(["14일"], ["날짜"], np.ones((1, 1)), "날짜")]),
         "curves": learning_curves(history),
         "histogram": length_histogram({"source": {3: 1, 5: 2}, "target": {}}),
         "length curve": length_curve(rows),

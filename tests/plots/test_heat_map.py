@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import html
 import re
-from html.parser import HTMLParser
 from io import BytesIO
 
 import matplotlib.image as mpimg
@@ -68,48 +68,22 @@ def test_heat_map_of_long_sentences_grows_up_to_a_limit() -> None:
     assert size(10) < size(40) < size(300) < 28
 
 
-class _Page(HTMLParser):
-    """Head cells, and for each body row its head and the cells' values."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.scopes: dict[str, list[str]] = {"col": [], "row": []}
-        self.values: list[str] = []
-        self.shades: list[str] = []
-        self._scope: str | None = None
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        given = dict(attrs)
-        if tag == "th":
-            self._scope = given.get("scope")
-            if self._scope:
-                self.scopes[self._scope].append("")
-        if tag == "td":
-            self.values.append(given["data-v"] or "")
-            self.shades.append(given["style"] or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "th":
-            self._scope = None
-
-    def handle_data(self, data: str) -> None:
-        if self._scope:
-            self.scopes[self._scope][-1] += data
+def tokens(page: str, scope: str) -> list[str]:
+    """Head cells of the columns or of the rows."""
+    return [html.unescape(text) for text in re.findall(rf'<th scope="{scope}"[^>]*><bdi>(.*?)</bdi></th>', page)]
 
 
 def test_heat_map_html_holds_the_same_cells() -> None:
-    page = _Page(heat_map_html([KNOWN]))
-    assert page.scopes == {"col": SOURCE, "row": TARGET}
+    page = heat_map_html([KNOWN])
+    assert (tokens(page, "col"), tokens(page, "row")) == (SOURCE, TARGET)
     expected = [
         f"\u2068{t}\u2069 ← \u2068{s}\u2069: {KNOWN.weights[i, j]:.3f}"
         for i, t in enumerate(TARGET)
         for j, s in enumerate(SOURCE)
     ]
-    assert page.values == expected
-    assert page.shades == [f"--w:{weight:.2f}" for weight in KNOWN.weights.ravel()]
+    cells = re.findall(r'<td style="(.*?)" data-v="(.*?)"></td>', page)
+    assert [html.unescape(value) for _, value in cells] == expected
+    assert [shade for shade, _ in cells] == [f"--w:{weight:.2f}" for weight in KNOWN.weights.ravel()]
 
 
 def test_heat_map_html_escapes_and_needs_no_network() -> None:
@@ -123,11 +97,10 @@ def test_heat_map_html_escapes_and_needs_no_network() -> None:
         "한",
     ]
     text = heat_map_html([AttentionMap(evil, evil, np.eye(len(evil)), evil[0])], title=evil[1])
-    page = _Page(text)
-    assert not {"script", "img", "link", "iframe"} & set(page.tags)
-    assert page.scopes["col"] == [*evil[:4], "U+202Eleft", *evil[5:]]
+    assert not re.findall("<(?:script|img|link|iframe)", text)
+    assert tokens(text, "col") == [*evil[:4], "U+202Eleft", *evil[5:]]
     assert '<meta charset="utf-8">' in text[:200]
-    assert re.findall(r"(?:src|href)=", re.sub(r"&#?\w+;", "", text)).count("href=") == 0
+    assert not re.findall(r"\s(?:src|href)=", text)
     assert all(url.startswith("data:") for url in re.findall(r"url\(([^)]{5})", text))
     assert text == heat_map_html([AttentionMap(evil, evil, np.eye(len(evil)), evil[0])], title=evil[1])
 
