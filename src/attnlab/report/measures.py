@@ -54,7 +54,10 @@ TRANSLATION = (
     Measure("perplexity", "perplexity", "↓", 3, "exp of token NLL; reference fed"),
     Measure("aer", "AER", "↓", 4, "0–1, links summed over the corpus (Och and Ney 2003); reference fed", most=1.0),
     Measure("attention_entropy", "attention entropy", "", 4, "nats, mean over target tokens; 0 looks at one token"),
-    Measure("attention_coverage", "attention coverage", "", 4, "0–1, mean over source tokens; 1 saw all", most=1.0),
+    Measure(
+        "attention_coverage", "attention coverage", "", 4,
+        "0–1, mean over source tokens; 1 attended to all of them", most=1.0,
+    ),
     Measure(
         "attention_diagonality", "attention diagonality", "", 4,
         "mean over target tokens; 1 on the diagonal, 0.56 if uniform", most=1.0,
