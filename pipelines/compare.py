@@ -7,7 +7,7 @@
     python pipelines/compare.py builds=[build/attentions/dot-1,build/attentions/bahdanau-1] into=build/comparison
 
 Runs that agree in all choices but the seed are one system. Writes one offline page (index.html), tables
-(comparison.csv, systems.csv, comparison.md) and figures, and logs them to the sweep's run in MLflow.
+(comparison.csv, systems.csv) and figures, and logs them to the sweep's run in MLflow.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.evaluation.evaluate import DecodedSentence, Evaluation
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
-from attnlab.evaluation.write import DecodedSentence, write_evaluation
 from attnlab.files import write_json, write_json_lines
 from attnlab.sweeps.naming import name_of
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
@@ -68,7 +68,7 @@ def write_translations(folder: Path, right: float, seed: int, attends: bool = Tr
         for row in rows[::13]
     ]
     buckets = by_length(lengths, found, texts, "13a")
-    write_evaluation(folder, metrics, signatures("13a"), rows, buckets, maps if attends else [])
+    Evaluation(metrics, signatures("13a"), rows, buckets, maps if attends else [], [], []).write(folder)
     return metrics
 
 

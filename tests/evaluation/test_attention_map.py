@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
-from attnlab.evaluation.write import DecodedSentence, write_evaluation
+from attnlab.evaluation.evaluate import DecodedSentence, Evaluation
 
 
 @pytest.mark.parametrize("source_first", [True, False])
@@ -38,8 +38,6 @@ def test_attention_map_refuses_wrong_shapes_and_values() -> None:
         AttentionMap(["a", "b", "c"], ["x", "y"], np.ones((3, 2)))
     with pytest.raises(ValueError, match="finite"):
         AttentionMap(["a"], ["x"], np.array([[np.nan]]))
-    with pytest.raises(ValueError, match="same sizes"):
-        AttentionMap.from_sentence(["a"], ["x"], np.ones((1, 1)), [True, True], [True])
 
 
 def test_saved_maps_load_again_and_have_the_same_bytes(tmp_path: Path) -> None:
@@ -61,16 +59,15 @@ def test_saved_maps_load_again_and_have_the_same_bytes(tmp_path: Path) -> None:
     assert load_maps(tmp_path / "none.npz") == []
 
 
-def test_write_evaluation_replaces_the_folder_and_writes_null_for_infinity(tmp_path: Path) -> None:
+def test_evaluation_write_replaces_the_folder_and_writes_null_for_infinity(tmp_path: Path) -> None:
     sentences = [
         DecodedSentence("Hallo\u2028Welt", "안녕", "안녕", -0.5, 2),
         DecodedSentence("x", "y", "z", float("-inf"), 1),
     ]
     folder = tmp_path / "evaluation"
+    metrics = {"bleu": 1.5, "perplexity": float("inf"), "aer": None}
     for _ in range(2):  # a second time replaces
-        write_evaluation(
-            folder, {"bleu": 1.5, "perplexity": float("inf"), "aer": None}, {"bleu": "tok:13a"}, sentences, []
-        )
+        Evaluation(metrics, {"bleu": "tok:13a"}, sentences, [], [], [], []).write(folder)
     assert json.loads((folder / "metrics.json").read_text()) == {"aer": None, "bleu": 1.5, "perplexity": None}
     lines = (folder / "hypotheses.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
     rows = [json.loads(line) for line in lines]
@@ -80,7 +77,7 @@ def test_write_evaluation_replaces_the_folder_and_writes_null_for_infinity(tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["evaluation"]
 
 
-def test_write_evaluation_failure_leaves_nothing(tmp_path: Path) -> None:
+def test_evaluation_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
-        write_evaluation(tmp_path / "evaluation", {"bleu": object()}, {}, [], [])  # type: ignore[dict-item]
+        Evaluation({"bleu": object()}, {}, [], [], [], [], []).write(tmp_path / "evaluation")  # type: ignore[dict-item]
     assert list(tmp_path.iterdir()) == []

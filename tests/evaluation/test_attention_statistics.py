@@ -25,11 +25,15 @@ def by_hand(sentences: list[NDArray[np.float64]]) -> dict[str, float]:
             if length_s > 1 and length_t > 1:
                 off = [abs(t / (length_t - 1) - s / (length_s - 1)) for s in range(length_s)]
                 central.append(1 - sum(a * d for a, d in zip(shares[t], off, strict=True)) / max(off))
+    return named(*(float(np.mean(values)) for values in (entropy, covered, central)), 0.0)
+
+
+def named(entropy: float, coverage: float, diagonality: float, pad_mass: float) -> dict[str, float]:
     return {
-        "attention_entropy": float(np.mean(entropy)),
-        "attention_coverage": float(np.mean(covered)),
-        "attention_diagonality": float(np.mean(central)),
-        "attention_pad_mass": 0.0,
+        "attention_entropy": entropy,
+        "attention_coverage": coverage,
+        "attention_diagonality": diagonality,
+        "attention_pad_mass": pad_mass,
     }
 
 
@@ -83,33 +87,25 @@ def test_attention_statistics_normalise_rows() -> None:
     assert measured(padded(half, (True, False))) == pytest.approx(by_hand(whole), abs=1e-6)
 
 
-def test_attention_statistics_of_rows_of_zeros_cover_nothing() -> None:
-    rows = torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])
-    everything = torch.ones(1, 2, dtype=torch.bool)
-    assert measured([rows, everything, everything]) == pytest.approx(
-        {
-            "attention_entropy": 0.0,
-            "attention_coverage": 0.5,
-            "attention_diagonality": 1.0,
-            "attention_pad_mass": 0.0,
-        }
-    )
+ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
 
 
-def test_attention_on_pads_affects_neither_coverage_nor_diagonality() -> None:
-    # Each of two target tokens looks at its own source token with 3/4, and at the pad with 1/4.
-    weights = torch.tensor([[[0.25, 0.75, 0.0], [0.25, 0.0, 0.75]]])
-    source_mask = torch.tensor([[False, True, True]])
-    target_mask = torch.ones(1, 2, dtype=torch.bool)
-    entropy = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
-    assert measured([weights, source_mask, target_mask]) == pytest.approx(
-        {
-            "attention_entropy": entropy,
-            "attention_coverage": 0.75,
-            "attention_diagonality": 1.0,
-            "attention_pad_mass": 0.25,
-        }
-    )
+@pytest.mark.parametrize(
+    ("rows", "source_mask", "expected"),
+    [
+        # A row of zeros covers nothing.
+        ([[1.0, 0.0], [0.0, 0.0]], [True, True], named(0.0, 0.5, 1.0, 0.0)),
+        # Each of two target tokens looks at its own source token with 3/4, and at the pad with 1/4.
+        ([[0.25, 0.75, 0.0], [0.25, 0.0, 0.75]], [False, True, True], named(ENTROPY, 0.75, 1.0, 0.25)),
+        # All look at one token.
+        ([[0.0, 1.0, 0.0]] * 3, [True] * 3, named(0.0, 1 / 3, 2 / 3, 0.0)),
+    ],
+)
+def test_attention_statistics_of_hand_made_rows(
+    rows: list[list[float]], source_mask: list[bool], expected: dict[str, float]
+) -> None:
+    batch = [torch.tensor([rows]), torch.tensor([source_mask]), torch.ones(1, len(rows), dtype=torch.bool)]
+    assert measured(batch) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +118,6 @@ def test_attention_on_pads_affects_neither_coverage_nor_diagonality() -> None:
 )
 def test_diagonality_of_known_matrices(rows: NDArray[np.float64], diagonality: float, tolerance: float) -> None:
     assert measured(padded([rows], (True, False)))["attention_diagonality"] == pytest.approx(diagonality, abs=tolerance)
-
-
-def test_coverage_of_attention_on_one_token_is_one_token() -> None:
-    rows = np.zeros((5, 5))
-    rows[:, 2] = 1
-    found = measured(padded([rows], (True, False)))
-    assert found["attention_coverage"] == pytest.approx(1 / 5)
-    assert found["attention_entropy"] == 0
 
 
 def test_attention_statistics_without_attention_are_none() -> None:

@@ -20,7 +20,6 @@ from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
 from attnlab.evaluation.predictors import SentenceClassifier
-from attnlab.evaluation.write import write_classification
 from attnlab.model.classifier import Classified
 from attnlab.training.class_metrics import SIGNATURES
 
@@ -75,10 +74,12 @@ def found(data: LabelledData) -> Classification:
     return classify_split(ByLength().eval(), data, Padding())  # type: ignore[arg-type]
 
 
-def test_classify_split_metrics_equal_counts(found: Classification) -> None:
+def test_classify_split_equals_counts_in_the_order_of_sentences(found: Classification) -> None:
     predictions = [len(text.split()) - 1 for text, _ in ROWS]
     labels = [label for _, label in ROWS]
     assert [LABELS.index(sentence.prediction) for sentence in found.sentences] == predictions
+    assert [(each.text, each.length) for each in found.sentences] == [(text, len(text.split())) for text, _ in ROWS]
+    assert all(sentence.probability == pytest.approx(0.8) for sentence in found.sentences)
     hits = [ours == theirs for ours, theirs in zip(predictions, labels, strict=True)]
     assert [sentence.correct for sentence in found.sentences] == hits
     assert found.metrics["accuracy"] == pytest.approx(sum(hits) / 7)
@@ -94,12 +95,6 @@ def test_classify_split_metrics_equal_counts(found: Classification) -> None:
     assert found.metrics["sentences"] == 7
     assert set(SIGNATURES) <= set(found.signatures)
     assert set(found.metrics) - {"sentences"} == set(found.signatures)
-
-
-def test_classify_split_keeps_the_order_of_sentences(found: Classification) -> None:
-    assert [sentence.text for sentence in found.sentences] == [text for text, _ in ROWS]
-    assert [sentence.length for sentence in found.sentences] == [len(text.split()) for text, _ in ROWS]
-    assert all(sentence.probability == pytest.approx(0.8) for sentence in found.sentences)
 
 
 def test_classify_split_examples_carry_their_weights(found: Classification, data: LabelledData) -> None:
@@ -126,10 +121,10 @@ def test_example_rows_are_balanced_over_classes(data: LabelledData) -> None:
     assert np.bincount(split.labels[example_rows(split, 6)]).tolist() == [2, 2, 2]
 
 
-def test_write_classification_writes_all_files(found: Classification, tmp_path: Path) -> None:
+def test_classification_write_writes_all_files(found: Classification, tmp_path: Path) -> None:
     folder = tmp_path / "evaluation"
     folder.mkdir()
-    write_classification(folder, found)
+    found.write(folder)
     assert json.loads((folder / "metrics.json").read_text())["accuracy"] == found.metrics["accuracy"]
     confusions = json.loads((folder / "confusions.json").read_text(encoding="utf-8"))
     assert confusions == {"labels": LABELS, "counts": found.confusions.tolist()}

@@ -14,7 +14,6 @@ from attnlab.data.datamodule import BatchedRows
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluate import evaluate
 from attnlab.evaluation.predictors import Translator
-from attnlab.evaluation.write import write_evaluation
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
@@ -74,7 +73,7 @@ def test_evaluate_replacing_unknown_words_requires_attention(copies):
 @pytest.mark.parametrize(("n_best", "written"), [(1, None), (3, 3)])
 def test_evaluate_writes_n_best_hypotheses(n_best, written, model, copies, tmp_path):
     found = evaluate([model()], BeamSearch(4, 1.0, 6, n_best=n_best), copies, Padding())
-    write_evaluation(tmp_path / "out", found.metrics, found.signatures, found.sentences, found.by_length, found.maps)
+    found.write(tmp_path / "out")
     rows = [json.loads(line) for line in (tmp_path / "out" / "hypotheses.jsonl").read_text().splitlines()]
     assert len(rows) == len(copies.split("test"))
     for row in rows:

@@ -20,13 +20,13 @@ from attnlab.evaluation.gradient_flow import (
     state_size,
 )
 
-Pairs = Callable[..., tuple[list[list[int]], list[list[int]]]]
+Build = Callable[..., Any]
 CELLS = ["rnn", "gru", "lstm"]
 DECODERS = ["no_attention", "attend_then_step", "step_then_attend"]
 
 
 @pytest.fixture
-def one_way(tiny_model: Callable[..., Any]) -> Callable[..., Any]:
+def one_way(tiny_model: Build) -> Build:
     """Builds a model whose encoder has one direction."""
 
     def build(cell: str = "lstm", **choices: Any) -> Any:
@@ -36,7 +36,7 @@ def one_way(tiny_model: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def batch_of(pairs: Pairs) -> Callable[..., Batch]:
+def batch_of(pairs: Build) -> Build:
     def build(padding: Padding, **lengths: Any) -> Batch:
         return make_batch(*pairs(**lengths), padding)
 
@@ -49,13 +49,7 @@ def batch_of(pairs: Pairs) -> Callable[..., Batch]:
 @pytest.mark.parametrize("side", ["pre", "post"])
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
 def test_encode_by_token_equals_the_encoder(
-    one_way: Callable[..., Any],
-    batch_of: Callable[..., Batch],
-    cell: str,
-    layers: int,
-    reverse_source: bool,
-    side: Any,
-    recurrence: Any,
+    one_way: Build, batch_of: Build, cell: str, layers: int, reverse_source: bool, side: Any, recurrence: Any
 ) -> None:
     padding = Padding(encoder=side, recurrence=recurrence)
     encoder = one_way(cell, layers=layers, padding=padding).encoder
@@ -74,7 +68,7 @@ def test_encode_by_token_equals_the_encoder(
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("layers", [1, 2])
 def test_state_gradients_equal_finite_differences(
-    one_way: Callable[..., Any], batch_of: Callable[..., Batch], cell: str, decoder: str, layers: int
+    one_way: Build, batch_of: Build, cell: str, decoder: str, layers: int
 ) -> None:
     model = one_way(cell, decoder=decoder, layers=layers)
     batch = batch_of(model.padding)
@@ -95,9 +89,7 @@ def test_state_gradients_equal_finite_differences(
     assert (gradients[~batch.source_mask] == 0).all()
 
 
-def test_state_gradients_without_attention_are_products_of_jacobians(
-    one_way: Callable[..., Any], batch_of: Callable[..., Batch]
-) -> None:
+def test_state_gradients_without_attention_are_products_of_jacobians(one_way: Build, batch_of: Build) -> None:
     """Pascanu et al. 2013, equation 5, for h_s = tanh(W x_s + U h_{s-1} + b): dh_{s+1}/dh_s = diag(1 - h_{s+1}²) U."""
     model = one_way("rnn", decoder="no_attention")
     batch = batch_of(model.padding, source_lengths=(9,), target_lengths=(4,))
@@ -114,7 +106,7 @@ def test_state_gradients_without_attention_are_products_of_jacobians(
 @pytest.mark.parametrize("encoder_side", ["pre", "post"])
 @pytest.mark.parametrize("decoder_side", ["pre", "post"])
 def test_state_gradients_of_a_sentence_ignore_batch_and_padding(
-    one_way: Callable[..., Any], pairs: Pairs, decoder: str, encoder_side: Any, decoder_side: Any
+    one_way: Build, pairs: Build, decoder: str, encoder_side: Any, decoder_side: Any
 ) -> None:
     padding = Padding(encoder=encoder_side, decoder=decoder_side)
     model = one_way(decoder=decoder, padding=padding)
@@ -126,22 +118,6 @@ def test_state_gradients_of_a_sentence_ignore_batch_and_padding(
         torch.testing.assert_close(gradients[row][together.source_mask[row]], alone, rtol=0, atol=1e-10)
 
 
-def test_sentence_losses_select_all_first_or_last_token(one_way: Callable[..., Any], pairs: Pairs) -> None:
-    model = one_way(decoder="attend_then_step")
-    sources, _ = pairs(source_lengths=(6,), target_lengths=(2,))
-
-    def gradients(target: list[int], loss_of: Any) -> torch.Tensor:
-        return state_gradients(model, make_batch(sources, [target], model.padding), loss_of)
-
-    # What follows the first token does not touch its loss.
-    torch.testing.assert_close(gradients([4, 5], "first"), gradients([4, 6], "first"))
-    assert not torch.allclose(gradients([4, 5], "all"), gradients([4, 6], "all"))
-    # Of an empty target there is only <eos>; of one token, the mean is of two losses.
-    torch.testing.assert_close(gradients([], "first"), gradients([], "last"))
-    both = (gradients([4], "first") + gradients([4], "last")) / 2
-    torch.testing.assert_close(gradients([4], "all"), both)
-
-
 def test_distances_count_real_tokens_to_the_final_state() -> None:
     mask = torch.tensor([[False, True, True, True], [True, True, False, False]])
     assert distances(mask, reverse_source=False)[mask].tolist() == [2, 1, 0, 1, 0]
@@ -149,7 +125,7 @@ def test_distances_count_real_tokens_to_the_final_state() -> None:
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_gradient_flow_norms_are_means_by_distance(one_way: Callable[..., Any], pairs: Pairs, cell: str) -> None:
+def test_gradient_flow_norms_are_means_by_distance(one_way: Build, pairs: Build, cell: str) -> None:
     model = one_way(cell)
     sources, targets = pairs(source_lengths=(2, 4, 2), target_lengths=(3, 2, 1))
     batches = [make_batch(sources[:2], targets[:2], model.padding), make_batch(sources[2:], targets[2:], model.padding)]
@@ -173,14 +149,14 @@ def test_gradient_flow_norms_are_means_by_distance(one_way: Callable[..., Any], 
         np.testing.assert_array_equal(flow.state, flow.hidden)
 
 
-def test_gradient_flow_refuses_two_directions(tiny_model: Callable[..., Any], batch_of: Callable[..., Batch]) -> None:
+def test_gradient_flow_refuses_two_directions(tiny_model: Build, batch_of: Build) -> None:
     model = tiny_model(bidirectional=True)
     batch = batch_of(model.padding)
     with pytest.raises(ValueError, match="bidirectional must be false"):
         encode_by_token(model.encoder, batch.source, batch.source_mask)
 
 
-def test_gradient_flow_leaves_the_model_unchanged(one_way: Callable[..., Any], batch_of: Callable[..., Batch]) -> None:
+def test_gradient_flow_leaves_the_model_unchanged(one_way: Build, batch_of: Build) -> None:
     model = one_way()
     batch = batch_of(model.padding)
     before = model(batch).readout

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from attnlab.batch import EOS, PAD, UNK
-from attnlab.data.trainers import CharacterTrainer, WordTrainer
-from attnlab.errors import ExperimentError
+from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.hypotheses import HypothesisText
 from attnlab.search.search import Hypothesis
 
@@ -71,15 +70,6 @@ def test_hypothesis_text_copies_the_source_before_normalisation():
     assert to_text(hypothesis, source, text) == text
 
 
-def test_hypothesis_text_replaces_unknown_characters():
-    tokenizer = CharacterTrainer().train(["abc"])
-    source = padded(tokenizer, "aé b", "pre")
-    weights = torch.zeros(3, 7)
-    weights[0, 3] = weights[1, 4] = weights[2, 2] = 1.0
-    to_text = HypothesisText(tokenizer, tokenizer, replace_unknown=True)
-    assert to_text(Hypothesis([UNK, UNK, *ids_of(tokenizer, ["b"])], 0.0, False, weights), source, "aé b") == "é b"
-
-
 def test_hypothesis_text_keeps_unk_without_attention_on_words():
     """As a local window, or sparsemax, may have it."""
     tokenizer, _ = tokenizers("whitespace")
@@ -94,10 +84,3 @@ def test_hypothesis_text_keeps_a_literal_unk_of_the_source():
     to_text = HypothesisText(tokenizer, tokenizer, replace_unknown=True)
     hypothesis = Hypothesis([*ids_of(tokenizer, ["a", "b"]), UNK], 0.0, False, torch.ones(3, 2))
     assert to_text(hypothesis, torch.tensor([UNK, EOS]), "<unk>") == "a b <unk>"
-
-
-def test_hypothesis_text_replacing_unk_requires_attention():
-    tokenizer, _ = tokenizers("whitespace")
-    to_text = HypothesisText(tokenizer, tokenizer, replace_unknown=True)
-    with pytest.raises(ExperimentError, match=r"search\.replace_unknown goes by .* choose a model/attention"):
-        to_text(Hypothesis(ids_of(tokenizer, ["cat"]), 0.0, True), torch.tensor([UNK, EOS]), "Rom")

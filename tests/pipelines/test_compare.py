@@ -105,7 +105,7 @@ def test_compare_of_a_single_point_writes_a_page(command: Command, folder: Path)
     assert ended.code == 0, ended.err
     assert "share a letter" not in ended.out
     page = (folder / "runs" / "sweeps" / IDENTITY / "comparison" / "index.html").read_text(encoding="utf-8")
-    assert "nothing to hold it against" in page
+    assert "nothing to compare it with" in page
 
 
 def test_runs_of_mlflow_and_what_is_logged(command: Command, folder: Path) -> None:

@@ -7,56 +7,35 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.confusion_matrix import confusion_matrix
+from attnlab.plots.attention import coloured_sentences, sentences_html
 from attnlab.plots.figure import png_bytes
-from attnlab.plots.sentences import coloured_sentences, sentences_html
+from attnlab.plots.histograms import confusion_matrix
 
 TOKENS = ["헤어진지", "$10$", "<script>alert('x')</script>", "日本", "<eos>"]
 WEIGHTS = np.array([[0.5, 0.25, 0.0, 0.2, 0.05]], dtype=np.float32)
 SENTENCE = AttentionMap(TOKENS, ["break-up"], WEIGHTS, "break-up (0.97) <b>")
 
 
-def texts(figure) -> list[Text]:
-    return [text for text in figure.axes[0].texts]  # noqa: C416
-
-
-def grounds(figure) -> list[Rectangle]:
-    return [patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle)]
-
-
 def test_coloured_sentences_darken_with_the_weight() -> None:
-    figure = coloured_sentences([SENTENCE])
-    assert [text.get_text() for text in texts(figure)] == ["break-up (0.97) <b>   (darkest: 0.50)", *TOKENS]
-    brightness = [sum(ground.get_facecolor()[:3]) for ground in grounds(figure)]
+    texts = coloured_sentences([SENTENCE]).texts
+    assert [text.get_text() for text in texts] == ["break-up (0.97) <b>   (darkest: 0.50)", *TOKENS]
+    brightness = [sum(text.get_bbox_patch().get_facecolor()[:3]) for text in texts[1:]]
     assert np.argsort(brightness).tolist() == np.argsort(-WEIGHTS[0], kind="stable").tolist()
-    assert grounds(figure)[2].get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+    assert brightness[2] > 2.9  # nearly white
 
 
-def test_coloured_sentences_tokens_fit_their_boxes() -> None:
+def test_coloured_sentences_tokens_do_not_overlap() -> None:
     long = AttentionMap([f"token{i}" for i in range(60)], ["x"], np.full((1, 60), 1 / 60), "long")
     figure = coloured_sentences([SENTENCE, long, SENTENCE])
     png_bytes(figure)
-    captions = [text for text in texts(figure) if text.get_ha() == "left"]
-    tokens = [text for text in texts(figure) if text.get_ha() == "center"]
-    assert len(captions) == 3
-    assert len(tokens) == len(grounds(figure)) == 70
-    for token, ground in zip(tokens, grounds(figure), strict=True):
-        inner, outer = token.get_window_extent(), ground.get_window_extent()
-        assert outer.x0 <= inner.x0
-        assert inner.x1 <= outer.x1
-    boxes = [ground.get_window_extent() for ground in grounds(figure)]
+    boxes = [patch.get_window_extent() for text in figure.texts if (patch := text.get_bbox_patch()) is not None]
+    assert len(boxes) == 70
     assert all(box.x0 > 0 and box.x1 < figure.bbox.width and box.y0 > 0 for box in boxes)
-    assert len({round(box.y0) for box in boxes}) > 5  # a long sentence has several lines
+    assert len({round(box.y0 + box.y1, -1) for box in boxes}) > 5  # a long sentence has several lines
     for one in boxes:
         assert sum(one.overlaps(other) for other in boxes) == 1  # itself
-
-
-def test_coloured_sentences_have_the_same_bytes() -> None:
-    assert png_bytes(coloured_sentences([SENTENCE])) == png_bytes(coloured_sentences([SENTENCE]))
 
 
 def test_coloured_sentences_draw_odd_tokens_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
@@ -97,8 +76,3 @@ def test_confusion_matrix_of_many_classes_has_no_numbers(recwarn: pytest.Warning
     assert len(figure.axes[0].texts) == 0
     png_bytes(figure)
     assert [str(warning.message) for warning in recwarn] == []
-
-
-def test_confusion_matrix_refuses_counts_of_another_shape() -> None:
-    with pytest.raises(ValueError, match="counts must be 2 by 2 for as many labels, got shape"):
-        confusion_matrix(["a", "b"], [[1, 2, 3]])

@@ -10,23 +10,25 @@ from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
 from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.plots.attention import coloured_sentences, heat_map
 from attnlab.plots.curves import learning_curves, length_curve
-from attnlab.plots.figure import COLOURS, colour_of, legend_text, png_bytes, repeats
-from attnlab.plots.heat_map import heat_map
+from attnlab.plots.figure import COLOURS, label_text, png_bytes, title_text
 from attnlab.plots.histograms import length_histogram
-from attnlab.plots.seeded_curves import (
+from attnlab.plots.systems import (
     SeededCurve,
+    SystemCost,
+    SystemInterval,
+    cost_scatter,
     gradient_flow_figure,
+    interval_figure,
     length_generalisation_figure,
-    power_of_ten,
     seeded_panels,
 )
-from attnlab.plots.systems import SystemCost, SystemInterval, cost_scatter, interval_figure
 
 
 def curves(count: int) -> list[SeededCurve]:
     return [
-        SeededCurve(f"체계 {i}", [10, 20], np.array([[i, i + 1.0], [i, i + 2.0]]), colour_of(i), bool(repeats(i) % 2))
+        SeededCurve(f"체계 {i}", [10, 20], np.array([[i, i + 1.0], [i, i + 2.0]]), i, dashed=i >= len(COLOURS))
         for i in range(count)
     ]
 
@@ -60,6 +62,7 @@ def test_systems_beyond_the_last_colour_get_dashes_and_other_marks() -> None:
     assert first.get_color() == last.get_color()
     assert (first.get_linestyle(), last.get_linestyle()) == ("-", "--")
     marks = costs().axes[0].lines
+    assert [marks[i].get_xydata().tolist() for i in (0, 1)] == [[[1, 0], [3, 2]], [[2, 1]]]  # the seeds, their mean
     assert marks[0].get_color() == marks[-1].get_color()
     assert marks[0].get_marker() != marks[-1].get_marker()
 
@@ -72,14 +75,9 @@ def test_interval_figure_shows_best_system_first_with_interval_and_seeds() -> No
     assert [text.get_text() for text in axes.texts] == ["a", "b"]
 
 
-def test_cost_scatter_draws_the_mean_of_seeds() -> None:
-    lines = costs().axes[0].lines
-    assert lines[0].get_xydata().tolist() == [[1, 0], [3, 2]]
-    assert lines[1].get_xydata().tolist() == [[2, 1]]
-
-
-def test_legend_text_shortens_long_names() -> None:
-    assert len(legend_text("x" * 100)) == 60
+def test_names_and_tokens_are_shortened() -> None:
+    assert title_text("x" * 100, 60) == "x" * 59 + "…"
+    assert (label_text("y" * 30), label_text("")) == ("y" * 23 + "…", "∅")
 
 
 def flow_figure() -> Figure:
@@ -90,7 +88,7 @@ def flow_figure() -> Figure:
 
 def length_figure() -> Figure:
     curve = SeededCurve("attention", [4, 5, 6], [[100.0, 50.0, np.nan], [80.0, 70.0, np.nan]], 0)
-    return length_generalisation_figure({"BLEU": [curve]}, (4, 5), {"BLEU": 100})
+    return length_generalisation_figure({"BLEU": [curve]}, (4, 5))
 
 
 def test_seeded_curve_draws_mean_line_and_range_band() -> None:
@@ -116,30 +114,19 @@ def test_gradient_flow_panels_share_a_logarithmic_axis() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["RNN", "LSTM"]
 
 
-def test_power_of_ten_uses_superscripts() -> None:
-    assert [power_of_ten(value) for value in (1e-12, 0.001, 1, 100, 20)] == ["10⁻¹²", "10⁻³", "10⁰", "10²", ""]
-
-
-def test_seeded_curve_refuses_values_of_another_shape() -> None:
-    with pytest.raises(ValueError, match=r"P = 2 places, got \(2, 3\)"):
-        SeededCurve("x", [1, 2], np.ones((2, 3)), 0)
-
-
-def heights(sides: dict[str, dict[int, int]]) -> list[np.ndarray]:
-    (axes,) = length_histogram(sides).axes
-    return [patch.get_data().values for patch in axes.patches]
-
-
-def test_length_histogram_has_a_bar_for_each_length() -> None:
-    assert [each.tolist() for each in heights({"source": {3: 5, 4: 1, 7: 2}})] == [[5, 1, 0, 0, 2]] * 2
-
-
-def test_length_histogram_limits_the_bars_for_one_enormous_row() -> None:
-    for each in heights({"source": {2: 40, 3: 7, 1_000_000: 1}}):
-        assert len(each) <= 2_000
-        assert each.sum() == 48
-        assert each[0] == 47
-        assert each[-1] == 1
+@pytest.mark.parametrize(
+    ("counts", "bars", "ends", "total"),
+    [
+        ({3: 5, 4: 1, 7: 2}, 5, (5, 2), 8),
+        ({2: 40, 3: 7, 1_000_000: 1}, 2_000, (47, 1), 48),  # one enormous row does not make a million bars
+    ],
+)
+def test_length_histogram_has_a_bar_for_each_length_up_to_a_limit(
+    counts: dict[int, int], bars: int, ends: tuple[int, int], total: int
+) -> None:
+    for patch in length_histogram({"source": counts}).axes[0].patches:
+        heights = patch.get_data().values
+        assert (len(heights), (heights[0], heights[-1]), heights.sum()) == (bars, ends, total)
 
 
 def _figures() -> dict[str, Figure | None]:
@@ -152,6 +139,7 @@ def _figures() -> dict[str, Figure | None]:
     rows = [{"from": 1, "to": 5, "sentences": 10, "bleu": 20.0, "exact_match": 0.5}]
     return {
         "heat map": heat_map(AttentionMap(["14.", "<eos>"], ["14일", "<eos>"], np.eye(2), "14. → 14일")),
+        "coloured sentences": coloured_sentences([AttentionMap(["14일"], ["날짜"], np.ones((1, 1)), "날짜")]),
         "curves": learning_curves(history),
         "histogram": length_histogram({"source": {3: 1, 5: 2}, "target": {}}),
         "length curve": length_curve(rows),

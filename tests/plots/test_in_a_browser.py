@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.heat_map import heat_map_html
-from attnlab.plots.sentences import sentences_html
+from attnlab.plots.attention import heat_map_html, sentences_html
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
@@ -24,6 +23,9 @@ TARGET = ["カナ", "세요", "<eos>"]
 WEIGHTS = np.array([[0.7, 0.1, 0.1, 0.1], [0.0, 0.9, 0.05, 0.05], [0.05, 0.05, 0.1, 0.8]], dtype=np.float32)
 
 
+SHADES = "cells => cells.map(cell => parseFloat(getComputedStyle(cell).backgroundColor.split(',')[3] ?? 1))"
+
+
 @pytest.fixture(scope="module")
 def page() -> Iterator[playwright.Page]:
     with playwright.sync_playwright() as driver:
@@ -32,17 +34,23 @@ def page() -> Iterator[playwright.Page]:
         browser.close()
 
 
-def test_heat_map_html_in_a_browser_shows_values_offline(page: playwright.Page, tmp_path: Path) -> None:
-    inner = heat_map_html([AttentionMap(SOURCE, TARGET, WEIGHTS, "안녕 → カナ")])
-    outer = tmp_path / "viewer.html"
+def open_in_a_frame(page: playwright.Page, inner: str, folder: Path) -> list[str]:
+    """Open a page as MLflow's viewer does; returns what goes wrong, requests to elsewhere among it."""
+    outer = folder / "viewer.html"
     frame = f'<iframe sandbox="allow-scripts" width="880" height="660" srcdoc="{html.escape(inner)}"></iframe>'
     outer.write_text(f"<!doctype html><meta charset='utf-8'><title>viewer</title>{frame}", encoding="utf-8")
-    messages: list[str] = []
-    requests: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    # The fonts lie inside the page, as data.
+    here = ("file:", "data:", "about:")
+    page.on("request", lambda request: None if request.url.startswith(here) else problems.append(request.url))
     page.goto(outer.as_uri())
+    return problems
+
+
+def test_heat_map_html_in_a_browser_shows_values_offline(page: playwright.Page, tmp_path: Path) -> None:
+    problems = open_in_a_frame(page, heat_map_html([AttentionMap(SOURCE, TARGET, WEIGHTS, "안녕 → カナ")]), tmp_path)
     maps = page.frame_locator("iframe")
 
     assert [text.strip() for text in maps.locator("tbody th").all_inner_texts()] == TARGET
@@ -52,20 +60,10 @@ def test_heat_map_html_in_a_browser_shows_values_offline(page: playwright.Page, 
     shown = cell.evaluate("cell => getComputedStyle(cell, '::after').content")
     assert "0.9" in shown
     assert "세요" in shown
-    darkest = (
-        maps.locator("tbody tr")
-        .nth(0)
-        .locator("td")
-        .evaluate_all(
-            "cells => cells.map(cell => parseFloat(getComputedStyle(cell).backgroundColor.split(',')[3] ?? 1))"
-        )
-    )
-    assert int(np.argmax(darkest)) == 0
-
+    cells = maps.locator("tbody tr").nth(0).locator("td")
+    assert int(np.argmax(cells.evaluate_all(SHADES))) == 0
     assert page.title() == "viewer"
-    assert messages == []
-    # The fonts lie inside the page, as data.
-    assert [url for url in requests if not url.startswith(("file:", "data:", "about:"))] == []
+    assert problems == []
 
 
 def test_heat_map_html_in_a_browser_draws_hangul_and_kana(page: playwright.Page, tmp_path: Path) -> None:
@@ -81,21 +79,14 @@ def test_heat_map_html_in_a_browser_draws_hangul_and_kana(page: playwright.Page,
 
 
 def test_sentences_html_in_a_browser_shows_weights(page: playwright.Page, tmp_path: Path) -> None:
-    inner = sentences_html([AttentionMap(SOURCE, ["안녕"], WEIGHTS[:1], "안녕 <b>")])
-    outer = tmp_path / "viewer.html"
-    frame = f'<iframe sandbox="allow-scripts" width="880" height="660" srcdoc="{html.escape(inner)}"></iframe>'
-    outer.write_text(f"<!doctype html><meta charset='utf-8'><title>viewer</title>{frame}", encoding="utf-8")
-    requests: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(outer.as_uri())
+    sentence = AttentionMap(SOURCE, ["안녕"], WEIGHTS[:1], "안녕 <b>")
+    problems = open_in_a_frame(page, sentences_html([sentence]), tmp_path)
     tokens = page.frame_locator("iframe").locator(".token")
     assert [text.strip() for text in tokens.all_inner_texts()] == SOURCE
     tokens.nth(1).hover()
     assert "Grüße</b>: 0.100" in tokens.nth(1).evaluate("token => getComputedStyle(token, '::after').content")
-    shades = tokens.evaluate_all(
-        "tokens => tokens.map(token => parseFloat(getComputedStyle(token).backgroundColor.split(',')[3] ?? 1))"
-    )
+    shades = tokens.evaluate_all(SHADES)
     assert int(np.argmax(shades)) == 0
     assert shades[1] == pytest.approx(shades[0] / 7, abs=0.01)
     assert page.title() == "viewer"
-    assert [url for url in requests if not url.startswith(("file:", "data:", "about:"))] == []
+    assert problems == []

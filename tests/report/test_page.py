@@ -1,10 +1,10 @@
-"""The report page: complete, escaped, offline, the same bytes each time, and clear about what is missing."""
+"""The report pages: complete, escaped, offline, the same bytes each time, and clear about what is missing."""
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,17 @@ import numpy as np
 import pytest
 
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.evaluation.classify import Classification, ClassifiedSentence
+from attnlab.evaluation.evaluate import DecodedSentence, Evaluation
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
-from attnlab.evaluation.write import DecodedSentence, write_evaluation
-from attnlab.report.classification import sample_predictions
-from attnlab.report.page import Stages
-from attnlab.report.translation import sample_translations, write_translation_report
+from attnlab.report.page import (
+    Stages,
+    sample_predictions,
+    sample_translations,
+    write_classification_report,
+    write_translation_report,
+)
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
 CONFIG: dict[str, Any] = {
@@ -36,39 +41,35 @@ CONFIG: dict[str, Any] = {
     "hardware": {"threads": 1, "precision": "32"},
 }
 CHOICES = {"padding": "pre_post, changed", "data": "multi30k", "hardware": "cpu"}
+SIDE = {
+    "tokens": 60, "mean_length": 6.0, "p50_length": 6, "p95_length": 9, "max_length": 9, "unknown_tokens": 1,
+    "unknown_rate": 0.0167, "length_histogram": [[3, 2], [6, 5], [9, 3]],
+}  # fmt: skip
+
+
+def write_stages(folder: Path, info: dict[str, Any], vocabulary: dict[str, int], split: dict[str, Any], *lines: str):
+    """Prepared data with this split three times, and a history."""
+    stats = {"vocabulary": vocabulary, "splits": dict.fromkeys(("train", "validation", "test"), split)}
+    for name in ("data", "training", "evaluation"):
+        (folder / name).mkdir()
+    (folder / "data" / "stats.json").write_text(json.dumps(stats))
+    (folder / "data" / "data.json").write_text(json.dumps(info))
+    (folder / "training" / "history.csv").write_text("\n".join(["step,epoch,name,value", *lines]) + "\n")
 
 
 @pytest.fixture
-def stages(tmp_path: Path) -> Path:
+def translation(tmp_path: Path) -> Path:
     """The folders data, training and evaluation of a small experiment."""
-    side = {
-        "tokens": 60,
-        "mean_length": 6.0,
-        "p50_length": 6,
-        "p95_length": 9,
-        "max_length": 9,
-        "unknown_tokens": 1,
-        "unknown_rate": 0.0167,
-        "length_histogram": [[3, 2], [6, 5], [9, 3]],
-    }
-    split = {"rows": 12, "pairs": 10, "dropped": {"empty <source>": 2}, "source": side, "target": side}
-    stats = {
-        "vocabulary": {"source": 1234, "target": 99},
-        "splits": dict.fromkeys(("train", "validation", "test"), split),
-    }
-    info = {"source_language": "de", "target_language": "ko", "bleu_tokenize": "13a", "joint": False}
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "stats.json").write_text(json.dumps(stats))
-    (tmp_path / "data" / "data.json").write_text(json.dumps(info))
-
-    lines = ["step,epoch,name,value"]
-    for step in range(10, 101, 10):
-        lines.append(f"{step},0,train/token_nll,{5 / step}")
-    lines += ["50,0,validation/teacher_forced/token_nll,0.2", "50,0,validation/teacher_forced/perplexity,inf"]
-    lines += ["50,0,validation/free_running/bleu,12.5"]
-    (tmp_path / "training").mkdir()
-    (tmp_path / "training" / "history.csv").write_text("\n".join(lines) + "\n")
-
+    write_stages(
+        tmp_path,
+        {"source_language": "de", "target_language": "ko", "bleu_tokenize": "13a", "joint": False},
+        {"source": 1234, "target": 99},
+        {"rows": 12, "pairs": 10, "dropped": {"empty <source>": 2}, "source": SIDE, "target": SIDE},
+        *(f"{step},0,train/token_nll,{5 / step}" for step in range(10, 101, 10)),
+        "50,0,validation/teacher_forced/token_nll,0.2",
+        "50,0,validation/teacher_forced/perplexity,inf",
+        "50,0,validation/free_running/bleu,12.5",
+    )
     references = [f"문장 {number} 입니다" for number in range(9)] + [EVIL]
     hypotheses = [*references[:8], "", EVIL]
     sentences = [
@@ -81,132 +82,144 @@ def stages(tmp_path: Path) -> Path:
     buckets = by_length([s.source_length for s in sentences], hypotheses, references, "13a")
     maps = [AttentionMap(["Satz", EVIL, "<eos>"], ["문장", "<eos>"], np.full((2, 3), 1 / 3), EVIL)]
     notes = {**signatures("13a"), "search": "beam 5"}
-    write_evaluation(tmp_path / "evaluation", metrics, notes, sentences, buckets, maps, [{"offset": 1, "tokens": 20}])
+    wrong = [{"token": "요", "links": 9, "wrong": 7}, {"token": "일", "links": 3, "wrong": 0}]
+    found = Evaluation(metrics, notes, sentences, buckets, maps, [{"offset": 1, "tokens": 20}], wrong)
+    found.write(tmp_path / "evaluation")
     return tmp_path
 
 
-def folders(stages: Path) -> Stages:
-    return Stages(stages / "data", stages / "training", stages / "evaluation")
+@pytest.fixture
+def classification(tmp_path: Path) -> Path:
+    write_stages(
+        tmp_path,
+        {"format": 1, "labels": [EVIL, "love"]},
+        {"text": 1234},
+        {"rows": 12, "sentences": 10, "dropped": {"no_label": 2}, "labels": {EVIL: 4, "love": 6}, "text": SIDE},
+        "10,0,train/nll,0.7",
+        "10,0,validation/nll,0.6",
+        "10,0,validation/accuracy,0.5",
+    )
+    found = Classification(
+        metrics={"accuracy": 0.8125, "f1": 0.75, "nll": None, "attention_entropy": 1.25, "sentences": 2},
+        signatures={"accuracy": "share of sentences", "f1": "mean over the classes"},
+        labels=[EVIL, "love"],
+        confusions=np.array([[3, 1], [0, 2]]),
+        sentences=[
+            ClassifiedSentence("문장 하나", EVIL, "love", 0.625, 2),
+            ClassifiedSentence(EVIL, "love", "love", 0.875, 3),
+        ],
+        maps=[AttentionMap(["문장", EVIL, "<eos>"], ["love"], [[0.5, 0.25, 0.25]], "love (0.88)")],
+    )
+    found.write(tmp_path / "evaluation")
+    return tmp_path
 
 
-def write(stages: Path, into: str = "report") -> str:
-    write_translation_report(CONFIG, CHOICES, folders(stages), stages / into)
-    return (stages / into / "index.html").read_text(encoding="utf-8")
+def write(folder: Path, into: str = "report") -> str:
+    stages = Stages(folder / "data", folder / "training", folder / "evaluation")
+    translates = (folder / "evaluation" / "hypotheses.jsonl").is_file()
+    writer = write_translation_report if translates else write_classification_report
+    writer(CONFIG, CHOICES, stages, folder / into)
+    return (folder / into / "index.html").read_text(encoding="utf-8")
 
 
-class _Texts(HTMLParser):
-    """Tags, and all text outside of the style element."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.addresses: list[str] = []
-        self.texts: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
-
-    def handle_data(self, data: str) -> None:
-        if self.tags[-1:] != ["style"]:
-            self.texts.append(data)
+def addresses(page: str) -> list[str]:
+    return re.findall(r'<[^>]*(?:src|href)="([^"]*)"', page)
 
 
-def test_translation_page_shows_all_content_escaped(stages: Path) -> None:
-    parser = _Texts()
-    parser.feed(write(stages))
-    text = " ".join(parser.texts)
-    assert "script" not in parser.tags
+def words(page: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.split("</style>")[1])).split())
+
+
+PAGES = {
+    "translation": (
+        "de → ko · bahdanau · attend_then_step", "BahdanauScore", "attention_masked: true", "2 empty <source>", "1,234",
+        "0.1250", "tok:13a|smooth:none", "mean over all real target tokens", "beam 5", "문장 3 입니다", "(empty)",
+        "data.tokenizer.size", "of 2 that have links",
+    ),
+    "classification": (
+        f"{EVIL} / love · bahdanau", "0.8125", "mean over the classes", "1,234 tokens", "2 no_label", "문장 하나",
+        "probability 0.625", "probability 0.875 · correct", "darkest: 0.50", "model.attention.size 64",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "images"), [("translation", 4), ("classification", 3)])
+def test_report_page_shows_all_content_escaped(task: str, images: int, request: pytest.FixtureRequest) -> None:
+    page = write(request.getfixturevalue(task))
+    text = words(page)
+    assert "<script" not in page
     assert text.count("<script>alert('x')</script>") >= 4  # config, samples, map
-    for expected in (
-        "BahdanauScore",
-        "AttendThenStep",
-        "attention_masked: true",
-        "2 empty <source>",
-        "1,234",
-        "0.1250",
-        "tok:13a|smooth:none",
-        "mean over all real target tokens",
-        "beam 5",
-        "문장 3 입니다",
-        "(empty)",
-        "data.tokenizer.size",
-    ):
+    for expected in PAGES[task]:
         assert expected in text, expected
-    assert parser.tags.count("img") == 4
+    assert page.count("<img") == images
 
 
-def test_page_shows_choices_and_hides_redundant_class_names(stages: Path) -> None:
-    rows = dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td>', write(stages)))
-    assert rows["padding"] == "pre_post, changed"
-    assert rows["data"] == "multi30k"
-    assert rows["hardware"] == "cpu"
-    assert rows["encoder"] == ""
-    assert rows["attention"] == "bahdanau"
-
-
-def test_page_needs_no_network_and_has_the_same_bytes(stages: Path) -> None:
-    page = write(stages)
-    assert page == write(stages, "again")
-    parser = _Texts()
-    parser.feed(page)
-    assert all(address.startswith(("#", "data:image/png;base64,")) for address in parser.addresses)
+@pytest.mark.parametrize("task", PAGES)
+def test_report_page_needs_no_network_and_has_the_same_bytes(task: str, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(task)
+    page = write(folder)
+    assert page == write(folder, "again")
+    assert all(address.startswith(("#", "data:image/png;base64,")) for address in addresses(page))
+    sections = re.findall(r'<section id="(\w+)"', page)
+    assert {address[1:] for address in addresses(page) if address.startswith("#")} == set(sections)
     assert all(url.startswith("data:font/woff") for url in re.findall(r"url\(([^)]*)\)", page))
     assert "@import" not in page
     assert '<meta charset="utf-8">' in page[:400]
     assert "attnlab hangul'; src" in page  # a machine without Korean fonts shows Hangul
 
 
+def test_page_shows_choices_and_hides_redundant_class_names(translation: Path) -> None:
+    rows = dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td>', write(translation)))
+    assert [rows[name] for name in ("padding", "data", "hardware")] == ["pre_post, changed", "multi30k", "cpu"]
+    assert [rows[name] for name in ("encoder", "attention")] == ["", "bahdanau"]
+
+
 def test_report_writing_interrupted_leaves_the_previous_report_or_none(
-    stages: Path, monkeypatch: pytest.MonkeyPatch
+    translation: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(path: Path, data: bytes) -> int:
         path.open("wb").close()
         raise KeyboardInterrupt
 
-    before = write(stages)
+    before = write(translation)
     monkeypatch.setattr(Path, "write_bytes", interrupted)
     for into in ("report", "another"):
         with pytest.raises(KeyboardInterrupt):
-            write(stages, into)
-    assert (stages / "report" / "index.html").read_text(encoding="utf-8") == before
-    assert sorted(path.name for path in stages.iterdir()) == ["data", "evaluation", "report", "training"]
+            write(translation, into)
+    assert (translation / "report" / "index.html").read_text(encoding="utf-8") == before
+    assert sorted(path.name for path in translation.iterdir()) == ["data", "evaluation", "report", "training"]
 
 
-def test_page_names_a_missing_stage(stages: Path) -> None:
-    (stages / "evaluation" / "metrics.json").unlink()
+def test_page_names_a_missing_stage(translation: Path) -> None:
+    (translation / "evaluation" / "metrics.json").unlink()
     with pytest.raises(ExperimentError, match=r"metrics\.json is missing; run the evaluate stage first"):
-        write(stages)
-    assert not (stages / "report").exists()
+        write(translation)
+    assert not (translation / "report").exists()
 
 
-def test_page_without_attention_history_and_choices_says_so(stages: Path) -> None:
-    (stages / "evaluation" / "attention.npz").unlink()
-    (stages / "training" / "history.csv").write_text("step,epoch,name,value\n")
-    write_translation_report({}, {}, folders(stages), stages / "report")
-    page = (stages / "report" / "index.html").read_text(encoding="utf-8")
+def test_page_without_attention_and_history_says_so(translation: Path) -> None:
+    save_maps([], translation / "evaluation" / "attention.npz")
+    (translation / "training" / "history.csv").write_text("step,epoch,name,value\n")
+    page = write(translation)
     assert "There is no attention to show" in page
     assert "There is no history" in page
 
 
 def test_sample_translations_are_best_worst_and_random() -> None:
-    rows = [
-        {"reference": "a long good reference", "hypothesis": "a long good reference"},
-        {"reference": "good", "hypothesis": "good"},
-        {"reference": "xyz", "hypothesis": ""},
-        {"reference": "half of it", "hypothesis": "half"},
-    ]
+    pairs = [
+        ("a long good reference", "a long good reference"), ("good", "good"), ("xyz", ""), ("half of it", "half"),
+    ]  # fmt: skip
+    rows = [{"reference": reference, "hypothesis": hypothesis} for reference, hypothesis in pairs]
     samples = sample_translations(rows, count=2)
     assert [row["number"] for row in samples["best"]] == [1, 2]
     assert [row["number"] for row in samples["worst"]] == [3, 4]
     assert sample_translations(rows[:2])["worst"] == []
     assert samples["random"] == sample_translations(rows, count=2)["random"]
-    assert sample_translations([]) == {"random": [], "best": [], "worst": []}
 
 
 def test_sample_predictions_are_mistakes_unsure_and_random() -> None:
-    rows = [{"probability": probability, "correct": correct} for probability, correct in
-            [(0.6, True), (0.9, False), (0.99, True), (0.7, False)]]  # fmt: skip
+    given = [(0.6, True), (0.9, False), (0.99, True), (0.7, False)]
+    rows = [{"probability": probability, "correct": correct} for probability, correct in given]
     samples = sample_predictions(rows, count=2)
     assert [row["number"] for row in samples["surest mistakes"]] == [2, 4]
     assert [row["number"] for row in samples["least sure"]] == [1, 4]

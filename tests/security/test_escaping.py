@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from page_structure import HOSTILE, Structure, check_same_structure
 
 import made_sweep
-from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.plots.heat_map import heat_map_html, visible
-from attnlab.plots.sentences import sentences_html
+from attnlab.evaluation.attention_map import AttentionMap, save_maps
+from attnlab.plots.attention import heat_map_html, sentences_html, visible
 from attnlab.report.comparison import write_comparison
 from attnlab.report.findings import Wanted, findings_of
-from attnlab.report.page import Stages
+from attnlab.report.page import Stages, write_translation_report
 from attnlab.report.run_sources import runs_of_sweep
-from attnlab.report.translation import write_translation_report
 from attnlab.sweeps.record import find_sweep
 from made_sweep import write_sweep
 
@@ -70,7 +68,7 @@ def report(folder: Path, texts: list[str], word: str) -> str:
     split = {"rows": 12, "pairs": 10, "dropped": dict.fromkeys(texts, 2), "source": side, "target": side}
     evaluation, data, training = (folder / name for name in ("evaluation", "data", "training"))
     made_sweep.write_translations(evaluation, 0.9, 1)
-    (evaluation / "attention.npz").unlink()
+    save_maps([], evaluation / "attention.npz")
     for place in (data, training):
         place.mkdir()
     stats = {"vocabulary": {"source": 4, "target": 4}, "splits": dict.fromkeys(("train", "validation", "test"), split)}

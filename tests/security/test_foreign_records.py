@@ -69,7 +69,7 @@ def test_sweep_record_that_is_malformed_is_refused(tmp_path: Path, content: str)
 @pytest.mark.parametrize("content", [DEEP, "{", "\x00"])
 def test_results_that_are_not_json_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "results").write_text(content)
-    for read in (lambda path: read_json(path, "evaluate", dict), lambda path: read_lines(path, dict)):
+    for read in (lambda path: read_json(path, "evaluate"), read_lines):
         with pytest.raises(ExperimentError, match="is not valid JSON"):
             read(tmp_path / "results")
 

@@ -6,119 +6,84 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 
-class AlignmentErrorRate:
-    """AER after Och and Ney 2003 ("A Systematic Comparison of Various Statistical Alignment Models").
-
-    With A the hypothesised links, S the sure and P the possible ones (S counts as a part of P):
-
-        AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
-
-    with the four sizes summed over the corpus. Every target token that has a possible link gets one
-    hypothesised link, to its strongest source token (the first of equals); the other target tokens get none.
-    The weights are those with the reference fed, so that row t belongs to reference token t.
+class AlignmentStatistics:
+    """Every target token that has a possible link gets one hypothesised link, to its strongest source token (the first
+    of equals); the other target tokens get none. The weights are those with the reference fed, so that row t belongs to
+    reference token t.
     """
 
     def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all sentences."""
         self._hypothesised = self._sure = self._hit_sure = self._hit_possible = 0
+        self._offsets: Counter[int] = Counter()
+        self._linked: Counter[str] = Counter()
+        self._wrong: Counter[str] = Counter()
 
-    def update(self, weights: ArrayLike, sure: ArrayLike, possible: ArrayLike) -> None:
+    def update(self, weights: ArrayLike, sure: ArrayLike, possible: ArrayLike, tokens: Sequence[str]) -> None:
         """Add one sentence.
 
         weights: (T, S), without pads. Rows and columns start at the first token; the `<eos>` row and column
             at the end may be there, and a token whose strongest column is `<eos>` has a wrong link.
-        sure, possible: (n, 2) [target position, source position], from 0, without `<bos>`.
+        sure, possible: (n, 2) [target position, source position], from 0, without `<bos>`; a sure link is possible too.
+        tokens: T, of the target.
 
         Raises:
-            ValueError: weights that are no matrix or not numbers, or links outside of them.
+            ValueError: links outside of the weights.
         """
-        matrix = np.asarray(weights, dtype=np.float64)
-        if matrix.ndim != 2 or not np.isfinite(matrix).all():
-            raise ValueError(f"weights must be a finite matrix (T, S), got shape {matrix.shape}")
-        sure_links = _link_numbers(sure, matrix.shape, "sure")
-        possible_links = np.union1d(sure_links, _link_numbers(possible, matrix.shape, "possible"))
+        matrix = np.asarray(weights)
+        sure_links, possible_links = _links(sure), _links(possible)
+        sources: dict[int, list[int]] = {}
+        for target, source in dict.fromkeys([*possible_links, *sure_links]):
+            if not (0 <= target < matrix.shape[0] and 0 <= source < matrix.shape[1]):
+                raise ValueError(f"links must lie inside weights of shape {matrix.shape}, got {[target, source]}")
+            sources.setdefault(target, []).append(source)
+        self._hypothesised += len(sources)
+        self._sure += len(set(sure_links))
+        for target, linked in sources.items():
+            strongest = int(matrix[target].argmax())
+            self._hit_sure += (target, strongest) in sure_links
+            self._hit_possible += strongest in linked
+            self._offsets[min((strongest - source for source in linked), key=abs)] += 1
+            self._linked[tokens[target]] += 1
+            self._wrong[tokens[target]] += strongest not in linked
 
-        width = matrix.shape[1]
-        linked = np.unique(possible_links // width) if width else possible_links
-        hypothesised = linked * width + (matrix[linked].argmax(axis=1) if linked.size else 0)
-        self._hypothesised += len(hypothesised)
-        self._sure += len(sure_links)
-        self._hit_sure += int(np.isin(hypothesised, sure_links).sum())
-        self._hit_possible += int(np.isin(hypothesised, possible_links).sum())
+    def error_rate(self) -> float | None:
+        """AER after Och and Ney 2003 ("A Systematic Comparison of Various Statistical Alignment Models"), 0..1, lower
+        is better; None where no sentence had a link.
 
-    def compute(self) -> float | None:
-        """The rate in 0..1, lower is better; None where no sentence had a link."""
-        if self._hypothesised + self._sure == 0:
+        With A the hypothesised links, S the sure and P the possible ones (S counts as a part of P), and the four sizes
+        summed over the corpus:
+
+            AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+        """
+        if self._hypothesised == 0:
             return None
         return 1 - (self._hit_sure + self._hit_possible) / (self._hypothesised + self._sure)
 
+    def offsets(self) -> list[dict[str, int]]:
+        """A row {"offset", "tokens"} for each offset from the smallest to the largest that occurred.
 
-def _link_numbers(links: ArrayLike, shape: tuple[int, int], name: str) -> NDArray[np.int64]:
-    """Links (n, 2) as sorted numbers target * S + source, each once."""
-    pairs = np.asarray(links, dtype=np.int64).reshape(-1, 2)
-    if pairs.size and ((pairs < 0).any() or (pairs >= np.array(shape)).any()):
-        raise ValueError(
-            f"{name} links must lie inside the {shape[0]} target and {shape[1]} source positions of the "
-            f"weights, got up to {pairs.max(axis=0).tolist()} and down to {pairs.min(axis=0).tolist()}"
-        )
-    return np.unique(pairs[:, 0] * shape[1] + pairs[:, 1])
-
-
-class AlignmentOffsets:
-    """The offset of a target token is the position of its strongest source token (the first of equals) less that of
-    the nearest source token it has a possible link to: 0 looks at a right one, 1 at the one behind it.
-
-    An alignment error rate near 1 with all offsets at 1 is not a failure to align: the state that asks, or the
-    encoder's output that answers, holds the neighbour. Target tokens without a possible link are not counted.
-    """
-
-    def __init__(self) -> None:
-        self._counts: Counter[int] = Counter()
-
-    def update(self, weights: ArrayLike, possible: ArrayLike) -> None:
-        """Add one sentence: weights (T, S) without pads, possible links (n, 2) of [target position, source position],
-        the sure ones among them."""
-        strongest = np.asarray(weights).argmax(axis=1)  # (T,)
-        links = np.asarray(possible, dtype=np.int64).reshape(-1, 2)
-        for target in np.unique(links[:, 0]):
-            offsets = strongest[target] - links[links[:, 0] == target, 1]
-            self._counts[int(offsets[np.abs(offsets).argmin()])] += 1
-
-    def compute(self) -> list[dict[str, int]]:
-        """A row {"offset", "tokens"} for each offset from the smallest to the largest that occurred."""
-        if not self._counts:
+        The offset of a target token is the position of its strongest source token less that of the nearest source token
+        it has a possible link to: 0 looks at a right one, 1 at the one behind it. An alignment error rate near 1 with
+        all offsets at 1 is not a failure to align: the state that asks, or the encoder's output that answers, holds the
+        neighbour.
+        """
+        if not self._offsets:
             return []
-        span = range(min(self._counts), max(self._counts) + 1)
-        return [{"offset": offset, "tokens": self._counts[offset]} for offset in span]
+        span = range(min(self._offsets), max(self._offsets) + 1)
+        return [{"offset": offset, "tokens": self._offsets[offset]} for offset in span]
 
+    def wrong_links(self) -> list[dict[str, int | str]]:
+        """A row {"token", "links", "wrong"} for each target token that has links, those with most wrong ones first.
 
-class WrongLinks:
-    """Of each target token with a possible link: how many there are, and how many of them look elsewhere.
-
-    Where a target token follows from the tokens before it, a model need not look at all, and no gradient says
-    where: an alignment error rate may consist of such tokens alone.
-    """
-
-    def __init__(self) -> None:
-        self._linked: Counter[str] = Counter()
-        self._wrong: Counter[str] = Counter()
-
-    def update(self, weights: ArrayLike, possible: ArrayLike, tokens: Sequence[str]) -> None:
-        """Add one sentence: weights (T, S) and links as in `AlignmentOffsets`, and its T target tokens."""
-        strongest = np.asarray(weights).argmax(axis=1)  # (T,)
-        links = np.asarray(possible, dtype=np.int64).reshape(-1, 2)
-        right = {(int(target), int(source)) for target, source in links}
-        for target in {target for target, _ in right}:
-            self._linked[tokens[target]] += 1
-            self._wrong[tokens[target]] += (target, int(strongest[target])) not in right
-
-    def compute(self) -> list[dict[str, int | str]]:
-        """A row {"token", "links", "wrong"} for each token, those with most wrong links first."""
+        Where a target token follows from the tokens before it, a model need not look at all, and no gradient says
+        where: an alignment error rate may consist of such tokens alone.
+        """
         order = sorted(self._linked, key=lambda token: (-self._wrong[token], token))
         return [{"token": token, "links": self._linked[token], "wrong": self._wrong[token]} for token in order]
+
+
+def _links(links: ArrayLike) -> list[tuple[int, int]]:
+    return [(target, source) for target, source in np.asarray(links, dtype=np.int64).reshape(-1, 2).tolist()]

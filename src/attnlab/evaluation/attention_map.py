@@ -61,24 +61,12 @@ class AttentionMap:
             `tokens(batch.target_output[b])` or the hypothesis with its `<eos>`.
         weights: (T, S). A CPU tensor or an array.
         source_mask (S,), target_mask (T,): True is a real token.
-
-        Raises:
-            ValueError: tokens, weights and masks of different sizes.
         """
-        columns = np.asarray(source_mask, dtype=bool)
-        rows = np.asarray(target_mask, dtype=bool)
-        padded = np.asarray(weights, dtype=np.float32)
-        expected = (len(target_tokens), len(source_tokens))
-        if padded.shape != expected or (*rows.shape, *columns.shape) != expected:
-            raise ValueError(
-                f"{expected[0]} target and {expected[1]} source tokens with pads need weights and masks "
-                f"of the same sizes, got weights {padded.shape}, target_mask {rows.shape}, "
-                f"source_mask {columns.shape}"
-            )
+        columns, rows = np.asarray(source_mask, dtype=bool), np.asarray(target_mask, dtype=bool)
         return cls(
             source_tokens=[token for token, real in zip(source_tokens, columns, strict=True) if real],
             target_tokens=[token for token, real in zip(target_tokens, rows, strict=True) if real],
-            weights=padded[np.ix_(rows, columns)],
+            weights=np.asarray(weights, dtype=np.float32)[np.ix_(rows, columns)],
             title=title,
         )
 
@@ -102,7 +90,7 @@ def load_maps(path: Path) -> list[AttentionMap]:
     """Read a file of `save_maps`; raises ExperimentError where it holds no valid maps."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            found = [
+            return [
                 AttentionMap(
                     source_tokens=arrays[f"{number}.source_tokens"].tolist(),
                     target_tokens=arrays[f"{number}.target_tokens"].tolist(),
@@ -111,13 +99,10 @@ def load_maps(path: Path) -> list[AttentionMap]:
                 )
                 for number, title in enumerate(arrays["titles"].tolist())
             ]
-            if any(each.weights.shape != (len(each.target_tokens), len(each.source_tokens)) for each in found):
-                raise ValueError("weights and tokens differ in number")
     except Exception as error:  # whatever numpy, zipfile and zlib raise for an invalid file
         raise ExperimentError(
             f"{path} holds no attention that can be read ({error}); run the evaluate stage again"
         ) from error
-    return found
 
 
 def _texts(texts: Sequence[str]) -> NDArray[np.str_]:

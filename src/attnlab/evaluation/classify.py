@@ -1,10 +1,11 @@
-"""Evaluation of a trained classifier on a split."""
+"""Evaluation of a trained classifier on the test split."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching, BatchSampler
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation import Progress
-from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
+from attnlab.files import write_json, write_json_lines
 from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import SIGNATURES, ClassMetrics
 
@@ -47,7 +49,14 @@ class ClassifiedSentence:
 
 @dataclass(frozen=True)
 class Classification:
-    """Content of a classifier's evaluation folder. confusions: row i, column j counts class i taken for class j."""
+    """What a trained classifier did on the test split; `write` makes these fields the files of the evaluation folder.
+
+    metrics: {name: number}.
+    signatures: {name: how the number came about}.
+    confusions: row i, column j counts class i taken for class j; confusions.json with the labels.
+    sentences: in the split's order; predictions.jsonl.
+    maps: attention of a few sentences, one row each; attention.npz.
+    """
 
     metrics: dict[str, float | int | None]
     signatures: dict[str, str]
@@ -56,23 +65,31 @@ class Classification:
     sentences: list[ClassifiedSentence]
     maps: list[AttentionMap]
 
+    def write(self, folder: Path) -> None:
+        """Write the files into an existing folder."""
+        write_json(folder / "metrics.json", self.metrics)
+        write_json(folder / "signatures.json", self.signatures)
+        write_json(folder / "confusions.json", {"labels": self.labels, "counts": self.confusions.tolist()})
+        rows = [{**vars(each), "correct": each.correct} for each in self.sentences]
+        write_json_lines(folder / "predictions.jsonl", rows)
+        save_maps(self.maps, folder / "attention.npz")
+
 
 def classify_split(
     model: Classifier,
     data: LabelledData,
     padding: Padding,
-    split_name: str = "test",
     autocast: Callable[[], Any] | None = None,
     progress: Progress | None = None,
 ) -> Classification:
-    """Measure a classifier, which must be in evaluation mode, on a split.
+    """Measure a classifier, which must be in evaluation mode, on the test split.
 
     Args:
         padding: the model's padding scheme.
         autocast: a context to run the model in, such as half precision.
         progress: called with the stage, the number done and the total.
     """
-    split, labels = data.split(split_name), data.labels
+    split, labels = data.split("test"), data.labels
     device = next(model.parameters()).device
     metrics, statistics = ClassMetrics(len(labels)).to(device), AttentionStatistics().to(device)
     sentences: dict[int, ClassifiedSentence] = {}

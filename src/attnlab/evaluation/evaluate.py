@@ -1,10 +1,12 @@
-"""Evaluation of a trained model on a split: scored with the reference fed, then decoded."""
+"""Evaluation of a trained model on the test split: scored with the reference fed, then decoded."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,12 @@ from attnlab.data.datamodule import BatchedRows
 from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.sampler import Batching, BatchSampler
 from attnlab.evaluation import Progress
-from attnlab.evaluation.alignments import AlignmentErrorRate, AlignmentOffsets, WrongLinks
-from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.alignments import AlignmentStatistics
+from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.hypotheses import HypothesisText, example_maps, example_rows
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
-from attnlab.evaluation.write import DecodedSentence
+from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast_linear import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.search.ensemble import Ensemble, mean_attention
@@ -32,17 +34,58 @@ BATCH = Batching(by="sentences", size=64)
 EXAMPLES = 6
 
 
-@dataclass
-class Evaluation:
-    """Content of the evaluation folder."""
+@dataclass(frozen=True)
+class DecodedSentence:
+    """One sentence of the split and its hypotheses.
 
-    metrics: dict[str, float | int | None] = field(default_factory=dict)
-    signatures: dict[str, str] = field(default_factory=dict)
-    sentences: list[DecodedSentence] = field(default_factory=list)
-    by_length: list[dict[str, int | float]] = field(default_factory=list)
-    alignment_offsets: list[dict[str, int]] = field(default_factory=list)
-    wrong_links: list[dict[str, int | str]] = field(default_factory=list)
-    maps: list[AttentionMap] = field(default_factory=list)
+    score: the search's score of the hypothesis.
+    source_length: in tokens, `<eos>` not counted.
+    n_best: texts and scores of the best hypotheses, the best first; None where only one was requested.
+    """
+
+    source: str
+    reference: str
+    hypothesis: str
+    score: float
+    source_length: int
+    n_best: list[tuple[str, float]] | None = None
+
+    def row(self) -> dict[str, Any]:
+        """A line of hypotheses.jsonl."""
+        row = {**vars(self), "exact": self.hypothesis == self.reference}
+        n_best = row.pop("n_best")
+        if n_best is not None:
+            row["n_best"] = [{"hypothesis": text, "score": score} for text, score in n_best]
+        return row
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a trained model did on the test split; `write` makes these fields the files of the evaluation folder.
+
+    metrics: {name: number}. A number that is not finite becomes null in the file.
+    signatures: {name: how the number came about}.
+    sentences: in the split's order; hypotheses.jsonl.
+    by_length: quality by source length.
+    maps: attention of a few sentences; attention.npz.
+    alignment_offsets, wrong_links: see `AlignmentStatistics`; empty without known alignments.
+    """
+
+    metrics: dict[str, float | int | None]
+    signatures: dict[str, str]
+    sentences: list[DecodedSentence]
+    by_length: list[dict[str, int | float]]
+    maps: list[AttentionMap]
+    alignment_offsets: list[dict[str, int]]
+    wrong_links: list[dict[str, int | str]]
+
+    def write(self, folder: Path) -> None:
+        """Write the folder, all of it or nothing."""
+        with atomic_folder(folder) as temporary:
+            for name in ("metrics", "signatures", "by_length", "alignment_offsets", "wrong_links"):
+                write_json(temporary / f"{name}.json", getattr(self, name))
+            write_json_lines(temporary / "hypotheses.jsonl", [sentence.row() for sentence in self.sentences])
+            save_maps(self.maps, temporary / "attention.npz")
 
 
 def evaluate(
@@ -50,11 +93,10 @@ def evaluate(
     search: Search,
     data: PreparedData,
     padding: Padding,
-    split_name: str = "test",
     autocast: Callable[[], Any] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Measure a model on a split, or several as an ensemble; they must be in evaluation mode.
+    """Measure a model on the test split, or several as an ensemble; they must be in evaluation mode.
 
     Args:
         search: how to decode.
@@ -62,27 +104,24 @@ def evaluate(
         autocast: a context to run the model in, such as half precision.
         progress: called with the stage, the number done and the total.
     """
-    split = data.split(split_name)
+    split = data.split("test")
     report = progress or (lambda *_: None)
-    with torch.no_grad(), (autocast or _full_precision)(), weights_packed_once():
-        metrics, offsets, wrong_links = _read_with_reference(models, data, split, padding, report)
+    with torch.no_grad(), (autocast or nullcontext)(), weights_packed_once():
+        metrics, alignments = _read_with_reference(models, data, split, padding, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, split, padding, report)
         rows = example_rows(split, EXAMPLES)
         maps = example_maps(model, search, split, rows, data.source_tokenizer, data.target_tokenizer, padding)
-    hypotheses = [sentence.hypothesis for sentence in sentences]
-    references = [sentence.reference for sentence in sentences]
+    hypotheses, references = ([getattr(each, side) for each in sentences] for side in ("hypothesis", "reference"))
     text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True)
     text_metrics.update(hypotheses, references)
-    texts = text_metrics.compute()
     lengths = [sentence.source_length for sentence in sentences]
     return Evaluation(
-        metrics={**metrics, **texts, "sentences": len(sentences)},
+        metrics={**metrics, **text_metrics.compute(), "sentences": len(sentences)},
         signatures={
             **signatures(data.info.bleu_tokenize),
             "search": _words(search),
             "models": "one" if len(models) == 1 else f"{len(models)}, their probabilities averaged",
-            "exact_match": "share of hypotheses equal to their reference",
             "token_nll": "nats, reference fed, mean over all real target tokens, <eos> included",
             "perplexity": "exp(token_nll)",
             "attention_entropy": "nats, reference fed, mean over all real target tokens",
@@ -93,18 +132,17 @@ def evaluate(
         },
         sentences=sentences,
         by_length=by_length(lengths, hypotheses, references, data.info.bleu_tokenize),
-        alignment_offsets=offsets,
-        wrong_links=wrong_links,
         maps=maps,
+        alignment_offsets=alignments.offsets(),
+        wrong_links=alignments.wrong_links(),
     )
 
 
 def _read_with_reference(
     models: Sequence[Seq2Seq], data: PreparedData, split: PreparedSplit, padding: Padding, report: Progress
-) -> tuple[dict[str, float | int | None], list[dict[str, int]], list[dict[str, int | str]]]:
-    """Metrics of likelihood, attention and alignment; alignment offsets; wrong links."""
-    statistics, aer, offsets = AttentionStatistics(), AlignmentErrorRate(), AlignmentOffsets()
-    wrong_links = WrongLinks()
+) -> tuple[dict[str, float | int | None], AlignmentStatistics]:
+    """Metrics of likelihood, attention and alignment."""
+    statistics, alignments = AttentionStatistics(), AlignmentStatistics()
     nll, tokens, done = 0.0, 0, 0
     for batch in _batches(models[0], split, padding):
         summed_nll, weights = read_reference(models, batch)
@@ -114,21 +152,20 @@ def _read_with_reference(
         if weights is not None and data.info.has_alignments:
             for i, row in enumerate(batch.rows.tolist()):
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
-                aer.update(real, split.sure_links(row), split.possible_links(row))
-                offsets.update(real, split.possible_links(row))
                 written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
-                wrong_links.update(real, split.possible_links(row), written)
+                alignments.update(real, split.sure_links(row), split.possible_links(row), written)
         done += len(batch)
         report("read", done, len(split))
+    mean = nll / tokens
     measured: dict[str, float | int | None] = {
-        "token_nll": nll / tokens,
-        "perplexity": _exp(nll / tokens),
+        "token_nll": mean,
+        "perplexity": math.exp(mean) if mean < 700 else math.inf,  # a double ends at exp(709)
         "target_tokens": tokens,
         **statistics.compute(),
     }
     if data.info.has_alignments:
-        measured["aer"] = aer.compute()
-    return measured, offsets.compute(), wrong_links.compute()
+        measured["aer"] = alignments.error_rate()
+    return measured, alignments
 
 
 def _decode(
@@ -141,8 +178,7 @@ def _decode(
 ) -> list[DecodedSentence]:
     """The best hypotheses of every sentence, in the split's order."""
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, search.replace_unknown)
-    sentences: list[DecodedSentence | None] = [None] * len(split)
-    done = 0
+    sentences: dict[int, DecodedSentence] = {}
     for batch in _batches(model, split, padding):
         found = search(model, batch.source, batch.source_mask, with_attention=search.replace_unknown)
         for row, ids, hypotheses in zip(batch.rows.tolist(), batch.source, found, strict=True):
@@ -156,10 +192,8 @@ def _decode(
                 source_length=int(split.source_lengths[row]),
                 n_best=n_best if search.n_best > 1 else None,
             )
-        done += len(batch)
-        report("decode", done, len(split))
-    assert all(sentence is not None for sentence in sentences)
-    return [sentence for sentence in sentences if sentence is not None]
+        report("decode", len(sentences), len(split))
+    return [sentences[row] for row in range(len(split))]
 
 
 def _batches(model: nn.Module, split: PreparedSplit, padding: Padding) -> Iterator[Batch]:
@@ -170,17 +204,9 @@ def _batches(model: nn.Module, split: PreparedSplit, padding: Padding) -> Iterat
         yield rows[np.asarray(batch)].to(device)
 
 
-def _exp(value: float) -> float:
-    return math.exp(value) if value < 700 else math.inf
-
-
 def _words(search: Search) -> str:
     values = ", ".join(f"{name} {value}" for name, value in sorted(vars(search).items()))
     return f"{type(search).__name__} ({values})"
-
-
-def _full_precision() -> Any:
-    return torch.autocast("cpu", enabled=False)
 
 
 def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[float, Tensor | None]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -24,9 +23,6 @@ from attnlab.batch import Batch
 from attnlab.model.encoder import Encoded, Encoder
 from attnlab.model.recurrence import RecurrentState
 from attnlab.model.seq2seq import Seq2Seq
-
-LossOf = Literal["all", "first", "last"]
-"""Whose negative log-likelihood: the mean over all target tokens, the first one's, or that of the last, `<eos>`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +42,17 @@ class GradientFlow:
     cell: NDArray[np.float64] | None
 
 
-def gradient_flow(model: Seq2Seq, batches: Iterable[Batch], loss_of: LossOf = "all") -> GradientFlow:
+def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> GradientFlow:
     """Measure a model, which must be in evaluation mode, with the reference fed.
 
-    The loss of a sentence is its token negative log-likelihood in nats, by default its mean over the target tokens,
-    as training has it. The derivative is total: through the attention, and through all that comes later in the
+    The loss of a sentence is its token negative log-likelihood in nats, its mean over the target tokens, as training
+    has it. The derivative is total: through the attention, and through all that comes later in the
     source.
 
     Raises:
         ValueError: an encoder with two directions, or no batch.
     """
-    found = [_norms(model, batch, loss_of) for batch in batches]
+    found = [_norms(model, batch) for batch in batches]
     if not found:
         raise ValueError("batches must hold at least one batch, got none")
     distance = np.concatenate([places for places, _ in found])
@@ -66,9 +62,9 @@ def gradient_flow(model: Seq2Seq, batches: Iterable[Batch], loss_of: LossOf = "a
     return GradientFlow(sentences, state, hidden, cell if model.encoder.state_shape.has_cell else None)
 
 
-def _norms(model: Seq2Seq, batch: Batch, loss_of: LossOf) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _norms(model: Seq2Seq, batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Of every real source token: its distance, and the norms (3, tokens) by whole state, hidden and cell state."""
-    gradients = state_gradients(model, batch, loss_of)[batch.source_mask].double()  # (tokens, N)
+    gradients = state_gradients(model, batch)[batch.source_mask].double()  # (tokens, N)
     width = model.encoder.hidden_size
     parts = (gradients, gradients[:, :width], gradients[:, width:])
     norms = torch.stack([part.norm(dim=1) for part in parts])
@@ -76,19 +72,19 @@ def _norms(model: Seq2Seq, batch: Batch, loss_of: LossOf) -> tuple[NDArray[np.in
     return places.cpu().numpy(), norms.cpu().numpy()
 
 
-def state_gradients(model: Seq2Seq, batch: Batch, loss_of: LossOf = "all") -> Tensor:
+def state_gradients(model: Seq2Seq, batch: Batch) -> Tensor:
     """(B, S, N): of each sentence's loss, with respect to the state after each of its source tokens; 0 at pads."""
     nudges = torch.zeros(*batch.source.shape, state_size(model.encoder), dtype=model.output.weight.dtype)
     nudges = nudges.to(batch.source.device).requires_grad_()
     # Sentences do not see each other, so the gradient of the sum is each one's own. cuDNN would refuse a model in
     # evaluation mode its gradients.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-        loss = sentence_losses(model, batch, nudges, loss_of).sum()
+        loss = sentence_losses(model, batch, nudges).sum()
         (gradients,) = torch.autograd.grad(loss, nudges)
     return gradients.masked_fill(~batch.source_mask.unsqueeze(2), 0)
 
 
-def sentence_losses(model: Seq2Seq, batch: Batch, nudges: Tensor, loss_of: LossOf = "all") -> Tensor:
+def sentence_losses(model: Seq2Seq, batch: Batch, nudges: Tensor) -> Tensor:
     """(B,) nats: the loss of each sentence, with `nudges` (B, S, N) added to the encoder's states."""
     encoded = encode_by_token(model.encoder, batch.source, batch.source_mask, nudges)
     # What a forward hook returns takes the place of the output.
@@ -98,22 +94,14 @@ def sentence_losses(model: Seq2Seq, batch: Batch, nudges: Tensor, loss_of: LossO
     finally:
         hook.remove()
     nll = cross_entropy(logits.transpose(1, 2), batch.target_output, reduction="none")  # (B, T)
-    chosen = _chosen_tokens(batch.target_mask, loss_of)
     # A pad's readout may hold anything: it is replaced before the sum, not multiplied by zero.
-    return nll.masked_fill(~chosen, 0).sum(1) / chosen.sum(1)
+    return nll.masked_fill(~batch.target_mask, 0).sum(1) / batch.target_mask.sum(1)
 
 
 def distances(source_mask: Tensor, reverse_source: bool) -> Tensor:
     """(B, S) long: how many real tokens the recurrence reads after each one; 0 at the last that it reads."""
     count = source_mask.cumsum(1)
     return count - 1 if reverse_source else count[:, -1:] - count
-
-
-def _chosen_tokens(target_mask: Tensor, loss_of: LossOf) -> Tensor:
-    count = target_mask.cumsum(1)
-    if loss_of == "all":
-        return target_mask
-    return target_mask & (count == 1) if loss_of == "first" else target_mask & (count == count[:, -1:])
 
 
 # The encoder, run a token at a time: slow, but every state is a tensor whose gradient can be taken. torch's recurrent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,20 +55,15 @@ class Translator:
         """The best hypothesis of each text, in their order; sentences of similar length share a batch."""
         ids = self.source_tokenizer.encode_ids(texts)
         to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, self.search.replace_unknown)
-        order = np.argsort([len(row) for row in ids], kind="stable").tolist()
         device = next(self.model.parameters()).device
         translations = [""] * len(texts)
-        for start in range(0, len(order), BATCH_SIZE):
-            rows = order[start : start + BATCH_SIZE]
+        for rows in _batches(ids):
             batch = make_batch([ids[row] for row in rows], [[] for _ in rows], self.padding).to(device)
             with torch.no_grad():
                 found = self.search(self.model, batch.source, batch.source_mask, self.search.replace_unknown)
             for row, source, (best, *_) in zip(rows, batch.source, found, strict=True):
                 translations[row] = to_text(best, source, texts[row])
         return translations
-
-
-BATCH_SIZE = 64
 
 
 class SentenceClassifier:
@@ -86,18 +81,24 @@ class SentenceClassifier:
     def classify(self, texts: Sequence[str]) -> list[str]:
         """The likeliest class of each text, in their order; sentences of similar length share a batch."""
         ids = self.tokenizer.encode_ids(texts)
-        order = np.argsort([len(row) for row in ids], kind="stable")
         device = next(self.model.parameters()).device
         found = [""] * len(texts)
-        for start in range(0, len(order), BATCH_SIZE):
-            rows = order[start : start + BATCH_SIZE]
+        for rows in _batches(ids):
             sentences = Ragged.from_rows([ids[row] for row in rows])
-            batch = pad_labelled(sentences, np.zeros(len(rows), dtype=np.int64), rows, self.padding).to(device)
+            no_labels = np.zeros(len(rows), dtype=np.int64)
+            batch = pad_labelled(sentences, no_labels, np.array(rows), self.padding).to(device)
             with torch.no_grad():
                 numbers = self.model(batch.source, batch.source_mask).log_probabilities.argmax(-1).tolist()
-            for row, number in zip(rows.tolist(), numbers, strict=True):
+            for row, number in zip(rows, numbers, strict=True):
                 found[row] = self.labels[number]
         return found
+
+
+def _batches(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """The rows of each batch, sentences of similar length together."""
+    order = np.argsort([len(row) for row in ids], kind="stable").tolist()
+    for start in range(0, len(order), BATCH_SIZE):
+        yield order[start : start + BATCH_SIZE]
 
 
 TOKENIZERS = ("source_tokenizer.json", "target_tokenizer.json")
@@ -115,7 +116,7 @@ def load_members(
     """
     for other in others:
         for name in TOKENIZERS:
-            if not _same_bytes(folder / name, other / name):
+            if _bytes(folder / name) != _bytes(other / name):
                 raise ExperimentError(
                     f"paths.ensemble: the model in {other} has another {name} than the one in {folder}; give models "
                     "that were trained on the same prepared data"
@@ -132,8 +133,7 @@ def load_members(
     return models
 
 
-def _same_bytes(one: Path, other: Path) -> bool:
-    for path in (one, other):
-        if not path.is_file():
-            raise ExperimentError(f"{path.parent} must be a whole model folder, but {path.name} is missing")
-    return one.read_bytes() == other.read_bytes()
+def _bytes(path: Path) -> bytes:
+    if not path.is_file():
+        raise ExperimentError(f"{path.parent} must be a whole model folder, but {path.name} is missing")
+    return path.read_bytes()

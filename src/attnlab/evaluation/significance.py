@@ -1,16 +1,144 @@
-"""Tests of the difference between systems: p values, Holm's correction, and groups in letters."""
+"""Comparison of systems: the two-level bootstrap over seeds and sentences, intervals, p values, groups in letters.
+
+Seeds and sentences cross: every seed translates every sentence. Both are drawn again, independently of each other
+(compare the pigeonhole bootstrap of Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics 1), and the
+sentences of a sample are the same for all systems, so that their differences are paired (Koehn 2004, "Statistical
+significance tests for machine translation evaluation"). What the seeds add is taken from the whole test set: on a
+sample of it, seeds scatter by the chances of its sentences as well, which the sentences' own part has in it already.
+What remains in both parts is that seeds do well on different sentences. It makes intervals wider than they claim to be
+and tests more careful, the more so the smaller the test set and the less the seeds differ on the whole of it.
+
+Axes: R runs, N sentences, K sums, B samples.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import string
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.significance import PairedTest, Result
-from scipy.special import stdtr  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
 
-from attnlab.evaluation.two_level_bootstrap import SystemSample
+_AT_A_TIME = 100  # samples: their counts are B by N
+
+
+@dataclass(frozen=True, eq=False)
+class SystemSample:
+    """Measured and resampled values of a system, which is a mean over seeds.
+
+    values: (n,) the metric of each seed.
+    by_sentences: (B,) the mean over the seeds on samples of the sentences; constant without sentences.
+    by_seeds: (B,) what samples of the seeds add to it; 0 for a single seed. Its variance is that of a mean of n: the
+        bootstrap's own is smaller by (n - 1) / n, a half of it for two seeds (Hesterberg 2015, "What teachers should
+        know about the bootstrap", The American Statistician 69).
+    sentences: their number; None where the metric cannot be computed from resampled sentences.
+    """
+
+    values: NDArray[np.float64]
+    by_sentences: NDArray[np.float64]
+    by_seeds: NDArray[np.float64]
+    sentences: int | None
+
+    @property
+    def seeds(self) -> int:
+        return len(self.values)
+
+
+def resampled_sums(
+    statistics: Sequence[NDArray[np.float64]], samples: int, random: np.random.Generator
+) -> list[NDArray[np.float64]]:
+    """Sums over samples of the sentences, which are the same samples for all.
+
+    statistics: arrays (N, K), each with a K of its own. Returns an array (B, K) for each.
+    """
+    sentences = len(statistics[0])
+    even = np.full(sentences, 1 / sentences)
+    sums: list[list[NDArray[np.float64]]] = [[] for _ in statistics]
+    for start in range(0, samples, _AT_A_TIME):
+        # How often each sentence was drawn; a sum over a sample is then a product of matrices.
+        counts = random.multinomial(sentences, even, size=min(_AT_A_TIME, samples - start)).astype(np.float64)
+        for parts, of_sentences in zip(sums, statistics, strict=True):
+            parts.append(counts @ of_sentences)
+    return [np.concatenate(parts) for parts in sums]
+
+
+def system_sample(
+    values: Sequence[float],
+    scores: NDArray[np.float64] | None,
+    sentences: int | None,
+    samples: int,
+    random: np.random.Generator,
+) -> SystemSample:
+    """The samples of a system.
+
+    Args:
+        values: n, the metric of each seed.
+        scores: (n, B), the metric of each seed on the same samples of sentences; None where there are no such samples.
+        random: draws the seeds; use a separate generator for each system.
+    """
+    measured = np.asarray(values, dtype=np.float64)
+    if scores is None:
+        scores = np.repeat(measured[:, None], samples, axis=1)
+    seeds = len(measured)
+    by_sentences = scores.mean(axis=0)  # (B,)
+    if seeds == 1:
+        return SystemSample(measured, by_sentences, np.zeros(samples), sentences)
+    drawn = measured[_drawn_seeds(seeds, samples, random)].mean(axis=1)  # (B,)
+    return SystemSample(measured, by_sentences, math.sqrt(seeds / (seeds - 1)) * (drawn - measured.mean()), sentences)
+
+
+def _drawn_seeds(seeds: int, samples: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """(B, n) the seeds of each sample.
+
+    Of few seeds there are few samples, 27 of three, and by chance one of them comes too seldom to reach a quantile: so
+    where all of them have room each comes as often as any other.
+    """
+    if seeds**seeds > samples:
+        return random.integers(seeds, size=(samples, seeds))
+    every = np.array(list(itertools.product(range(seeds), repeat=seeds)))
+    return every[random.permutation(samples) % len(every)]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """seeds: how many were measured.
+    std: of the seeds (divided by n - 1); None for a single seed.
+    low, high: the interval of the mean; None where nothing can be resampled.
+    over: what was resampled: `seeds and sentences`, `seeds`, `sentences` or an empty string.
+    """
+
+    seeds: int
+    mean: float
+    std: float | None
+    low: float | None
+    high: float | None
+    over: str
+
+
+def estimate(sample: SystemSample, confidence: float, least: float = -np.inf, most: float = np.inf) -> Estimate:
+    """Mean, standard deviation, and a percentile bootstrap interval that holds the mean with about this `confidence`.
+
+    Few seeds estimate the variance poorly, so the part of the seeds is widened as Student's t with n - 1
+    degrees of freedom is wider than the normal distribution, and the percentiles are taken of that (after the "expanded
+    percentile interval" of Hesterberg 2015, which moves the percentiles instead). By plain percentiles two seeds would
+    make an interval that misses the mean every second time.
+
+    least, most: the ends of the metric's range, where the interval is cut.
+    """
+    seeds = sample.seeds
+    over = " and ".join(["seeds"] * (seeds > 1) + ["sentences"] * (sample.sentences is not None))
+    mean = float(sample.values.mean())
+    std = float(sample.values.std(ddof=1)) if seeds > 1 else None
+    if not over:
+        return Estimate(seeds, mean, std, None, None, over)
+    tail = (1 - confidence) / 2
+    wider = stdtrit(seeds - 1, 1 - tail) / ndtri(1 - tail) if seeds > 1 else 1.0
+    low, high = np.quantile(sample.by_sentences + wider * sample.by_seeds, [tail, 1 - tail])
+    return Estimate(seeds, mean, std, float(np.clip(low, least, most)), float(np.clip(high, least, most)), over)
 
 
 def p_of_difference(first: SystemSample, second: SystemSample) -> float | None:
@@ -99,28 +227,3 @@ def letter_groups(count: int, apart: Iterable[tuple[int, int]]) -> list[str]:
     groups.sort(key=sorted)
     names = [_LETTERS[number] if number < len(_LETTERS) else f"({number})" for number in range(len(groups))]
     return ["".join(name for name, group in zip(names, groups, strict=True) if each in group) for each in range(count)]
-
-
-def paired_bootstrap_p(
-    metric: BLEU | CHRF | TER,
-    baseline: Sequence[str],
-    others: Sequence[Sequence[str]],
-    references: Sequence[str],
-    samples: int,
-) -> list[float]:
-    """p of sacrebleu's paired bootstrap test for each of `others` against the baseline (Koehn 2004, with the centred
-    difference of MultEval, Clark et al. 2011).
-
-    It compares two trained models, not two systems with several seeds.
-    The seed of its samples is sacrebleu's (SACREBLEU_SEED, 12345). For equal scores p is 1; sacrebleu
-    itself would call them significantly different.
-    """
-    named = [("baseline", baseline), *((str(number), texts) for number, texts in enumerate(others))]
-    _, found = PairedTest(named, {"": metric}, [references], test_type="bs", n_samples=samples)()
-    (results,) = (of_metric for name, of_metric in found.items() if name != "System")
-    ours, *theirs = (result for result in results if isinstance(result, Result))
-    p_values = []
-    for result in theirs:
-        assert result.p_value is not None
-        p_values.append(1.0 if result.score == ours.score else float(result.p_value))
-    return p_values

@@ -172,8 +172,8 @@ def signatures(tokenize: str) -> dict[str, str]:
 _WIDTHS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
 
 
-def length_buckets(lengths: ArrayLike, most: int = 10) -> list[tuple[int, int]]:
-    """Ranges [from, to] of one round width that cover the lengths, at most `most` of them.
+def length_buckets(lengths: ArrayLike) -> list[tuple[int, int]]:
+    """Ranges [from, to] of one round width that cover the lengths, at most ten.
 
     The width follows the 99th percentile; longer sentences belong to the last range. Empty ranges are left out.
     """
@@ -181,8 +181,8 @@ def length_buckets(lengths: ArrayLike, most: int = 10) -> list[tuple[int, int]]:
     if values.size == 0:
         return []
     low, high = int(values.min()), int(np.percentile(values, 99, method="higher"))
-    widths = (width for width in _WIDTHS if (high - 1) // width - (low - 1) // width < most)
-    width = next(widths, max(1, -(-high // most)))
+    widths = (width for width in _WIDTHS if (high - 1) // width - (low - 1) // width < 10)
+    width = next(widths, max(1, -(-high // 10)))
     # Ranges are 1-5, 6-10, ...: an upper end is a multiple of the width.
     ends = list(range(-(-low // width) * width, high + width, width))
     buckets = [(end - width + 1, end) for end in ends if end - width + 1 <= high]
@@ -203,15 +203,8 @@ def by_length(
 
     source_lengths: in tokens, `<eos>` not counted.
     ranges: [from, to], of lengths that occur; None chooses about ten round ones.
-
-    Raises:
-        ValueError: lists of different lengths.
     """
     lengths = np.asarray(source_lengths, dtype=np.int64)
-    if not len(lengths) == len(hypotheses) == len(references):
-        raise ValueError(
-            f"{len(lengths)} lengths, {len(hypotheses)} hypotheses and {len(references)} references do not match"
-        )
     table: list[dict[str, int | float]] = []
     for low, high in length_buckets(lengths) if ranges is None else ranges:
         rows = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()

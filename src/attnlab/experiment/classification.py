@@ -92,17 +92,16 @@ class Classification(Task):
         progress: Progress,
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
-        from attnlab.evaluation.write import write_classification
         from attnlab.tracking.pictures import ClassifiedSentences
 
         classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))
         found = classify_split(classifier, data, classifier.padding, autocast=half, progress=progress)
         with atomic_folder(into) as folder:
-            write_classification(folder, found)
+            found.write(folder)
             ClassifiedSentences(found.maps, found.labels, found.confusions).write(folder, "Test split")
         return found.metrics
 
     def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        from attnlab.report.classification import write_classification_report
+        from attnlab.report.page import write_classification_report
 
         write_classification_report(config, choices, stages, into)

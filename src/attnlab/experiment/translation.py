@@ -115,25 +115,15 @@ class Translation(Task):
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.evaluation.predictors import load_members
-        from attnlab.evaluation.write import write_evaluation
 
         models = load_members(
             model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))
         )
         found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=progress)
-        write_evaluation(
-            into,
-            found.metrics,
-            found.signatures,
-            found.sentences,
-            found.by_length,
-            found.maps,
-            found.alignment_offsets,
-            found.wrong_links,
-        )
+        found.write(into)
         return found.metrics
 
     def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        from attnlab.report.translation import write_translation_report
+        from attnlab.report.page import write_translation_report
 
         write_translation_report(config, choices, stages, into)

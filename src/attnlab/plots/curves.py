@@ -46,7 +46,11 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
 
     history: {name: [(step, value), ...]}, steps ascending, for example `train/token_nll`.
     """
-    panels = [(title, drawn) for title, names in _PANELS if (drawn := _present(history, names))]
+    panels = [
+        (title, present)
+        for title, names in _PANELS
+        if (present := [(label, history[name]) for name, label in names if history.get(name)])
+    ]
     if not panels:
         return None
     columns = min(2, len(panels))
@@ -60,8 +64,7 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
             steps, heights = zip(*points, strict=True)
             # Short curves get markers: a curve of one point would be invisible.
             marker = "o" if len(points) <= 30 else None
-            colour = COLOURS[number % len(COLOURS)]
-            axes.plot(steps, heights, label=label, color=colour, linewidth=1.4, marker=marker, markersize=3)
+            axes.plot(steps, heights, label=label, color=COLOURS[number], linewidth=1.4, marker=marker, markersize=3)
         values = [value for _, points in curves for _, value in points]
         if title == _PERPLEXITY and min(values) > 0 and max(values) > 20 * min(values):
             axes.set_yscale("log")  # the first validation would flatten the rest
@@ -74,10 +77,6 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
         if len(curves) > 1:
             axes.legend(fontsize=8, frameon=False)
     return figure
-
-
-def _present(history: Mapping[str, Points], names: Sequence[tuple[str, str]]) -> list[tuple[str, Points]]:
-    return [(label, history[name]) for name, label in names if history.get(name)]
 
 
 def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
@@ -98,12 +97,11 @@ def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
         values = [factor * row[name] for row in by_length]
         axes.plot(positions, values, label=label, color=COLOURS[number], marker="o", markersize=4)
     axes.set_ylim(0, 105)
-    axes.set_xticks(positions, [_range(row) for row in by_length])
+    axes.set_xticks(positions, [range_text(int(row["from"]), int(row["to"])) for row in by_length])
     axes.set_xlabel("source tokens, <eos> not counted", fontsize=9, color=INK)
     axes.legend(fontsize=8, loc="lower left", framealpha=0.8)
     return figure
 
 
-def _range(row: Mapping[str, float]) -> str:
-    low, high = int(row["from"]), int(row["to"])
+def range_text(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"

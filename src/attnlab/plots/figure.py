@@ -38,9 +38,18 @@ def styled_axes(figure: Figure, rows: int = 1, columns: int = 1, index: int = 1)
     return axes
 
 
-def title_text(text: str) -> str:
-    """The words of a title, each of them drawable."""
-    return " ".join(drawable(word) for word in text.split())
+def label_text(token: str, longest: int = 24) -> str:
+    """A token or a name, drawable and at most `longest` characters."""
+    return _shortened(drawable(token) or "∅", longest)
+
+
+def title_text(text: str, longest: int = 1000) -> str:
+    """The words of a title, each of them drawable; at most `longest` characters."""
+    return _shortened(" ".join(drawable(word) for word in text.split()), longest)
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def png_bytes(figure: Figure, dpi: int = 120) -> bytes:
@@ -75,22 +84,7 @@ def save_png(figure: Figure, path: Path, dpi: int = 120) -> None:
 
 
 _INCHES_A_CHARACTER, _INCHES_A_LINE = 0.075, 0.55
-_LONGEST = 60  # characters
-
-
-def colour_of(number: int) -> int:
-    """The index of a system's colour; colours repeat after the last one."""
-    return number % len(COLOURS)
-
-
-def repeats(number: int) -> int:
-    """How often the colours were used up before this system; its lines or marks differ by that."""
-    return number // len(COLOURS)
-
-
-def legend_text(label: str) -> str:
-    shown = title_text(label)
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+LONGEST_NAME = 60  # characters of a system in a legend
 
 
 def shared_legend(figure: Figure) -> None:

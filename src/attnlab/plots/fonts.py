@@ -18,12 +18,9 @@ import matplotlib
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from matplotlib.font_manager import fontManager, get_font, ttfFontProperty
 
-# In the order of preference: a glyph comes from the first font that has it.
-_PACKAGED = (
-    ("attnlab DejaVu Sans", None, "DejaVuSans.ttf"),
-    ("attnlab IPAexGothic", "matplotlib_fontja", "ipaexg.ttf"),
-    ("attnlab NanumGothic", "koreanize_matplotlib", "NanumGothic.ttf"),
-)
+# Families in the order of preference: a glyph comes from the first font that has it.
+DEJAVU, KANA, HANGUL = "attnlab DejaVu Sans", "attnlab IPAexGothic", "attnlab NanumGothic"
+_PACKAGED = {KANA: ("matplotlib_fontja", "ipaexg.ttf"), HANGUL: ("koreanize_matplotlib", "NanumGothic.ttf")}
 # Invisible characters, with a visible replacement.
 _PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥", "\u3000": "␣", "\xa0": "␣"}
 
@@ -36,11 +33,6 @@ def font_families() -> tuple[str, ...]:
         if entry not in fontManager.ttflist:
             fontManager.ttflist.append(entry)
     return tuple(font_files())
-
-
-def missing_characters(text: str) -> list[str]:
-    """The characters of `text` that no font draws, each once, in their order."""
-    return [character for character in dict.fromkeys(text) if ord(character) not in _drawable()]
 
 
 def drawable(text: str) -> str:
@@ -62,25 +54,19 @@ def drawable(text: str) -> str:
 @cache
 def font_files() -> dict[str, Path]:
     """{family: file}, in the order of preference."""
-    files = {}
-    for family, package, name in _PACKAGED:
-        if package is None:
-            folder: Path | None = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-        else:
-            spec = find_spec(package)
-            folder = Path(spec.origin).parent / "fonts" if spec is not None and spec.origin else None
-        if folder is not None and (folder / name).is_file():
-            files[family] = folder / name
+    files = {DEJAVU: Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")}
+    for family, (package, name) in _PACKAGED.items():
+        spec = find_spec(package)
+        assert spec is not None
+        assert spec.origin is not None
+        files[family] = Path(spec.origin).parent / "fonts" / name
     return files
 
 
 @cache
 def characters(family: str) -> frozenset[int]:
-    """Code points that the font has; empty where its package is not installed."""
-    path = font_files().get(family)
-    if path is None:
-        return frozenset()
-    with TTFont(path, lazy=True) as font:
+    """Code points that the font has."""
+    with TTFont(font_files()[family], lazy=True) as font:
         return frozenset(font.getBestCmap())
 
 

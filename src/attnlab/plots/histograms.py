@@ -1,13 +1,15 @@
-"""Histograms of sentence lengths, and of attention offsets."""
+"""Histograms of sentence lengths and of attention offsets, and the confusion matrix."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
-from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes
+from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, title_text
 
 _MOST_BARS = 2_000
 
@@ -21,11 +23,9 @@ def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
             continue
         shortest, longest = min(counts), max(counts)
         # A bar covers one length, centred on it; several where bars would be too thin to see.
-        width = (longest - shortest) // _MOST_BARS + 1
-        heights = [0] * ((longest - shortest) // width + 1)
-        for length, sentences in counts.items():
-            heights[(length - shortest) // width] += sentences
-        edges = [shortest - 0.5 + width * bar for bar in range(len(heights) + 1)]
+        bars = min(longest - shortest + 1, _MOST_BARS)
+        ends = (shortest - 0.5, longest + 0.5)
+        heights, edges = np.histogram(list(counts), bins=bars, range=ends, weights=list(counts.values()))
         axes.stairs(heights, edges, fill=True, color=COLOURS[number], alpha=0.35)
         axes.stairs(heights, edges, color=COLOURS[number], linewidth=1.2, label=label)
     axes.set_ylim(bottom=0)
@@ -41,13 +41,12 @@ def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
 FARTHEST = 4  # larger offsets count at the edge
 
 
-def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]], columns: int = 4) -> Figure:
+def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]]) -> Figure:
     """Figure of the share of aligned target tokens at each offset, a panel for each title.
 
-    panels: {title: rows {"offset", "tokens"}}, as `AlignmentOffsets.compute` gives them.
-    columns: panels side by side at most.
+    panels: {title: rows {"offset", "tokens"}}, as `AlignmentStatistics.offsets` gives them.
     """
-    columns = min(columns, max(1, len(panels)))
+    columns = min(4, max(1, len(panels)))
     rows = -(-len(panels) // columns)
     figure = new_figure(max(7.2, 2.7 * columns), max(2.2, 1.9 * rows + 0.3))
     for index, (title, counts) in enumerate(panels.items(), start=1):
@@ -70,3 +69,35 @@ def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]], columns:
 
 def _tick(offset: int) -> str:
     return f"≤{offset}" if offset == -FARTHEST else f"≥{offset}" if offset == FARTHEST else str(offset)
+
+
+_CELL = 0.75  # inches; shrinks where the picture would grow over _WIDEST
+_WIDEST = 14.0
+_CLASSES_WITH_NUMBERS = 20
+
+
+def confusion_matrix(labels: Sequence[str], counts: ArrayLike) -> Figure:
+    """Figure of counts (C, C), each row coloured by its shares, so that rare and common classes look alike."""
+    matrix = np.asarray(counts, dtype=np.int64)
+    classes = len(labels)
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    cell = min(_CELL, _WIDEST / max(classes, 1))
+    font_size = max(4.0, min(10.0, 72 * cell * 0.5))
+    names = [title_text(label, 24) or "∅" for label in labels]
+    label_inches = max(map(len, names), default=0) * font_size / 72 * 0.7
+    figure = new_figure(max(3.6, classes * cell + label_inches + 1.2), max(2.8, classes * cell + label_inches + 0.9))
+    axes = figure.add_subplot()
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
+    across = 45 if label_inches > 1.15 * cell else 0
+    axes.set_xticks(range(classes), names, fontsize=font_size, rotation=across, ha="right" if across else "center")
+    axes.set_yticks(range(classes), names, fontsize=font_size)
+    axes.set_xlabel("taken for", fontsize=9, color=INK)
+    axes.set_ylabel("is", fontsize=9, color=INK)
+    axes.tick_params(length=0, colors=INK)
+    axes.spines[:].set_color("#8c959f")
+    if classes <= _CLASSES_WITH_NUMBERS:
+        for row, column in np.ndindex(classes, classes):
+            colour = "white" if shares[row, column] > 0.55 else INK
+            text = f"{matrix[row, column]:,}\n{100 * shares[row, column]:.0f} %"
+            axes.text(column, row, text, ha="center", va="center", fontsize=min(9.0, font_size), color=colour)
+    return figure

@@ -19,11 +19,10 @@ from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from attnlab.plots.fonts import characters, font_files
+from attnlab.plots.fonts import DEJAVU, HANGUL, KANA, characters, font_files
 
 # Names for `font-family`, and the fonts they are cut from. Every browser draws the characters of DejaVu Sans.
-_FACES = (("attnlab kana", "attnlab IPAexGothic"), ("attnlab hangul", "attnlab NanumGothic"))
-_EVERYWHERE = "attnlab DejaVu Sans"
+_FACES = {"attnlab kana": KANA, "attnlab hangul": HANGUL}
 
 # It logs every table that it drops from a font.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
@@ -87,9 +86,9 @@ def font_face_rules(text: str) -> Markup:
     where they come last.) Empty where the text needs no such glyph. The same text gives the same bytes.
     """
     files = font_files()
-    wanted = {ord(character) for character in text if character != "\n"} - characters(_EVERYWHERE)
+    wanted = {ord(character) for character in text if character != "\n"} - characters(DEJAVU)
     rules = []
-    for name, family in _FACES:
+    for name, family in _FACES.items():
         points = wanted & characters(family)
         if points:
             data = base64.b64encode(_cut(str(files[family]), frozenset(points))).decode("ascii")

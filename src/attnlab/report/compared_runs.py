@@ -14,12 +14,8 @@ import numpy as np
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
 from attnlab.evaluation.text_metrics import length_buckets
-from attnlab.report import stage_files
 from attnlab.report.measures import Measure
 from attnlab.report.stage_files import read_json, read_lines
-
-# Keys of input and expected output in the files of the two tasks.
-_TRANSLATION, _CLASSIFICATION = ("source", "reference"), ("text", "label")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,44 +36,41 @@ class EvaluationFiles:
     maps: list[AttentionMap]
     translates: bool
 
+    @property
+    def source_key(self) -> str:
+        """The key of the input in `sentences`."""
+        return "source" if self.translates else "text"
+
     @cached_property
     def test_set(self) -> str:
         """A digest of inputs and expected outputs; runs that share it used the same sentences."""
-        source, target = _TRANSLATION if self.translates else _CLASSIFICATION
-        texts = json.dumps([[row[source], row[target]] for row in self.sentences])
+        target = "reference" if self.translates else "label"
+        texts = json.dumps([[row[self.source_key], row[target]] for row in self.sentences])
         return hashlib.sha256(texts.encode()).hexdigest()
 
 
 def has_evaluation(folder: Path) -> bool:
-    """Whether the folder holds an evaluation."""
     return (folder / "metrics.json").is_file()
 
 
 def read_evaluation(folder: Path) -> EvaluationFiles:
-    """Read an evaluation folder; raises ExperimentError where a file is missing or invalid."""
-    metrics = read_json(folder / "metrics.json", "evaluate", stage_files.Metrics)
+    """Read an evaluation folder; raises ExperimentError where a file is missing or no JSON."""
+    metrics = read_json(folder / "metrics.json", "evaluate")
     translates = (folder / "hypotheses.jsonl").is_file()
-    name, kind = ("hypotheses", stage_files.Translated) if translates else ("predictions", stage_files.Predicted)
-    sentences = read_lines(folder / f"{name}.jsonl", kind)
-    maps = folder / "attention.npz"
+    sentences = read_lines(folder / ("hypotheses.jsonl" if translates else "predictions.jsonl"))
     return EvaluationFiles(
         metrics={name: float(value) for name, value in metrics.items() if value is not None},
-        signatures=read_json(folder / "signatures.json", "evaluate", stage_files.Signatures),
+        signatures=read_json(folder / "signatures.json", "evaluate"),
         sentences=sentences,
-        by_length=(
-            read_json(folder / "by_length.json", "evaluate", list[stage_files.OfLength])
-            if translates
-            else accuracy_by_length(sentences)
-        ),
-        maps=load_maps(maps) if maps.is_file() else [],
+        by_length=read_json(folder / "by_length.json", "evaluate") if translates else accuracy_by_length(sentences),
+        maps=load_maps(folder / "attention.npz"),
         translates=translates,
     )
 
 
 def accuracy_by_length(sentences: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows {"from", "to", "sentences", "accuracy"} of predictions; lengths in tokens, both ends included."""
-    lengths = np.array([row["length"] for row in sentences], dtype=np.int64)
-    correct = np.array([row["correct"] for row in sentences], dtype=np.float64)
+    lengths, correct = (np.array([row[key] for row in sentences], dtype=np.float64) for key in ("length", "correct"))
     table = []
     for low, high in length_buckets(lengths):
         inside = (lengths >= low) & (lengths <= high)
@@ -86,18 +79,15 @@ def accuracy_by_length(sentences: Sequence[dict[str, Any]]) -> list[dict[str, An
     return table
 
 
-COSTS = ("cpu_seconds", "peak_megabytes")
-
-
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
     """A trained model and its evaluation.
 
     system: the name of its system.
-    choices: {short name: text} of what varies between systems, without the seed.
+    choices: {name: text} of what varies between systems, without the seed.
     seed: as text; empty where unknown.
     history: {name: [(step, value), ...]} of training and validation.
-    cpu_seconds, peak_megabytes: of the training; None where not measured.
+    costs: `cpu_seconds` and `peak_megabytes` of the training, where they were measured.
     """
 
     name: str
@@ -106,15 +96,13 @@ class ComparedRun:
     seed: str
     evaluation: EvaluationFiles = field(repr=False)
     history: Mapping[str, Sequence[tuple[int, float]]] = field(repr=False)
-    cpu_seconds: float | None
-    peak_megabytes: float | None
+    costs: Mapping[str, float]
     run_id: str | None
 
     @property
     def measured(self) -> dict[str, float]:
         """Test metrics and costs, by name."""
-        costs = {name: getattr(self, name) for name in COSTS}
-        return {**self.evaluation.metrics, **{name: value for name, value in costs.items() if value is not None}}
+        return {**self.evaluation.metrics, **self.costs}
 
 
 @dataclass(frozen=True)
@@ -140,22 +128,10 @@ class ComparedRuns:
     left_out: list[LeftOut]
     parent: str | None = None
 
-
-def each_once(runs: Sequence[ComparedRun]) -> tuple[list[ComparedRun], list[LeftOut]]:
-    """The runs without repetitions of an experiment, which are no second seed; and the repetitions."""
-    first: dict[tuple[str, str], ComparedRun] = {}
-    repeated = []
-    for run in runs:
-        same = first.setdefault((run.system, run.seed), run)
-        if same is not run:
-            repeated.append(LeftOut(run.name, f"the same choices and seed as {same.name}"))
-    return list(first.values()), repeated
-
-
-def title_of(varied: str, runs: Sequence[ComparedRun]) -> str:
-    """`attention × seed: 6 runs of 3 systems`."""
-    systems = len({run.system for run in runs})
-    return f"{varied}: {len(runs)} run{'s' * (len(runs) != 1)} of {systems} system{'s' * (systems != 1)}"
+    @property
+    def choices(self) -> list[str]:
+        """The names of all choices."""
+        return list(dict.fromkeys(name for run in self.runs for name in run.choices))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
-"""The page of a comparison, and the files beside it."""
+"""The page of a comparison, its tables, and the files beside it."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,8 @@ from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.html import inline_png, render
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison_figures import attention_side_by_side, figures_of
-from attnlab.report.comparison_tables import (
-    heading,
-    letters_sentence,
-    markdown,
-    mean_and_std,
-    measures_shown,
-    notes,
-    p_shown,
-    percent,
-    ranking,
-    write_runs,
-    write_systems,
-)
-from attnlab.report.findings import Findings, Pair
-from attnlab.report.measures import Measure, in_order, measure_named
+from attnlab.report.findings import Findings
+from attnlab.report.measures import COSTS, Measure, in_order, measure_named
 
 PAGE = "index.html"
 
@@ -37,7 +25,6 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
     index.html      the page, with its figures inside
     comparison.csv  a row for each run
     systems.csv     a row for each system and measure
-    comparison.md   the ranking, as Markdown
     *.png           the figures
 
     sentences: how many show their attention, at most.
@@ -51,9 +38,8 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
     with atomic_folder(into) as folder:
         for name, picture in figures.items():
             (folder / f"{name}.png").write_bytes(picture)
-        write_runs(compared.runs, folder / "comparison.csv")
-        write_systems(findings, folder / "systems.csv")
-        (folder / "comparison.md").write_text(markdown(findings), encoding="utf-8", newline="\n")
+        _write_runs(compared, folder / "comparison.csv")
+        _write_systems(findings, folder / "systems.csv")
         (folder / PAGE).write_text(page, encoding="utf-8", newline="\n")
 
 
@@ -66,86 +52,136 @@ def _content(
     compared: ComparedRuns, findings: Findings, figures: Mapping[str, bytes], sentences: int
 ) -> dict[str, Any]:
     wanted = measure_named(findings.wanted.measure)
-    pictures = {name: inline_png(picture) for name, picture in figures.items()}
-    measured = [measure_named(name) for name in in_order({name for run in compared.runs for name in run.measured})]
+    measured = in_order({name for run in compared.runs for name in run.measured})
     return {
         "title": compared.title,
-        "facts": compared.facts,
+        "compared": compared,
         "measure": wanted,
-        "heading": heading,
+        "wanted": findings.wanted,
         "level": percent(findings.wanted.confidence),
         "ranking": ranking(findings),
-        "others": measures_shown(findings),
+        "others": _other_measures(findings),
         "letters_sentence": letters_sentence(findings),
         "notes": notes(findings),
-        "pictures": {name: pictures.get(name) for name in ("systems", "learning", "length", "cost")},
-        "matrix": _matrix(findings, wanted),
-        "baseline": findings.wanted.baseline,
-        "grid": _grid(findings, wanted),
+        "pictures": {name: inline_png(picture) for name, picture in figures.items()},
+        "pairs": {(pair.first, pair.second): pair for pair in findings.pairs},
+        "rows": list(dict.fromkeys(pair.first for pair in findings.pairs)),
+        "columns": list(dict.fromkeys(pair.second for pair in findings.pairs)),
+        "by_sacrebleu": any(pair.p_of_sacrebleu is not None for pair in findings.pairs),
+        "p_shown": p_shown,
         "attention": attention_side_by_side(findings.systems, wanted.name, sentences),
-        "measured": measured,
-        "choices": list(dict.fromkeys(name for run in compared.runs for name in run.choices)),
-        "runs": compared.runs,
-        "left_out": compared.left_out,
+        "measured": [measure_named(name) for name in measured],
     }
 
 
-def _matrix(findings: Findings, measure: Measure) -> dict[str, Any] | None:
-    """Rows and columns of systems; a cell is the row's system less the column's. None where there are no pairs."""
-    if not findings.pairs:
-        return None
-    columns = list(dict.fromkeys(pair.second for pair in findings.pairs))
-    found = {(pair.first, pair.second): pair for pair in findings.pairs}
+def _other_measures(findings: Findings) -> list[Measure]:
+    """Measures in the columns after the wanted one: costs, then other metrics."""
+    others = [name for name in findings.estimates if name != findings.wanted.measure]
+    return [measure_named(name) for name in sorted(others, key=lambda name: name not in COSTS)]
+
+
+def ranking(findings: Findings) -> list[dict[str, Any]]:
+    """A row of texts for each system, the best first."""
+    wanted = measure_named(findings.wanted.measure)
+    rows = []
+    for rank, system in enumerate(findings.systems, start=1):
+        found = findings.estimates[wanted.name][system.name]
+        ends = () if found.low is None or found.high is None else (found.low, found.high)
+        rows.append(
+            {
+                "rank": rank,
+                "system": system.name,
+                "value": _mean_and_std(findings, wanted, system.name),
+                "interval": " to ".join(map(wanted.shown, ends)) or "–",
+                "letters": findings.letters[wanted.name].get(system.name, "–"),
+                "seeds": found.seeds,
+                "others": [_mean_and_std(findings, other, system.name) for other in _other_measures(findings)],
+            }
+        )
+    return rows
+
+
+def _mean_and_std(findings: Findings, measure: Measure, system: str) -> str:
+    found = findings.estimates[measure.name].get(system)
+    if found is None:
+        return "–"
+    return measure.shown(found.mean) + (f" ± {measure.shown(found.std)}" if found.std is not None else "")
+
+
+def p_shown(p: float | None) -> str:
+    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def percent(confidence: float) -> str:
+    return f"{100 * confidence:g} %"
+
+
+def letters_sentence(findings: Findings) -> str:
+    if len(findings.systems) == 1:
+        return "There is one system, and nothing to compare it with."
+    count = len(findings.systems) * (len(findings.systems) - 1) // 2
+    if not any(findings.letters[findings.wanted.measure].values()):
+        return "With one seed a system, and a measure that does not come from sentences, no difference can be tested."
+    return (
+        "Systems that share a letter cannot be told apart (two-level bootstrap with "
+        f"{findings.wanted.samples:,} samples, Holm's correction over {count} pair{'s' * (count != 1)}, "
+        f"{percent(findings.wanted.confidence)})."
+    )
+
+
+def notes(findings: Findings) -> list[str]:
+    """Sentences about the intervals and tests of this comparison."""
+    said = []
+    of_measure = findings.estimates[findings.wanted.measure]
+    for over in dict.fromkeys(found.over for found in of_measure.values()):
+        names = [name for name, found in of_measure.items() if found.over == over]
+        of_whom = "" if len(names) == len(of_measure) else f" of {', '.join(names)}"
+        if over:
+            said.append(f"The interval{of_whom} is that of the mean, drawn over {over}.")
+        else:
+            said.append(f"There is no interval{of_whom}: one seed, and a measure that does not come from sentences.")
+    single = [name for name, found in of_measure.items() if found.seeds == 1]
+    if len(single) == len(of_measure):
+        said.append("Every system has one seed: how much another would change is unknown, and no test covers it.")
+    elif single:
+        said.append(f"{', '.join(single)} has one seed; tests take it to scatter as the system beside it does.")
+    if any(found.seeds == 2 for found in of_measure.values()):
+        said.append("Two seeds say little of how far seeds scatter, so an interval over two is wide.")
+    test_sets = len({run.evaluation.test_set for system in findings.systems for run in system.runs})
+    if test_sets > 1:
+        said.append(
+            f"There are {test_sets} test sets: between systems that were tested on different ones, sentences are not "
+            "paired, and a difference may be one of the sentences."
+        )
+    return said
+
+
+def _write_runs(compared: ComparedRuns, path: Path) -> None:
+    """A row for each run: choices, seed, measures."""
+    measured = in_order({name for run in compared.runs for name in run.measured})
     rows = [
-        {"system": first, "cells": [_cell(found.get((first, second)), findings, measure) for second in columns]}
-        for first in dict.fromkeys(pair.first for pair in findings.pairs)
+        {"run": run.name, "system": run.system, **run.choices, "seed": run.seed, **run.measured, "run_id": run.run_id}
+        for run in compared.runs
     ]
-    return {
-        "columns": columns,
-        "rows": rows,
-        "pairs": len(findings.pairs),
-        "sacrebleu": any(pair.p_of_sacrebleu is not None for pair in findings.pairs),
-    }
+    _write(path, ["run", "system", *compared.choices, "seed", *measured, "run_id"], rows)
 
 
-def _cell(pair: Pair | None, findings: Findings, measure: Measure) -> dict[str, Any] | None:
-    if pair is None:
-        return None
-    return {
-        "difference": measure.shown(pair.difference, signed=True),
-        "p": p_shown(pair.p),
-        "sacrebleu": p_shown(pair.p_of_sacrebleu),
-        "apart": pair.p is not None and pair.p < 1 - findings.wanted.confidence,
-    }
+def _write_systems(findings: Findings, path: Path) -> None:
+    """A row for each system and measure. `over`: what was resampled for the interval."""
+    columns = ["system", "metric", "n", "mean", "std", "low", "high", "over", "letters"]
+    rows = []
+    for system in findings.systems:
+        for measure, of_systems in findings.estimates.items():
+            if (found := of_systems.get(system.name)) is not None:
+                letters = findings.letters[measure].get(system.name)
+                rows.append(
+                    {**vars(found), "system": system.name, "metric": measure, "n": found.seeds, "letters": letters}
+                )
+    _write(path, columns, rows)
 
 
-def _grid(findings: Findings, measure: Measure) -> dict[str, Any] | None:
-    """Means by two factors; None unless exactly two vary and most of their pairs exist.
-
-    Better cells are darker.
-    """
-    choices = {system.name: system.runs[0].choices for system in findings.systems}
-    names = list(dict.fromkeys(name for each in choices.values() for name in each))
-    factors = [name for name in names if len({each.get(name) for each in choices.values()}) > 1]
-    if len(factors) != 2:
-        return None
-    rows, columns = ([*dict.fromkeys(each.get(name, "") for each in _as_read(findings))] for name in factors)
-    if 2 * len(choices) <= len(rows) * len(columns):
-        return None
-    at = {(each.get(factors[0], ""), each.get(factors[1], "")): name for name, each in choices.items()}
-    means = {name: measure.sign * found.mean for name, found in findings.estimates[measure.name].items()}
-    least, most = min(means.values()), max(means.values())
-    cells = {
-        place: {
-            "text": mean_and_std(findings, measure, name),
-            "shade": f"{0.08 + 0.5 * ((means[name] - least) / (most - least) if most > least else 0):.2f}",
-        }
-        for place, name in at.items()
-    }
-    table = [{"name": row, "cells": [cells.get((row, column)) for column in columns]} for row in rows]
-    return {"factors": factors, "columns": columns, "rows": table}
-
-
-def _as_read(findings: Findings) -> Sequence[Mapping[str, str]]:
-    """The choices of the systems in the order of the sweep."""
-    return [system.runs[0].choices for system in sorted(findings.systems, key=lambda system: system.number)]
+def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,19 @@ from attnlab.evaluation.sentence_statistics import (
     CorpusMetric,
     SacrebleuMetric,
     classification_metrics,
+    paired_bootstrap_p,
     translation_metrics,
 )
-from attnlab.evaluation.significance import holm, letter_groups, p_of_difference, paired_bootstrap_p
-from attnlab.evaluation.two_level_bootstrap import Estimate, SystemSample, estimate, resampled_sums, system_sample
+from attnlab.evaluation.significance import (
+    Estimate,
+    SystemSample,
+    estimate,
+    holm,
+    letter_groups,
+    p_of_difference,
+    resampled_sums,
+    system_sample,
+)
 from attnlab.report.compared_runs import ComparedRun, System, ranked, systems_of
 from attnlab.report.measures import in_order, measure_named
 
@@ -161,7 +169,7 @@ def _sacrebleu(
         base = medians[second]
         metric = translation_metrics(base.signatures).get(wanted.measure) if base.translates else None
         firsts = [one for one, other in pairs if other == second and medians[one].test_set == base.test_set]
-        if isinstance(metric, SacrebleuMetric) and firsts and base.sentences:
+        if isinstance(metric, SacrebleuMetric) and firsts:
             ours, *theirs = (
                 [row["hypothesis"] for row in each.sentences] for each in (base, *(medians[one] for one in firsts))
             )
@@ -191,36 +199,28 @@ def resampled_scores(
     for number, members in enumerate(of_test_sets.values()):
         counted: list[tuple[tuple[str, str, str], CorpusMetric, NDArray[np.float64]]] = []
         for run in members:
-            for name, metric in metrics[_kind(run)].items():
-                if name in run.measured and run.evaluation.sentences:
+            for name, metric in metrics[run.evaluation.signatures.get("bleu", "")].items():
+                if name in run.measured:
                     statistics = metric.statistics(run.evaluation.sentences)
                     _check(run, name, metric, statistics)
                     counted.append(((name, run.system, run.seed), metric, statistics))
             done += 1
             progress("count", done, len(runs))
-        if counted:
-            random = np.random.default_rng([seed, number])
-            sums = resampled_sums([statistics for *_, statistics in counted], samples, random)
-            for (key, metric, _), of_samples in zip(counted, sums, strict=True):
-                found[key] = metric.scores(of_samples)
+        random = np.random.default_rng([seed, number])
+        sums = resampled_sums([statistics for *_, statistics in counted], samples, random)
+        for (key, metric, _), of_samples in zip(counted, sums, strict=True):
+            found[key] = metric.scores(of_samples)
         progress("resample", number + 1, len(of_test_sets))
     return found
 
 
-def _metrics(runs: Sequence[ComparedRun]) -> dict[Any, dict[str, CorpusMetric]]:
-    """The metrics of each kind of run. They are shared because they cache words."""
-    classified = [row for run in runs if not run.evaluation.translates for row in run.evaluation.sentences]
-    labels = sorted({row[key] for row in classified for key in ("label", "prediction")})
-    return {
-        _kind(run): translation_metrics(run.evaluation.signatures)
-        if run.evaluation.translates
-        else classification_metrics(labels)
-        for run in {_kind(run): run for run in runs}.values()
-    }
-
-
-def _kind(run: ComparedRun) -> tuple[bool, str]:
-    return run.evaluation.translates, run.evaluation.signatures.get("bleu", "")
+def _metrics(runs: Sequence[ComparedRun]) -> dict[str, dict[str, CorpusMetric]]:
+    """{signature of BLEU: its metrics}. They are shared because they cache words; a classification has one, empty."""
+    if runs[0].evaluation.translates:
+        signatures = {run.evaluation.signatures["bleu"]: run.evaluation.signatures for run in runs}
+        return {bleu: translation_metrics(each) for bleu, each in signatures.items()}
+    labels = sorted({row[key] for run in runs for row in run.evaluation.sentences for key in ("label", "prediction")})
+    return {"": classification_metrics(labels)}
 
 
 def _check(run: ComparedRun, name: str, metric: CorpusMetric, statistics: NDArray[np.float64]) -> None:

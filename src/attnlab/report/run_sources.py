@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml  # type: ignore[import-untyped]
+
 from attnlab.errors import ExperimentError
-from attnlab.files import parse_yaml
-from attnlab.report import stage_files
-from attnlab.report.choices import SEED, short_names, system_names, varying
-from attnlab.report.compared_runs import (
-    ComparedRun,
-    ComparedRuns,
-    LeftOut,
-    each_once,
-    has_evaluation,
-    read_evaluation,
-    title_of,
-)
-from attnlab.report.stage_files import read_history, read_json
-from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
+from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut, has_evaluation, read_evaluation
+from attnlab.report.measures import CPU_SECONDS, PEAK_MEGABYTES
+from attnlab.report.stage_files import read_history, read_json, read_text
+from attnlab.sweeps.naming import name_of, short_key
+from attnlab.sweeps.record import JobRecord, SweepFolder
 from attnlab.tracking.flatten import dotted_params, short_params
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 if TYPE_CHECKING:
     from attnlab.tracking.reading import StoredRun  # imports MLflow
 
+SEED = "seed"
+# Columns of the table of runs; choices need other names.
+_TAKEN = (SEED, "run", "system", "run_id")
+# Settings that do not affect results.
+_IRRELEVANT = ("tracking.", "paths.", "chain", "rerun", "save_every_minutes")
 _PEAK = "system/peak_training_megabytes"
 
 
@@ -36,54 +36,40 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
     record = folder.read()
     # A search may have had more trials before.
     jobs = [job for job in folder.jobs() if job.number < record.points]
-    finished = [job for job in jobs if job.status == "finished"]
-    lost = {}
-    for job in finished:
-        if not (runs_folder / "points" / str(job.identity) / "done.json").is_file():
-            lost[job.name] = "its folder in runs/points is gone; the same command makes it again"
-        elif not has_evaluation(_evaluation(folder, job)):
-            lost[job.name] = (
-                f"it has no evaluation in {_evaluation(folder, job)}; the same command with chain=true makes it"
-            )
-    finished = [job for job in finished if job.name not in lost]
+    finished, left_out = [], []
+    for job in jobs:
+        why = _why_left_out(folder, job, runs_folder)
+        if why is None:
+            finished.append(job)
+        else:
+            left_out.append(LeftOut(job.name, why))
+    if record.points > len(jobs):
+        left_out.append(LeftOut(f"{record.points - len(jobs)} more of {record.points} points", "not started"))
     if not finished:
         raise ExperimentError(
             f"sweep: no point of {record.identity} ({record.name}) is finished and evaluated; the same command "
             "goes on, and chain=true evaluates"
         )
     keys = [key for key in record.varies if key != SEED]
-    names = system_names([{key: job.choices[key] for key in keys if key in job.choices} for job in finished])
-    runs, repeated = each_once(
-        [_run_of_job(folder, job, name, keys, runs_folder) for job, name in zip(finished, names, strict=True)]
-    )
-    return ComparedRuns(
-        title=title_of(record.name, runs),
-        facts=[("sweep", record.identity), ("varied", ", ".join(record.varies)), ("command", _command(record))],
-        runs=runs,
-        left_out=[
-            *_unfinished(record, jobs),
-            *(LeftOut(name, reason) for name, reason in lost.items()),
-            *repeated,
-        ],
-        parent=record.run_id,
+    command = f"python pipelines/train.py -m {shlex.join(record.overrides)}"
+    return _compared(
+        [_run_of_job(folder, job, keys, runs_folder) for job in finished],
+        record.name,
+        [("sweep", record.identity), ("varied", ", ".join(record.varies)), ("command", command)],
+        left_out,
+        record.run_id,
     )
 
 
-def _run_of_job(folder: SweepFolder, job: JobRecord, system: str, keys: list[str], runs_folder: Path) -> ComparedRun:
-    point = runs_folder / "points" / str(job.identity)
-    done = read_json(point / "done.json", "train", stage_files.Done)
-    short = short_names(keys)
-    return ComparedRun(
-        name=job.name,
-        system=system,
-        choices={short[key]: job.choices[key] for key in keys if key in job.choices},
-        seed=str(read_json(point / "model" / "config.json", "train", stage_files.Seeded)["seed"]),
-        evaluation=read_evaluation(_evaluation(folder, job)),
-        history=read_history(point / "training" / "history.csv"),
-        cpu_seconds=done.get("training_cpu_seconds"),
-        peak_megabytes=_peak_megabytes(point),
-        run_id=job.run_id,
-    )
+def _why_left_out(folder: SweepFolder, job: JobRecord, runs_folder: Path) -> str | None:
+    if job.status != "finished":
+        return f"failed: {job.error}" if job.status == "failed" else "still running, or stopped"
+    if not (runs_folder / "points" / str(job.identity) / "done.json").is_file():
+        return "its folder in runs/points is gone; the same command makes it again"
+    evaluation = _evaluation(folder, job)
+    if not has_evaluation(evaluation):
+        return f"it has no evaluation in {evaluation}; the same command with chain=true makes it"
+    return None
 
 
 def _evaluation(folder: SweepFolder, job: JobRecord) -> Path:
@@ -92,23 +78,26 @@ def _evaluation(folder: SweepFolder, job: JobRecord) -> Path:
     return beside if beside.is_dir() else Path(job.output) / "evaluation"
 
 
-def _peak_megabytes(point: Path) -> float | None:
+def _run_of_job(folder: SweepFolder, job: JobRecord, keys: Sequence[str], runs_folder: Path) -> ComparedRun:
+    point = runs_folder / "points" / str(job.identity)
     records, _ = MetricSpool(point / SPOOL_NAME).read()
-    return next((record.metrics[_PEAK] for record in reversed(records) if _PEAK in record.metrics), None)
+    peak = next((record.metrics[_PEAK] for record in reversed(records) if _PEAK in record.metrics), None)
+    cpu = read_json(point / "done.json", "train").get("training_cpu_seconds")
+    return ComparedRun(
+        name=job.name,
+        system="",
+        choices={key: job.choices[key] for key in keys if key in job.choices},
+        seed=str(read_json(point / "model" / "config.json", "train")["seed"]),
+        evaluation=read_evaluation(_evaluation(folder, job)),
+        history=read_history(point / "training" / "history.csv"),
+        costs=_costs(cpu, peak),
+        run_id=job.run_id,
+    )
 
 
-def _unfinished(record: SweepRecord, jobs: list[JobRecord]) -> list[LeftOut]:
-    left_out = [
-        LeftOut(job.name, f"failed: {job.error}" if job.status == "failed" else "still running, or stopped")
-        for job in jobs
-        if job.status != "finished"
-    ]
-    never = record.points - len(jobs)
-    return [*left_out, *([LeftOut(f"{never} more of {record.points} points", "not started")] if never > 0 else [])]
-
-
-def _command(record: SweepRecord) -> str:
-    return f"python pipelines/train.py -m {shlex.join(record.overrides)}"
+def _costs(cpu_seconds: float | None, peak_megabytes: float | None) -> dict[str, float]:
+    costs = {CPU_SECONDS.name: cpu_seconds, PEAK_MEGABYTES.name: peak_megabytes}
+    return {name: value for name, value in costs.items() if value is not None}
 
 
 def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
@@ -116,51 +105,29 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
 
     They have no costs: the outputs of stages repeat to the byte, which times do not.
     """
-    params = [_params(folder) for folder in folders]
+    params = []
+    for folder in folders:
+        try:
+            config = yaml.safe_load(read_text(folder / "resolved.yaml", "compose"))
+        except ExperimentError as error:
+            raise ExperimentError(f"builds: {error}") from None
+        config.pop("hydra", None)
+        params.append({**short_params(config), **dotted_params(config)})
     keys = varying(params)
-    short = short_names(keys)
-    systems = system_names([{key: each.get(key, "") for key in keys} for each in params])
     built = [
         ComparedRun(
             name=folder.name,
-            system=system,
-            choices={short[key]: each.get(key, "") for key in keys},
+            system="",
+            choices={key: each.get(key, "") for key in keys},
             seed=each.get(SEED, ""),
             evaluation=read_evaluation(folder / "evaluation"),
             history=read_history(folder / "training" / "history.csv"),
-            cpu_seconds=None,
-            peak_megabytes=None,
+            costs={},
             run_id=None,
         )
-        for folder, each, system in zip(folders, params, systems, strict=True)
+        for folder, each in zip(folders, params, strict=True)
     ]
-    runs, repeated = each_once(built)
-    varied = list(short.values())
-    return ComparedRuns(
-        title=title_of(" × ".join(varied) or "seeds", runs),
-        facts=[
-            ("builds", ", ".join(folder.name for folder in folders)),
-            ("varied", ", ".join(varied) or "nothing but the seed"),
-        ],
-        runs=runs,
-        left_out=repeated,
-    )
-
-
-def _params(folder: Path) -> Mapping[str, str]:
-    path = folder / "resolved.yaml"
-    try:
-        config = parse_yaml(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ExperimentError(f"builds: {path} is missing; run the compose stage first") from None
-    except UnicodeDecodeError:
-        raise ExperimentError(f"builds: {path} is not UTF-8; run the compose stage again") from None
-    except ValueError as error:
-        raise ExperimentError(f"builds: {path} {error}") from None
-    if not isinstance(config, Mapping):
-        raise ExperimentError(f"builds: {path} is no config")
-    config = {key: value for key, value in config.items() if key != "hydra"}
-    return {**short_params(config), **dotted_params(config)}
+    return _compared(built, None, [("builds", ", ".join(folder.name for folder in folders))], [], None)
 
 
 def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: bool) -> ComparedRuns:
@@ -181,30 +148,107 @@ def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: 
     if not evaluated:
         raise ExperimentError(f"{asked[0]}: no run with an evaluation was found by {asked[1]!r}")
     keys = varying([run.params for run in evaluated])
-    names = system_names([{key: run.params.get(key, "") for key in keys} for run in evaluated])
-    runs, repeated = each_once([_run_of_tracker(run, name, keys) for run, name in zip(evaluated, names, strict=True)])
+    runs = [
+        ComparedRun(
+            name=run.name,
+            system="",
+            choices={key: run.params.get(key, "") for key in keys},
+            seed=run.params.get(SEED, ""),
+            evaluation=read_evaluation(run.evaluation),
+            history=run.history,
+            costs=_costs(run.metrics.get("time/training_cpu_seconds"), run.metrics.get(_PEAK)),
+            run_id=run.run_id,
+        )
+        for run in evaluated
+        if run.evaluation is not None
+    ]
     parents = {run.parent for run in evaluated}
-    varied = list(short_names(keys).values())
-    return ComparedRuns(
-        title=title_of(" × ".join(varied) or "seeds", runs),
-        facts=[asked, ("varied", ", ".join(varied) or "nothing but the seed")],
-        runs=runs,
-        left_out=[*(LeftOut(run.name, "no evaluation among its artifacts") for run in bare), *repeated],
-        parent=parents.pop() if len(parents) == 1 else None,
-    )
+    left_out = [LeftOut(run.name, "no evaluation among its artifacts") for run in bare]
+    return _compared(runs, None, [asked], left_out, parents.pop() if len(parents) == 1 else None)
 
 
-def _run_of_tracker(run: StoredRun, system: str, keys: Sequence[str]) -> ComparedRun:
-    assert run.evaluation is not None
-    short: Mapping[str, str] = short_names(keys)
-    return ComparedRun(
-        name=run.name,
-        system=system,
-        choices={short[key]: run.params.get(key, "") for key in keys},
-        seed=run.params.get(SEED, ""),
-        evaluation=read_evaluation(run.evaluation),
-        history=run.history,
-        cpu_seconds=run.metrics.get("time/training_cpu_seconds"),
-        peak_megabytes=run.metrics.get("system/peak_training_megabytes"),
-        run_id=run.run_id,
-    )
+def _compared(
+    found: Sequence[ComparedRun],
+    varied: str | None,
+    facts: list[tuple[str, str]],
+    left_out: list[LeftOut],
+    parent: str | None,
+) -> ComparedRuns:
+    """Name the systems and shorten the names of the choices; an experiment that is repeated is no second seed.
+
+    found: runs without a system, their choices by full keys.
+    varied: what varies, for the title; None for the names of the choices.
+    """
+    short = short_names(list(dict.fromkeys(key for run in found for key in run.choices)))
+    if varied is None:
+        varied = " × ".join(short.values()) or "seeds"
+        facts = [*facts, ("varied", ", ".join(short.values()) or "nothing but the seed")]
+    first: dict[tuple[str, str], ComparedRun] = {}
+    left_out = list(left_out)
+    for run, system in zip(found, system_names([run.choices for run in found]), strict=True):
+        run = replace(run, system=system, choices={short[key]: value for key, value in run.choices.items()})
+        same = first.setdefault((system, run.seed), run)
+        if same is not run:
+            left_out.append(LeftOut(run.name, f"the same choices and seed as {same.name}"))
+    runs, systems = list(first.values()), len({system for system, _ in first})
+    title = f"{varied}: {len(runs)} run{'s' * (len(runs) != 1)} of {systems} system{'s' * (systems != 1)}"
+    return ComparedRuns(title, facts, runs, left_out, parent)
+
+
+def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
+    """The params that differ between systems: short ones such as `attention`, and as few dotted ones as possible.
+
+    A choice implies many dotted params, its class and its sizes. So these count only where runs that agree in all short
+    ones differ in them, as in a sweep over the learning rate.
+
+    runs: the params of each.
+    """
+    short = [
+        key
+        for key in _differing(runs, (key for params in runs for key in params if "." not in key))
+        if not _goes_with_no_attention(key, runs)
+    ]
+    groups: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    for params in runs:
+        groups.setdefault(tuple(params.get(key, "") for key in short), []).append(params)
+    dotted = [
+        key
+        for group in groups.values()
+        for key in _differing(group, (key for params in group for key in params if "." in key))
+    ]
+    return list(dict.fromkeys([*short, *dotted]))
+
+
+def _goes_with_no_attention(key: str, runs: Sequence[Mapping[str, str]]) -> bool:
+    """Whether `key` is the decoder and differs only between runs with and without attention: that is one choice."""
+    without = {params.get("attention") == "none": set[str | None]() for params in runs}
+    for params in runs:
+        without[params.get("attention") == "none"].add(params.get(key))
+    return key == "decoder" and len(without) == 2 and all(len(values) == 1 for values in without.values())
+
+
+def _differing(runs: Sequence[Mapping[str, str]], keys: Iterable[str]) -> list[str]:
+    return [
+        key
+        for key in sorted(set(keys))  # the tracker returns params in any order
+        if key != SEED and not key.startswith(_IRRELEVANT) and len({params.get(key) for params in runs}) > 1
+    ]
+
+
+def short_names(keys: Sequence[str]) -> dict[str, str]:
+    """{key: its last word}, or the whole key where last words collide."""
+    ends = Counter(map(short_key, keys))
+    return {key: end if ends[end := short_key(key)] == 1 and end not in _TAKEN else key for key in keys}
+
+
+def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
+    """A name for each of these choices (full keys, without a seed), equal exactly for equal choices.
+
+    Names round numbers; where two systems would share a name, both get their choices as written.
+    """
+    written = [" · ".join(f"{key}={value}" for key, value in each.items()) for each in choices]
+    names = [name_of(each) for each in choices]
+    sharing: dict[str, set[str]] = {}
+    for name, text in zip(names, written, strict=True):
+        sharing.setdefault(name, set()).add(text)
+    return [text if len(sharing[name]) > 1 else name for name, text in zip(names, written, strict=True)]

@@ -14,8 +14,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import CompareSettings
 from attnlab.experiment.console import progress_bars
 from attnlab.report.compared_runs import ComparedRuns
-from attnlab.report.comparison import PAGE, check_into, write_comparison
-from attnlab.report.comparison_tables import heading, letters_sentence, notes, percent, ranking
+from attnlab.report.comparison import PAGE, check_into, letters_sentence, notes, percent, ranking, write_comparison
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.measures import chosen_measure, measure_named
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
@@ -99,7 +98,7 @@ def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | 
 
 def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
     level = percent(findings.wanted.confidence)
-    table = Table("system", heading(measure_named(findings.wanted.measure)), level, "group", "seeds")
+    table = Table("system", measure_named(findings.wanted.measure).heading, level, "group", "seeds")
     for row in ranking(findings):
         table.add_row(row["system"], row["value"], row["interval"], row["letters"], str(row["seeds"]))
     Console().print(table)

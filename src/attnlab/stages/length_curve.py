@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.stages.study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
 
 if TYPE_CHECKING:
-    from attnlab.plots.seeded_curves import SeededCurve
+    from attnlab.plots.systems import SeededCurve
 
 NAME = "length_curve"
 SHORTEST = 4  # BLEU counts n-grams of up to four tokens; it is 0 for shorter sequences
@@ -66,7 +66,7 @@ def panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[SeededCurve]]:
     """{measure: a curve for each model}, over the seeds, 0..100."""
     import numpy as np
 
-    from attnlab.plots.seeded_curves import SeededCurve
+    from attnlab.plots.systems import SeededCurve
 
     lengths, seeds = (sorted({row[name] for row in rows}) for name in ("length", "seed"))
     found: dict[str, list[SeededCurve]] = {}
@@ -97,10 +97,10 @@ def main() -> None:
     rows = list(measure(points))
 
     from attnlab.plots.figure import save_png
-    from attnlab.plots.seeded_curves import length_generalisation_figure
+    from attnlab.plots.systems import length_generalisation_figure
 
     into: Path = arguments.into
-    figure = length_generalisation_figure(panels(rows), (SHORTEST, arguments.length), dict.fromkeys(MEASURES, 100.0))
+    figure = length_generalisation_figure(panels(rows), (SHORTEST, arguments.length))
     save_png(figure, into / f"{NAME}.png")
     write_table(into / f"{NAME}.csv", rows)
     write_facts(into / f"{NAME}.json", points, arguments)

@@ -18,7 +18,7 @@ from attnlab.stages.study import Point, StudyArguments, compose_points, trained,
 if TYPE_CHECKING:
     from attnlab.evaluation.gradient_flow import GradientFlow
     from attnlab.model.seq2seq import Seq2Seq
-    from attnlab.plots.seeded_curves import SeededCurve
+    from attnlab.plots.systems import SeededCurve
 
 NAME = "vanishing_gradients"
 COMMON = (
@@ -75,7 +75,7 @@ def _rows(point: Point, when: str, flow: GradientFlow) -> Iterator[dict[str, Any
 
 def panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[SeededCurve]]:
     """{when: a curve for each model}, over the seeds."""
-    from attnlab.plots.seeded_curves import SeededCurve
+    from attnlab.plots.systems import SeededCurve
 
     found: dict[str, list[SeededCurve]] = {}
     for when in dict.fromkeys(row["when"] for row in rows):
@@ -114,7 +114,7 @@ def main() -> None:
     rows = list(measure(points, steps))
 
     from attnlab.plots.figure import save_png
-    from attnlab.plots.seeded_curves import gradient_flow_figure
+    from attnlab.plots.systems import gradient_flow_figure
 
     into: Path = arguments.into
     save_png(gradient_flow_figure(panels(rows)), into / f"{NAME}.png")

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.files import atomic_folder
-from attnlab.plots.confusion_matrix import confusion_matrix
+from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html, sentences_html
 from attnlab.plots.figure import save_png
-from attnlab.plots.heat_map import heat_map, heat_map_html
-from attnlab.plots.sentences import coloured_sentences, sentences_html
+from attnlab.plots.histograms import confusion_matrix
 from attnlab.tracking.retention import HEAT_MAPS, keep_heat_maps, retired_heat_maps, step_name
 from attnlab.tracking.run_folder import OUTBOX
 from attnlab.training.spool import RUN_FOLDER
