@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from attnlab.sweeps.naming import name_of, short_key
+from attnlab.sweeps.record import name_of, short_key
 
 SEED = "seed"
 # Columns of the table of runs; choices need other names.

@@ -16,7 +16,7 @@ from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.html import inline_png, render
 from attnlab.report import stage_files
 from attnlab.report.stage_files import read_history, read_json
-from attnlab.tracking.flatten import choice_name
+from attnlab.tracking.params import choice_name
 
 # Rows of choices: label, and path in the config.
 _CHOICES = (

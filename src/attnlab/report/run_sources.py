@@ -22,11 +22,11 @@ from attnlab.report.compared_runs import (
 )
 from attnlab.report.stage_files import read_history, read_json
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
-from attnlab.tracking.flatten import dotted_params, short_params
+from attnlab.tracking.params import dotted_params, short_params
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 if TYPE_CHECKING:
-    from attnlab.tracking.reading import StoredRun  # imports MLflow
+    from attnlab.tracking.stored_runs import StoredRun  # imports MLflow
 
 _PEAK = "system/peak_training_megabytes"
 

@@ -6,8 +6,8 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import RegisterSettings
 from attnlab.experiment.point import read_done
 from attnlab.sweeps.record import find_sweep
-from attnlab.tracking.models import register
 from attnlab.tracking.run_folder import run_of
+from attnlab.tracking.stored_runs import StoredRuns
 
 
 def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
@@ -37,6 +37,7 @@ def main(settings: RegisterSettings) -> None:
         name, run_id = best_of_sweep(settings, settings.sweep)
         print(f"best by validation: {name}")
     assert run_id is not None
-    found = register(settings.tracking.connection(settings.runs_folder), run_id, settings.name, settings.alias)
+    runs = StoredRuns(settings.tracking.connection(settings.runs_folder))
+    found = runs.register(run_id, settings.name, settings.alias)
     done = "registered" if found.new else "was registered before"
     print(f"run {run_id} {done} as version {found.version} of {found.name}: {found.uri}")
