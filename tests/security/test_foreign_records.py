@@ -16,6 +16,7 @@ from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
 from attnlab.report.stage_files import read_json, read_lines
 from attnlab.sweeps.record import SweepFolder, find_sweep
 
+
 def pickled_array(mark: Path) -> bytes:
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.array([Payload(mark)], dtype=object), allow_pickle=True)

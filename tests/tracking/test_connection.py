@@ -89,11 +89,6 @@ def test_file_that_is_no_database_is_refused(tmp_path, refusal):
     assert "not a database" in refusal(None)
 
 
-def test_database_in_a_folder_that_cannot_be_created_is_refused(tmp_path, refusal):
-    (tmp_path / "file").write_text("")
-    refusal(f"sqlite:///{tmp_path}/file/mlflow.db")
-
-
 def test_deleted_experiment_is_refused_with_its_restoration(tracking, runs):
     connection = tracking(experiment="gone").connection(runs)
     connection.open().delete_experiment(connection.experiment_id)

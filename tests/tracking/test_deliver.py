@@ -66,6 +66,16 @@ def test_run_that_loses_its_tracker_at_the_end_is_uploaded_later(
     assert all_runs() == [("FINISHED", 0.5)]
 
 
+def test_metrics_logged_offline_to_a_finished_run_are_uploaded_later(tracking, away, runs, point, record, all_runs):
+    with tracking().start(runs, point, record):
+        pass
+    with away.start(runs, point, record) as again:
+        again.log_metrics({"loss": 0.5}, 10)
+    assert all_runs() == [("FINISHED", None)]
+    assert deliver.deliver(tracking(), runs).uploaded == 1
+    assert all_runs() == [("FINISHED", 0.5)]
+
+
 def test_killed_run_is_left_to_its_own_command(away, runs, point, record, tracking):
     away.start(runs, point, record)
     assert deliver.deliver(tracking(), runs) == deliver.Deliveries()

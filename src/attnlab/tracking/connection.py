@@ -46,12 +46,7 @@ class Connection:
         self.experiment_id = ""  # of an open connection
 
     def client(self) -> MlflowClient:
-        """A client of a tracker that answered just now.
-
-        Raises:
-            ExperimentError: as `open`.
-            OSError: the tracker answered before, and does so no more.
-        """
+        """A client of a tracker that answered just now. Raises as `open`; OSError where it answered before."""
         if self._client is None:
             return self.open()
         knock(self.address)

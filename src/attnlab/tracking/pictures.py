@@ -80,19 +80,9 @@ class PictureCallback(pl.Callback):
     keep: validations whose pictures stay, beside the best one by the metric `monitor`.
     """
 
-    def __init__(
-        self,
-        pictures: PicturesOf,
-        point: Path,
-        keep: int,
-        monitor: str,
-        mode: Literal["min", "max"],
-    ) -> None:
-        self._pictures = pictures
-        self._folder = point / RUN_FOLDER
-        self._keep = keep
-        self._monitor = monitor
-        self._mode = mode
+    def __init__(self, pictures: PicturesOf, point: Path, keep: int, monitor: str, mode: Literal["min", "max"]) -> None:
+        self._pictures, self._folder = pictures, point / RUN_FOLDER
+        self._keep, self._monitor, self._mode = keep, monitor, mode
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero:

@@ -74,16 +74,16 @@ class Run:
             ExperimentError: a file of the run is damaged, or cannot be written.
         """
         record = RunRecord(**masked_values(vars(record)))
-        before = cls.read(place)
+        before = read_state(place)
         if before is None:
-            run = cls(place, RunState(record, origin(), log_model, started=_now()), upload)
+            state = RunState(record, origin(), log_model, started=_now())
         else:
-            ended = before.state.ended if before.state.status == "FINISHED" else None
-            again = replace(before.state, record=record, log_model=log_model, status=None, error=None, ended=ended)
-            run = cls(place, again, upload)
-        if run.uploaded is not None:  # MLflow is asked again: somebody may have deleted the run there
-            run.uploaded = replace(run.uploaded, state="")
+            ended = before.ended if before.status == "FINISHED" else None
+            state = replace(before, record=record, log_model=log_model, status=None, error=None, ended=ended)
+        run = cls(place, state, upload)
         run._write()
+        if run.uploaded is not None:  # all is compared again: there may be news, or the run was deleted in MLflow
+            run.remember(replace(run.uploaded, state=""))
         return run
 
     @classmethod
@@ -148,7 +148,7 @@ class Run:
         self._try_to_upload()
 
     def describe(self, text: str) -> None:
-        """What a person should know of the run, in place of what was said before."""
+        """Set the run's description."""
         if self._is_ours():
             self.change(note=text)
 

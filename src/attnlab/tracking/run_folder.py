@@ -112,12 +112,6 @@ def read_uploaded(place: Path) -> Uploaded | None:
     return read_own_record(path, Uploaded, remedy) if path.is_file() else None
 
 
-def run_of(place: Path) -> str | None:
-    """MLflow's id of the run of a place; None where it has none. Raises ExperimentError for a damaged file."""
-    uploaded = read_uploaded(place)
-    return None if uploaded is None else uploaded.run_id
-
-
 def places_of_runs(place: Path) -> list[Path]:
     """Of the folder of an experiment or a sweep, and those of evaluations with another search in it, the ones that
     have a run."""

@@ -48,19 +48,6 @@ class Origin:
     config: Path
 
 
-@dataclass(frozen=True)
-class Registered:
-    """A version of a registered model. uri: what `mlflow.pyfunc.load_model` takes.
-
-    new: False where the run's model had been registered before.
-    """
-
-    name: str
-    version: str
-    uri: str
-    new: bool
-
-
 class StoredRuns:
     """The runs of one experiment; nothing is created where nothing is.
 
@@ -123,8 +110,10 @@ class StoredRuns:
         with self._connection.refusing():
             self._client.log_artifacts(run_id, str(folder), name)
 
-    def register(self, run_id: str, name: str, alias: str) -> Registered:
+    def register(self, run_id: str, name: str, alias: str) -> tuple[str, bool]:
         """Register the model of a run under a name, and have the alias point to it and to no other version.
+
+        Returns (version, whether it is new: False where the run's model had been registered before).
 
         Raises ExperimentError where the tracker has no such run, or the run no model.
         """
@@ -149,7 +138,7 @@ class StoredRuns:
                         raise
             version = known[0] if known else client.create_model_version(name, source, run_id, model_id=model_id)
             client.set_registered_model_alias(name, alias, version.version)
-        return Registered(name, str(version.version), f"models:/{name}@{alias}", not known)
+        return str(version.version), not known
 
     def _has_no_run(self, run_id: str) -> str:
         return f"{self._connection.shown} has no run {run_id} in this experiment"

@@ -65,8 +65,9 @@ def sync(run: Run, connection: Connection) -> str | None:
         known = None if run.is_described else _describe(client, connection, run)
         for spool, up_to in run.spools():
             _upload_spool(client, run, spool, up_to)
-        if known is not None:
-            _close(client, run)
+        state = run.state
+        if state.status is not None and known is not None:
+            client.set_terminated(_uploaded(run).run_id, state.status, state.ended)
         _upload_artifacts(client, run)
         if known is not None:
             _upload_model(client, run, known)
@@ -114,6 +115,7 @@ def _tags(state: RunState) -> dict[str, str]:
         "config_hash": config_digest(record.config),
         **({"data_hash": record.data_digest} if record.data_digest else {}),
         **({MLFLOW_RUN_NOTE: state.note} if state.note is not None else {}),
+        **({"error": state.error} if state.error is not None else {}),
         **record.tags,
     }
     return {name: value[:_LONGEST_TAG] for name, value in tags.items()}
@@ -171,15 +173,6 @@ def _fingerprint(path: Path, offset: int) -> str:
     with path.open("rb") as file:
         file.seek(max(0, offset - 400))
         return hashlib.sha256(file.read(min(400, offset))).hexdigest()[:16]
-
-
-def _close(client: MlflowClient, run: Run) -> None:
-    """Set the status of a run that has ended."""
-    state, run_id = run.state, _uploaded(run).run_id
-    if state.error is not None:
-        client.set_tag(run_id, "error", state.error[:_LONGEST_TAG])
-    if state.status is not None:
-        client.set_terminated(run_id, state.status, state.ended)
 
 
 def _upload_artifacts(client: MlflowClient, run: Run) -> None:
