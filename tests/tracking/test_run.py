@@ -179,9 +179,7 @@ def test_tracker_that_stays_away_is_asked_less_and_less(tracking, runs, point, r
     assert len(waits) >= 4
 
 
-def test_unreachable_tracker_is_refused_unless_a_single_run_may_wait(
-    tracking, away, runs, point, record, capsys
-):
+def test_unreachable_tracker_is_refused_unless_a_single_run_may_wait(tracking, away, runs, point, record, capsys):
     with pytest.raises(ExperimentError, match=r"tracking\.uri: http"):
         tracking(uri=NOBODY).start(runs, point, record)
     with pytest.raises(ExperimentError, match=r"tracking\.uri: http"):
