@@ -14,8 +14,7 @@ from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.evaluate import DecodedSentence, Evaluation
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.files import write_json, write_json_lines
-from attnlab.sweeps.naming import name_of
-from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
+from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, name_of
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 IDENTITY = "0a1b2c3d4e5f6789"

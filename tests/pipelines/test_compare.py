@@ -68,7 +68,7 @@ def test_compare_of_the_last_sweep_writes_page_and_tables(command: Command, swee
 REFUSALS = {
     "none": ((), "give exactly one of sweep, runs, filter, builds, such as sweep=last; got none of them"),
     "two": (("sweep=last", "runs=[a]"), "got sweep and runs"),
-    "unknown sweep": (("sweep=ffff",), f"sweep must be last or (the beginning of) one of {IDENTITY}; got 'ffff'"),
+    "unknown sweep": (("sweep=ffff",), f"sweep must be last or the beginning of exactly one of {IDENTITY}; got 'ffff'"),
     "metric": (("sweep=last", "metric=meteor"), "metric must be null or one of bleu, chrf,"),
     "metric of some": (("sweep=last", "metric=aer"), "metric: aer is missing in no attention · seed 1,"),
     "baseline": (("sweep=last", "baseline=x"), "baseline must be null or one of bahdanau, dot, no attention; got 'x'"),
@@ -121,7 +121,7 @@ def test_runs_of_mlflow_and_what_is_logged(command: Command, folder: Path) -> No
     tracking = MlflowTracking(None, "attnlab", None, False, 0, 0, False, "refuse")
     runs = folder / "runs"
     record = RunRecord({}, identity="x", data_digest="", tags={"sweep": "x", "varies": "seed"}, name="sweep")
-    with tracking.start_sweep(runs, sweep.path, record) as parent:
+    with tracking.of_sweep().start(runs, sweep.path, record) as parent:
         sweep.write(dataclasses.replace(sweep.read(), run_id=parent.run_id))
     ids = []
     for job in sweep.jobs():

@@ -59,7 +59,7 @@ def test_find_sweep_accepts_a_prefix_and_last(tmp_path: Path) -> None:
         folder.write(dataclasses.replace(record, identity=identity, started=started))
     assert find_sweep(tmp_path, "last").path.name == "aa22"
     assert find_sweep(tmp_path, "b").path.name == "bb33"
-    with pytest.raises(ExperimentError, match=r"'aa' begins aa11, aa22"):
+    with pytest.raises(ExperimentError, match=r"exactly one of aa11, aa22; got 'aa'"):
         find_sweep(tmp_path, "aa")
     with pytest.raises(ExperimentError, match=r"one of aa11, aa22, bb33; got 'c'"):
         find_sweep(tmp_path, "c")
@@ -80,8 +80,7 @@ def test_compared_run_holds_choices_costs_history_and_evaluation(compared: Compa
 def test_comparison_leaves_out_unstarted_running_and_repeated_jobs(tmp_path: Path) -> None:
     folder = write_sweep(tmp_path, {"dot": 0.5}, (1, 2), failed=False)
     folder.write(dataclasses.replace(folder.read(), points=5))
-    second = folder.job(1)
-    assert second is not None
+    second = folder.jobs()[1]
     folder.write_job(dataclasses.replace(second, number=2, name="again"))
     folder.write_job(dataclasses.replace(second, number=3, name="late", status="running"))
     reasons = {point.name: point.reason for point in runs_of_sweep(folder, tmp_path).left_out}

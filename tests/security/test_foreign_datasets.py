@@ -11,8 +11,6 @@ from pathlib import Path
 
 import datasets
 import huggingface_hub
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hostile import Payload
 
@@ -88,16 +86,6 @@ def test_dataset_with_pickles_is_refused_unread(theirs: Path, mark: Path, name: 
     (theirs / name).write_bytes(KINDS[name](mark))
     with pytest.raises(ExperimentError, match=r"^data\.path: "):
         load(theirs / name if alone else theirs)
-    assert not mark.exists()
-
-
-def test_parquet_with_a_pickled_extension_type_is_read_as_text(theirs: Path, mark: Path) -> None:
-    """pyarrow before 14.0.1 unpickled such a type by itself."""
-    metadata = {b"ARROW:extension:name": b"arrow.py_extension_type", b"ARROW:extension:metadata": pickled(mark)}
-    texts = pa.array(["ein Hund"])
-    schema = pa.schema([pa.field("de", pa.string(), metadata=metadata), pa.field("en", pa.string())])
-    pq.write_table(pa.table([texts, texts], schema=schema), theirs / "train.parquet")
-    assert load(theirs)[0]["de"] == "ein Hund"
     assert not mark.exists()
 
 

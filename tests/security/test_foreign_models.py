@@ -13,7 +13,7 @@ import pytest
 import torch
 from composed_variants import Variant, config_of
 from entry_points import Command
-from hostile import Payload, assert_nothing_ran
+from hostile import Payload
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
@@ -124,14 +124,6 @@ def test_load_model_with_sizes_beyond_its_weights_is_refused(theirs: Path) -> No
         load_model(theirs)
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.json"])
-@pytest.mark.parametrize("content", ["\ud83d", "[]", "{", ""])
-def test_load_model_with_malformed_json_is_refused(theirs: Path, name: str, content: str) -> None:
-    (theirs / name).write_bytes(content.encode("utf-8", "surrogatepass"))
-    with pytest.raises(ExperimentError, match="must be a"):
-        load_model(theirs)
-
-
 @pytest.mark.parametrize("name", ["config.json", "model.json", "weights.safetensors"])
 def test_load_model_refuses_pipes_and_devices(theirs: Path, name: str) -> None:
     (theirs / name).unlink()
@@ -141,20 +133,6 @@ def test_load_model_refuses_pipes_and_devices(theirs: Path, name: str) -> None:
         (theirs / name).symlink_to("/dev/zero")
     with pytest.raises(ExperimentError, match="no regular file"):
         load_model(theirs)
-
-
-def test_evaluate_with_a_hostile_model_runs_no_code(
-    command: Command, theirs: Path, mark: Path, tiny: tuple[str, ...]
-) -> None:
-    as_torch_file(mark, theirs / "weights.safetensors")
-    changed(
-        theirs, "config.json", lambda found: found["model"].update(encoder={"_target_": "os.mkdir", "path": str(mark)})
-    )
-    assert command("prepare.py", *tiny, "paths.data=data").code == 0
-    for name in ("source_tokenizer.json", "target_tokenizer.json"):
-        (theirs / name).write_bytes(Path("data", name).read_bytes())
-    ended = command("evaluate.py", *tiny, f"paths.model={theirs}", "paths.data=data")
-    assert_nothing_ran(ended, mark, "must be a whole model folder")
 
 
 def test_train_with_a_pickle_as_checkpoint_runs_no_code(

@@ -1,4 +1,4 @@
-"""Records on disk."""
+"""Records on disk, and names of points."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from attnlab.errors import ExperimentError
-from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, current_job, running
-from attnlab.sweeps.outliving import this_process
-from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
+from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, current_job, running, this_process
+from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, choices_of, name_of, short_key
 
 SWEEP = SweepRecord(
     "0123456789abcdef", "attention × seed", ["model/attention", "seed"], ["seed=1,2"], 4, "run", 10.0, True
@@ -35,14 +34,14 @@ def test_sweep_folder_reads_back_the_written_sweep_and_jobs(folder):
     assert folder.jobs(SWEEP.started) == [job]
 
 
-def test_a_job_says_how_it_goes(folder, tmp_path, capfd):
+def test_running_job_writes_its_record_and_its_output(folder, tmp_path, capfd):
     with running(0, ["model/attention=dot", "seed=2"], tmp_path / "0") as job:
         assert current_job() is job
-        assert folder.job(0).status == "running"
+        assert folder.jobs()[0].status == "running"
         assert job.tags == {"sweep": SWEEP.identity, "mlflow.parentRunId": "run"}
         job.update(identity="abc")
         os.write(1, b"said by the job\n")  # as whatever library; print is pytest's here
-    found = folder.job(0)
+    (found,) = folder.jobs()
     assert (found.name, found.status, found.identity) == ("dot · seed 2", "finished", "abc")
     assert found.ended >= found.started
     assert current_job() is None
@@ -55,30 +54,40 @@ def test_a_job_says_how_it_goes(folder, tmp_path, capfd):
     ("error", "sentence"),
     [(ExperimentError(["one.", "two."]), "one.; two."), (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero")],
 )
-def test_a_job_that_fails_says_why(folder, tmp_path, error, sentence):
+def test_failing_job_records_its_error(folder, tmp_path, error, sentence):
     with pytest.raises(type(error)), running(1, [], tmp_path / "1"):
         raise error
-    assert (folder.job(1).status, folder.job(1).error) == ("failed", sentence)
+    (found,) = folder.jobs()
+    assert (found.status, found.error) == ("failed", sentence)
 
 
-def test_a_run_without_an_experiment_is_handed_to_the_next_try(folder, tmp_path):
-    for run_id, identity, adopted in [("a", None, None), ("b", "point", "a"), ("c", None, None)]:
-        found = []
-
-        def fails(run_id=run_id, identity=identity, found=found):
-            with running(2, ["seed=1"], tmp_path / "2") as job:
-                found.append(job.run_to_adopt)
-                job.update(run_id=run_id, identity=identity)
-                raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            fails()
-        assert found == [adopted]
-
-
-def test_outside_of_a_sweep_nothing_is_written(tmp_path, monkeypatch):
+def test_job_outside_of_a_sweep_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     with running(0, [], tmp_path / "0") as job:
         assert job is None
         assert current_job() is None
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("choices", "name"),
+    [
+        ({"model/attention": "bahdanau", "seed": "2"}, "bahdanau · seed 2"),
+        ({"model/attention": "none"}, "no attention"),
+        ({"search.size": "5"}, "search size 5"),
+        ({"training.optimizer.learning_rate": "0.00012345678901"}, "optimizer learning rate 0.0001235"),
+        ({"data.path": "/corpora/multi30k"}, "multi30k"),
+        ({"model.encoder.bidirectional": "false"}, "encoder bidirectional false"),
+        ({"data.languages": "[de,ko]"}, "languages [de,ko]"),
+        ({}, "as given"),
+    ],
+)
+def test_name_of_a_point_says_what_varies(choices, name):
+    assert name_of(choices) == name
+    assert [short_key(key) for key in choices] == [key.replace("/", ".").split(".")[-1] for key in choices]
+
+
+def test_choices_of_overrides_are_those_that_vary_without_quotes():
+    overrides = ["model/attention=dot", "+training.more='a \\'b\\''", "seed=3", "data.path=x=y"]
+    chosen = {"seed": "3", "training.more": "a 'b'", "data.path": "x=y"}
+    assert choices_of(overrides, list(chosen)) == chosen

@@ -1,15 +1,14 @@
 """A runs folder with a fresh MLflow database, copied: making one takes MLflow two seconds."""
 
 import shutil
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
 from mlflow import MlflowClient
 
-from attnlab.tracking.address import DATABASE_NAME
-from attnlab.tracking.connection import Connection
 from attnlab.tracking.run_folder import RunRecord
-from attnlab.tracking.settings import MlflowTracking
+from attnlab.tracking.settings import DATABASE_NAME, MlflowTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 NOBODY = "http://127.0.0.1:9"
@@ -18,7 +17,7 @@ NOBODY = "http://127.0.0.1:9"
 @pytest.fixture(scope="session")
 def fresh_database(tmp_path_factory):
     folder = tmp_path_factory.mktemp("template")
-    Connection(None, "template", folder).open()
+    MlflowTracking(None, "template", None, False, 0, 0, False, "refuse").connection(folder).open()
     return folder / DATABASE_NAME
 
 
@@ -80,11 +79,37 @@ def tracking():
 
 
 @pytest.fixture
-def all_runs(runs):
+def away(tracking):
+    """The settings of a training whose tracker is away."""
+    return tracking(uri=NOBODY, when_unreachable="warn")
+
+
+@pytest.fixture
+def client(runs):
+    return MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
+
+
+@pytest.fixture
+def disconnected(monkeypatch):
+    """Within it the tracker is away."""
+
+    @contextmanager
+    def lost():
+        def gone(*args):
+            raise OSError("gone")
+
+        with monkeypatch.context() as broken:
+            broken.setattr("attnlab.tracking.connection.knock", gone)
+            yield
+
+    return lost
+
+
+@pytest.fixture
+def all_runs(client):
     """(status, loss) of each run in MLflow."""
 
     def found():
-        client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
         listed = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
         return sorted(((run.info.status, run.data.metrics.get("loss")) for run in listed), key=str)
 
@@ -102,12 +127,12 @@ def experiment(tracking, runs):
 
 
 @pytest.fixture
-def trained(tracking, runs, record):
+def trained(away, runs, record):
     """Trains in a folder while the tracker is away."""
 
     def train(folder, loss=0.5, ends="FINISHED"):
         folder.mkdir(parents=True, exist_ok=True)
-        run = tracking(uri=NOBODY, when_unreachable="warn").start(runs, folder, record)
+        run = away.start(runs, folder, record)
         MetricSpool(folder / SPOOL_NAME).append({"loss": loss}, 10, 1)
         run.sync()
         if ends is not None:

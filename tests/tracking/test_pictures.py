@@ -1,17 +1,12 @@
 """Pictures of a real, tiny training: drawn at validations, the newest and the best retained, uploaded."""
 
-import json
-
 import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from mlflow import MlflowClient
 
-from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
-from attnlab.tracking.pictures import ClassifiedSentences, HeatMaps, PictureCallback
-from attnlab.tracking.retention import keep_heat_maps, retired_heat_maps
+from attnlab.tracking.pictures import ClassifiedSentences, HeatMaps, PictureCallback, retain
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 from attnlab.training.trainer import SpoolLogger
 
@@ -63,11 +58,9 @@ def fit(callback, point):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, runs, point, record):
+def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, runs, point, record, client):
     with tracking().start(runs, point, record) as run:
         fit(PictureCallback(maps, point, 1, "validation/bleu", "max"), point)
-    client = MlflowClient(tracking_uri=f"sqlite:///{runs}/mlflow.db")
-
     assert [info.path for info in client.list_artifacts(run.run_id, "attention")] == [
         "attention/step_000004",
         "attention/step_000008",
@@ -115,36 +108,27 @@ def test_classifier_pictures_are_files(tmp_path):
     assert "<b>" not in page
 
 
-def test_retired_heat_maps_before_the_first_validation_is_empty(tmp_path):
-    assert retired_heat_maps(tmp_path) == []
+def retired(folder):
+    return sorted(path.name for path in (folder / "retired").iterdir())
 
 
-def test_newest_and_best_heat_maps_stay(tmp_path):
+def test_retain_keeps_the_newest_and_the_best_heat_maps(tmp_path):
     for step, score in [(100, 0.2), (200, 0.9), (300, 0.9), (400, 0.1), (500, float("nan"))]:
-        kept = keep_heat_maps(tmp_path, step, score, newest=2, mode="max")
-    assert kept == ["step_000200", "step_000400", "step_000500"]
-    assert retired_heat_maps(tmp_path) == ["step_000100", "step_000300"]
+        stay = retain(tmp_path, step, score, newest=2, mode="max")
+    assert stay == ["step_000200", "step_000400", "step_000500"]
+    assert retired(tmp_path) == ["step_000100", "step_000300"]
 
 
-def test_best_heat_map_of_a_small_score_stays_and_scores_can_be_missing(tmp_path):
-    keep_heat_maps(tmp_path, 100, 0.1, newest=1, mode="min")
-    keep_heat_maps(tmp_path, 200, 0.5, newest=1, mode="min")
-    assert keep_heat_maps(tmp_path, 300, None, newest=1, mode="min") == ["step_000100", "step_000300"]
+def test_retain_in_min_mode_keeps_the_smallest_score_and_takes_validations_without_one(tmp_path):
+    retain(tmp_path, 100, 0.1, newest=1, mode="min")
+    retain(tmp_path, 200, 0.5, newest=1, mode="min")
+    assert retain(tmp_path, 999_999, None, newest=1, mode="min") == ["step_000100", "step_999999"]
+    assert retain(tmp_path, 1_000_000, None, newest=1, mode="min") == ["step_000100", "step_1000000"]
 
 
-def test_heat_maps_of_seven_digit_steps_are_newer_than_those_of_six(tmp_path):
-    keep_heat_maps(tmp_path, 999_999, None, newest=1, mode="min")
-    assert keep_heat_maps(tmp_path, 1_000_000, None, newest=1, mode="min") == ["step_1000000"]
-
-
-@pytest.mark.parametrize(
-    "content", ["{", "[]", "{}", '{"kept": 3, "scores": {}}', '{"kept": [], "scores": {"step_x": 1.0}}']
-)
-def test_damaged_heat_maps_file_retires_nothing_and_ends_no_training(content, tmp_path, capsys):
-    (tmp_path / "heat_maps.json").write_text(content)
-    with pytest.raises(ExperimentError, match=r"heat_maps\.json is damaged .*; remove it, and all heat maps stay"):
-        retired_heat_maps(tmp_path)
-    assert keep_heat_maps(tmp_path, 300, 0.5, newest=1, mode="max") == ["step_000300"]
-    assert "heat_maps.json is damaged" in capsys.readouterr().err
-    assert json.loads((tmp_path / "heat_maps.json").read_text())["scores"] == {"step_000300": 0.5}
-    assert retired_heat_maps(tmp_path) == []
+def test_heat_maps_drawn_again_after_a_resume_are_not_deleted(tmp_path):
+    for step, score in [(100, 0.2), (200, 0.9), (300, 0.1)]:
+        retain(tmp_path, step, score, newest=1, mode="max")
+    assert retired(tmp_path) == ["step_000100"]
+    assert "step_000100" in retain(tmp_path, 100, 1.0, newest=1, mode="max")
+    assert retired(tmp_path) == ["step_000200"]

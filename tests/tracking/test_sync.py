@@ -1,29 +1,21 @@
 """Spools and outbox arrive in MLflow: all of it, once, with its own times."""
 
 import math
-import os
+from unittest.mock import Mock
 
 import pytest
 from mlflow import MlflowClient
-from mlflow.entities import Metric
 from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
-from attnlab.errors import ExperimentError
-from attnlab.tracking.connection import Connection
-from attnlab.tracking.retention import keep_heat_maps
-from attnlab.tracking.run_folder import Run
-from attnlab.tracking.sync import metric_name, sync
+from attnlab.tracking.pictures import retain
+from attnlab.tracking.run import Run
+from attnlab.tracking.sync import sync
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 
 @pytest.fixture
-def connection(runs):
-    return Connection(None, "attnlab", runs)
-
-
-@pytest.fixture
-def client(connection):
-    return connection.open()
+def connection(tracking, runs):
+    return tracking().connection(runs)
 
 
 @pytest.fixture
@@ -144,57 +136,37 @@ def test_outbox_arrives_under_the_same_paths_and_is_emptied(client, run, upload)
     assert left == ["b.html"]
 
 
-def test_names_that_mlflow_refuses_are_made_acceptable(client, run):
-    for name in ["validation/free_running/bleu", "a?b", "/x/", "..", "ä ö"]:
-        client.log_batch(run.run_id, [Metric(metric_name(name), 1.0, 1, os.getpid())])
-    assert metric_name("validation/free_running/bleu") == "validation/free_running/bleu"
-
-
-def test_tracker_that_cannot_delete_is_asked_once(client, run, upload, monkeypatch, capsys):
-    asked = []
-
-    def refuses(self, artifact_path=None):
-        asked.append(artifact_path)
-        raise NotImplementedError
-
-    monkeypatch.setattr(LocalArtifactRepository, "delete_artifacts", refuses)
+@pytest.mark.parametrize("error", [None, NotImplementedError], ids=["can delete", "cannot delete"])
+def test_retired_heat_maps_are_deleted_where_the_tracker_can(client, run, upload, monkeypatch, error):
+    if error is not None:
+        monkeypatch.setattr(LocalArtifactRepository, "delete_artifacts", Mock(side_effect=error))
     for step in (1, 2, 3):
         folder = run.folder / "outbox" / "attention" / f"step_{step:06d}"
         folder.mkdir(parents=True)
         (folder / "attention.html").write_text("x")
-        keep_heat_maps(run.folder, step, None, newest=1, mode="max")
+        retain(run.folder, step, None, newest=1, mode="max")
         upload()
-    assert asked == ["attention/step_000001"]
-    assert capsys.readouterr().err.count("cannot delete artifacts") == 1
-    assert len(client.list_artifacts(run.run_id, "attention")) == 3
+    assert len(client.list_artifacts(run.run_id, "attention")) == (1 if error is None else 3)
+    assert not any((run.folder / "retired").iterdir())
 
 
-def test_one_failing_part_leaves_the_others_of_an_ended_run(client, run, connection, spool, monkeypatch):
-    def full(*_):
-        raise OSError("No space left on device")
-
+def test_failing_upload_of_files_leaves_the_metrics_and_the_status_in_mlflow(
+    client, run, connection, spool, monkeypatch
+):
     spool.append({"loss": 1.0}, 1)
     (run.folder / "outbox").mkdir()
     (run.folder / "outbox" / "note.txt").write_text("x")
     run.finish()
     with monkeypatch.context() as broken:
-        broken.setattr(MlflowClient, "log_artifact", full)
-        assert "No space left on device; pictures and files could not be uploaded" in sync(run, connection)
+        broken.setattr(MlflowClient, "log_artifact", Mock(side_effect=OSError("No space left on device")))
+        assert "No space left on device" in sync(run, connection)
     assert (client.get_run(run.run_id).info.status, steps(client, run)) == ("FINISHED", [1])
     assert run.pending
     assert sync(run, connection) is None
     assert not run.pending
 
 
-@pytest.mark.parametrize("spools", ["[]", '{"metrics.jsonl": 3}', '{"metrics.jsonl": {"offset": "x"}}', "null"])
-def test_damaged_mlflow_json_is_refused_at_the_start(spools, record, run, point):
-    fields = f'{{"run_id": "{run.run_id}", "experiment_id": "1", "spools": {spools}}}'
-    (point / "run" / "mlflow.json").write_text(fields)
-    with pytest.raises(ExperimentError, match=r"mlflow\.json is damaged \(spools.*; remove it, and everything"):
-        Run.start(point, record)
-
-
-def test_damaged_metrics_of_an_evaluation_have_their_own_remedy(run, point):
-    (point / "run" / "later_metrics.jsonl").write_text("{}\n")
-    with pytest.raises(ExperimentError, match=r"later_metrics\.jsonl is damaged.*; remove it, and evaluate again"):
-        run.log_metrics({"loss": 1.0}, 1)
+def test_damaged_metrics_are_the_reason_of_a_failing_upload(run, connection, spool):
+    spool.path.write_text("{}\n")
+    run.sync(None)
+    assert "metrics.jsonl is damaged" in sync(run, connection)

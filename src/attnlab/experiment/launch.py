@@ -16,14 +16,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from attnlab.config.secrets import masked_values
 from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.experiment.console import mistakes_as_sentences, show_problems
 from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config
 from attnlab.experiment.rewording import groups
-from attnlab.sweeps.job import SweepJob, running, sentence
-from attnlab.tracking.address import masked_overrides
-from attnlab.tracking.run_folder import RunRecord
+from attnlab.sweeps.job import end_with, running, starter
 
 
 def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
@@ -33,8 +32,6 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
     """
     with mistakes_as_sentences():
         if "DVC_STAGE" in os.environ:  # a stage that outlives a killed `dvc repro` would write what the next one writes
-            from attnlab.sweeps.outliving import end_with, starter
-
             end_with(starter())
         if {"-h", "--help"} & set(arguments := sys.argv[1:]):
             print(str(sys.modules["__main__"].__doc__).strip(), end="\n\n")
@@ -71,18 +68,11 @@ def run_job(stage: str, config: DictConfig) -> Any:
     if node.mode != RunMode.MULTIRUN:
         with mistakes_as_sentences():
             return _run(stage, check(config))
-    given = masked_overrides(overrides())
+    given = masked_values(overrides())
     place = f"job {node.job.num} ({','.join(sorted(given))})"
-    experiment = None
     try:
-        with running(node.job.num, given, Path(node.runtime.output_dir)) as job:
-            try:
-                experiment = check(config)
-                return _run(stage, experiment)
-            except Exception as error:
-                if job is not None and job.record.run_id is None and experiment is not None:
-                    _track_failure(experiment, job, error)
-                raise
+        with running(node.job.num, given, Path(node.runtime.output_dir)):
+            return _run(stage, check(config))
     except Exception as error:
         if isinstance(error, ExperimentError):
             show_problems(error.problems, f"{place}: ")
@@ -94,14 +84,3 @@ def run_job(stage: str, config: DictConfig) -> Any:
 
 def _run(stage: str, experiment: Experiment) -> Any:
     return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
-
-
-def _track_failure(experiment: Experiment, job: SweepJob, error: Exception) -> None:
-    """Give a job that failed before it had a run one, so that the tracker shows it beside the others."""
-    record = RunRecord(config=experiment.logged, identity="", data_digest="", tags=job.tags, name=job.record.name)
-    try:
-        with experiment.tracking.start(experiment.paths.runs_folder, job.state, record) as run:
-            run.finish("FAILED", sentence(error))
-        job.update(run_id=run.run_id)
-    except ExperimentError:
-        return  # the tracker is what failed, and the job itself says so

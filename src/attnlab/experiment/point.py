@@ -14,8 +14,7 @@ from filelock import FileLock, Timeout
 from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable
 from attnlab.experiment.experiment import Experiment, here
 from attnlab.files import atomic_folder, read_own_json
-from attnlab.tracking.archive import reset_without_checkpoint
-from attnlab.tracking.run_folder import ARCHIVE, DONE, RUN_FOLDER
+from attnlab.tracking.run_folder import DONE, RUN_FOLDER, forget_runs, reset_without_checkpoint
 from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
 
 
@@ -94,8 +93,11 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
     """Clear the folder, whose lock is held, for a training from its first step on.
 
     A run that never came to a checkpoint is used again; one that was killed later is closed. What MLflow lacks is
-    uploaded or archived. Whoever evaluates with another search what was trained before is waited for: what it finds
-    belongs to that training.
+    uploaded. Whoever evaluates with another search what was trained before is waited for: what it finds belongs to that
+    training.
+
+    Raises:
+        ExperimentError: the tracker refuses the new run, or lacks something of the old one and cannot be reached.
     """
     with ExitStack() as held:
         for lock in sorted(point.glob("evaluations/*/lock")):
@@ -106,12 +108,13 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
 def _begin_anew(experiment: Experiment, point: Path) -> None:
     is_new = not (point / DONE).is_file() and not has_checkpoint(point)
     if is_new and reset_without_checkpoint(point):
-        return clear(point, RUN_FOLDER, ARCHIVE)
-    # Killed between these, it must not be taken for finished, nor go on without the metrics that were archived.
+        return clear(point, RUN_FOLDER)
+    experiment.tracking.conclude(experiment.paths.runs_folder, point)
+    # Killed between these, it must not be taken for finished, nor go on without its metrics.
     clear(point / "checkpoints")
     (point / DONE).unlink(missing_ok=True)
-    experiment.tracking.archive(experiment.paths.runs_folder, point)
-    return clear(point, ARCHIVE)
+    forget_runs(point)
+    return clear(point)
 
 
 def read_done(point: Path) -> dict[str, Any]:

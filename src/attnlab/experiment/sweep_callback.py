@@ -19,16 +19,15 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.identity import config_digest, experiment_identity
+from attnlab.config.secrets import masked_values
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import check
 from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment, jobs_of_launcher
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.sweeps.leader import led
-from attnlab.sweeps.naming import short_key
-from attnlab.sweeps.record import SweepRecord
+from attnlab.sweeps.record import SweepRecord, short_key
 from attnlab.sweeps.settings import Slurm
-from attnlab.tracking.address import masked_overrides
 
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
@@ -146,7 +145,7 @@ class SweepPlan:
             identity=self.identity,
             name=" × ".join(short_key(key) for key in self.varies) or "one point",
             varies=self.varies,
-            overrides=masked_overrides(self.overrides),
+            overrides=masked_values(self.overrides),
             points=self.points,
             run_id=None,
             started=0.0,

@@ -21,7 +21,7 @@ from attnlab.plots.histograms import confusion_matrix, length_histogram, offset_
 from attnlab.plots.html import inline_png, render
 from attnlab.report.measures import CLASSIFICATION, TRANSLATION, Measure, measure_named
 from attnlab.report.stage_files import read_history, read_json, read_lines
-from attnlab.tracking.flatten import choice_name
+from attnlab.tracking.params import choice_name
 
 # What "What was run" shows: paths in the config.
 _CHOICES = (

@@ -15,13 +15,12 @@ from attnlab.errors import ExperimentError
 from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut, has_evaluation, read_evaluation
 from attnlab.report.measures import CPU_SECONDS, PEAK_MEGABYTES
 from attnlab.report.stage_files import read_history, read_json, read_text
-from attnlab.sweeps.naming import name_of, short_key
-from attnlab.sweeps.record import JobRecord, SweepFolder
-from attnlab.tracking.flatten import dotted_params, short_params
+from attnlab.sweeps.record import JobRecord, SweepFolder, name_of, short_key
+from attnlab.tracking.params import dotted_params, short_params
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 if TYPE_CHECKING:
-    from attnlab.tracking.reading import StoredRun  # imports MLflow
+    from attnlab.tracking.stored_runs import StoredRun  # imports MLflow
 
 SEED = "seed"
 # Columns of the table of runs; choices need other names.

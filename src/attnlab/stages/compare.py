@@ -19,8 +19,8 @@ from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.measures import chosen_measure, measure_named
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
 from attnlab.sweeps.record import SweepFolder, find_sweep
-from attnlab.tracking.reading import RunReader
 from attnlab.tracking.settings import MlflowTracking
+from attnlab.tracking.stored_runs import StoredRuns
 
 
 def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
@@ -48,7 +48,7 @@ def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedR
     if not isinstance(settings.tracking, MlflowTracking):
         raise ExperimentError("tracking must be mlflow where runs or filter is given")
 
-    reader = RunReader(settings.tracking.connection(settings.runs_folder))
+    reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
     with tempfile.TemporaryDirectory(prefix="attnlab-compare-") as folder:
         if settings.runs is not None:
             stored, asked = reader.by_ids(settings.runs, Path(folder)), ("runs", ", ".join(settings.runs))
@@ -87,7 +87,7 @@ def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | 
         return "not logged: the sweep has not ended"
 
     try:
-        reader = RunReader(settings.tracking.connection(settings.runs_folder))
+        reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
         if not reader.has(compared.parent):
             return f"not logged: the tracker has no run {compared.parent} any more"
         reader.add_folder(compared.parent, folder, place_of(compared, sweep))

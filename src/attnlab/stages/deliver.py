@@ -10,9 +10,8 @@ from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import DeliverSettings
-from attnlab.files import read_own_json
-from attnlab.tracking.archive import experiments_and_sweeps, places_of_runs, remove_archived
-from attnlab.tracking.run_folder import Run
+from attnlab.tracking.run import Run
+from attnlab.tracking.run_folder import places_of_runs
 from attnlab.tracking.settings import MlflowTracking
 from attnlab.tracking.sync import sync
 
@@ -32,8 +31,8 @@ class Deliveries:
 
 def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
     """Upload all pending runs; one that cannot be uploaded does not hold up the others."""
-    made, connection = Deliveries(problems=written_by_an_earlier_version(runs_folder)), tracking.connection(runs_folder)
-    for home in experiments_and_sweeps(runs_folder):
+    made, connection = Deliveries(), tracking.connection(runs_folder)
+    for home in sorted([*runs_folder.glob("points/*/"), *runs_folder.glob("sweeps/*/")]):
         for place in places_of_runs(home):
             name = place.relative_to(runs_folder).as_posix()
             try:
@@ -55,7 +54,6 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
                     problem = sync(run, connection)
                     if problem is not None:
                         raise ExperimentError(f"{problem}; give the command again")
-                    remove_archived(place)
             except Timeout:
                 made.busy.append(name)
             except ExperimentError as error:
@@ -64,16 +62,6 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
                 print(f"{name}: uploaded")
                 made.uploaded += 1
     return made
-
-
-def written_by_an_earlier_version(runs_folder: Path) -> list[str]:
-    """A sentence for each pending run in the format of earlier versions."""
-    return [
-        f"{path.parent.relative_to(runs_folder)}: an earlier version of attnlab wrote this run; upload it with that "
-        f"version, or remove {path}"
-        for path in sorted(runs_folder.glob("*/*/tracked.json"))
-        if read_own_json(path, "remove it").get("told") is not True
-    ]
 
 
 def main(settings: DeliverSettings) -> None:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from attnlab.config.identity import config_digest, target_modules
 from attnlab.config.paths import EVALUATION, check_replaceable
+from attnlab.config.secrets import masked_values
 from attnlab.errors import ExperimentError
 from attnlab.experiment.console import log, progress_bars
 from attnlab.experiment.experiment import (
@@ -33,11 +34,8 @@ from attnlab.files import atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.report.page import as_text
 from attnlab.sweeps.job import SweepJob, current_job
-from attnlab.tracking.address import masked_overrides
-from attnlab.tracking.flatten import choice_name, readable_name, short_params
+from attnlab.tracking.params import choice_name, readable_name, short_params
 from attnlab.tracking.run_folder import RunRecord
-
-LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
 
 def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
@@ -117,7 +115,7 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
         settings = [f"{key}={as_text(value)}" for key, value in changed_values("search", name, search).items()]
         parts.append(" ".join([name, *settings]))
     parts += [f"precision {precision}" for precision in _other_precision(experiment, model_folder).values()]
-    return " · ".join(parts)[:LONGEST_NAME]
+    return " · ".join(parts)
 
 
 def evaluate_and_track(
@@ -139,6 +137,7 @@ def evaluate_and_track(
     state = state_of_its_run(experiment, model_folder)
     state.mkdir(parents=True, exist_ok=True)
     job = current_job()
+    own_name = None if state.name == facts.identity else name_of_run(experiment, model_folder)
     record = RunRecord(
         config=config_of_run(experiment, model_folder),
         identity=facts.identity,
@@ -146,8 +145,7 @@ def evaluate_and_track(
         data_source=str(data_folder),
         data_columns=experiment.task.columns,
         tags=tags(experiment, job),
-        name=None if job is None else job.record.name,
-        default_name=None if state.name == facts.identity else name_of_run(experiment, model_folder),
+        name=own_name if job is None else job.record.name,
     )
     tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
     with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record) as run:
@@ -171,7 +169,7 @@ def evaluate_and_track(
 
 def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:
     """The tags of a run in the tracker."""
-    own = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(masked_overrides(overrides()))}
+    own = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(masked_values(overrides()))}
     return own if job is None else {**own, **job.tags}
 
 

@@ -6,8 +6,8 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import RegisterSettings
 from attnlab.experiment.point import read_done
 from attnlab.sweeps.record import find_sweep
-from attnlab.tracking.models import register
-from attnlab.tracking.run_folder import run_of
+from attnlab.tracking.run_folder import read_uploaded
+from attnlab.tracking.stored_runs import StoredRuns
 
 
 def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
@@ -19,12 +19,13 @@ def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
     judged: list[tuple[float, str, str]] = []
     for job in folder.jobs():
         point = settings.runs_folder / "points" / str(job.identity)
-        run_id = run_of(point)
-        if job.status != "finished" or run_id is None:
+        uploaded = read_uploaded(point)
+        if job.status != "finished" or uploaded is None:
             continue
         found = read_done(point)
         if found["quality"] is not None:
-            judged.append((found["quality"] if found["higher_is_better"] else -found["quality"], job.name, run_id))
+            sign = 1 if found["higher_is_better"] else -1
+            judged.append((sign * found["quality"], job.name, uploaded.run_id))
     if not judged:
         raise ExperimentError(f"sweep: no job of {folder.path.name} is finished and tracked")
     _, name, run_id = max(judged, key=lambda each: each[0])
@@ -37,6 +38,7 @@ def main(settings: RegisterSettings) -> None:
         name, run_id = best_of_sweep(settings, settings.sweep)
         print(f"best by validation: {name}")
     assert run_id is not None
-    found = register(settings.tracking.connection(settings.runs_folder), run_id, settings.name, settings.alias)
-    done = "registered" if found.new else "was registered before"
-    print(f"run {run_id} {done} as version {found.version} of {found.name}: {found.uri}")
+    runs = StoredRuns(settings.tracking.connection(settings.runs_folder))
+    version, is_new = runs.register(run_id, settings.name, settings.alias)
+    done = "registered" if is_new else "was registered before"
+    print(f"run {run_id} {done} as version {version} of {settings.name}: models:/{settings.name}@{settings.alias}")

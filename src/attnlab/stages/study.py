@@ -104,7 +104,7 @@ def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path
     """Each point with its data and its own folder, where its model is; trained now where it is not there yet."""
     from attnlab.experiment.point import checkpoint_to_go_on_from, clear, only_one_at_a_time
     from attnlab.stages.train import data_to_train_on, train
-    from attnlab.tracking.run_folder import UntrackedRun
+    from attnlab.tracking.run import UntrackedRun
 
     for point in points:
         point.experiment.use_hardware()

@@ -34,10 +34,11 @@ from attnlab.model.model_folder import ModelFacts, save_model
 from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
 from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
-from attnlab.sweeps.job import current_job, objective_values
-from attnlab.tracking.flatten import readable_name, short_params
+from attnlab.sweeps.job import current_job
+from attnlab.tracking.params import readable_name, short_params
 from attnlab.tracking.pictures import PictureCallback
-from attnlab.tracking.run_folder import Run, RunRecord, UntrackedRun
+from attnlab.tracking.run import Run, UntrackedRun
+from attnlab.tracking.run_folder import RunRecord
 from attnlab.training.checkpoints import BestCheckpoints
 from attnlab.training.memory import explain_out_of_memory
 from attnlab.training.outcome import averaged_weights, best_checkpoints, outcome_of
@@ -158,7 +159,6 @@ def main(experiment: Experiment) -> Any:
         data_columns=experiment.task.columns,
         tags=tags(experiment, job),
         name=None if job is None else job.record.name,
-        adopt=None if job is None else job.run_to_adopt,
     )
     with only_one_at_a_time(point):
         rerun_since = None if job is None else job.sweep.rerun_since
@@ -171,8 +171,6 @@ def main(experiment: Experiment) -> Any:
             last = None
         else:
             last = None if anew else checkpoint_to_go_on_from(point)
-            if anew:
-                experiment.tracking.check_start(experiment.paths.runs_folder)
             if last is None:
                 begin_anew(experiment, point)
         if job is not None:
@@ -188,7 +186,8 @@ def main(experiment: Experiment) -> Any:
     log.info("trained: the model is of step %s, in %s", read_done(point).get("step"), point / "model")
     if experiment.chain:
         evaluate_and_report(experiment, data, point)
-    return objective_values(experiment.sweep.objectives, read_done(point))
+    values = [read_done(point)[name] for name in experiment.sweep.objectives]
+    return values[0] if len(values) == 1 else tuple(values)  # as Hydra's sweepers take them
 
 
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:

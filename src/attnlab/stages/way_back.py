@@ -13,7 +13,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import WayBackSettings
 from attnlab.experiment.rewording import CONF
 from attnlab.files import parse_yaml
-from attnlab.tracking.reading import Origin, RunReader
+from attnlab.tracking.stored_runs import Origin, StoredRuns
 
 # What a run of its own has in the place of a sweep's or a stage's; its results land where those of any run do.
 ALONE = {
@@ -40,18 +40,20 @@ def config_alone(config: dict[str, Any], runs: str) -> dict[str, Any]:
 
 def commands(origin: Origin) -> list[str]:
     """What to type, with remarks as a shell takes them; what comes from the tracker is no command by itself."""
-    lines = [_remark(f"{origin.name}; repeatable {origin.repeatable} ({origin.host})")]
-    if origin.revision is None or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", origin.revision):
+    tags, revision = origin.tags, origin.tags.get("mlflow.source.git.commit", "")
+    lines = [_remark(f"{origin.name}; repeatable {tags.get('repeatable', '')} ({tags.get('host', '')})")]
+    if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", revision):
         lines.append("# the code was in no git checkout: what ran cannot be named")
     else:
-        lines.append(f"git checkout {origin.revision}")
-        if origin.changed:
+        lines.append(f"git checkout {revision}")
+        if tags.get("git_dirty") != "false":
             lines.append("# that checkout had changes which were not committed: they are missing here")
-    if origin.overrides:
-        lines.append(_remark(f"chosen on the command line: {origin.overrides}"))
+    if tags.get("overrides"):
+        lines.append(_remark(f"chosen on the command line: {tags['overrides']}"))
     train = ["python", "pipelines/train.py", "-cp", str(origin.config.parent), "-cn", origin.config.stem]
     lines.append(shlex.join(train))
-    lines.append(_remark(f"prepared data: SHA-256 {origin.data_hash}, which MLflow shows as data_hash of the new run"))
+    data_hash = tags.get("data_hash", "")
+    lines.append(_remark(f"prepared data: SHA-256 {data_hash}, which MLflow shows as data_hash of the new run"))
     return lines
 
 
@@ -63,7 +65,7 @@ def main(settings: WayBackSettings) -> None:
     assert settings.run is not None
 
     runs = settings.runs_folder
-    reader = RunReader(settings.tracking.connection(runs))
+    reader = StoredRuns(settings.tracking.connection(runs))
     origin = reader.origin(settings.run, runs / "way_back" / settings.run)
     try:
         alone = config_alone(parse_yaml(origin.config.read_text(encoding="utf-8")), settings.paths.runs)

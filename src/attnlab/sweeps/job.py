@@ -1,24 +1,30 @@
-"""One job of a sweep, in the process that runs it."""
+"""One job of a sweep, in the process that runs it, which does not outlive what started it."""
 
 from __future__ import annotations
 
 import os
+import platform
+import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from attnlab.config.secrets import masked
-from attnlab.sweeps.naming import choices_of, name_of
-from attnlab.sweeps.outliving import end_with
-from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord
+from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, choices_of, name_of
 
 # Environment variables that the first process sets for its workers, wherever they run.
 FOLDER_VARIABLE, LEADER_VARIABLE = "ATTNLAB_SWEEP", "ATTNLAB_SWEEP_LEADER"
 
+_WATCH_INTERVAL = 1.0  # seconds
+_SHELLS = ("sh", "bash", "dash", "zsh", "fish")
+_watched: set[tuple[int, float]] = set()
 _current: SweepJob | None = None
 
 
@@ -28,10 +34,6 @@ class SweepJob:
     def __init__(self, folder: SweepFolder, sweep: SweepRecord, record: JobRecord) -> None:
         self.sweep, self.record = sweep, record
         self._folder = folder
-        before = folder.job(record.number)
-        # A try that failed before its experiment was known has a run that this one takes over.
-        orphaned = before is not None and before.identity is None and before.choices == record.choices
-        self.run_to_adopt = before.run_id if before is not None and orphaned else None
         folder.write_job(record)
 
     def update(self, **found: Any) -> None:
@@ -40,19 +42,10 @@ class SweepJob:
         self._folder.write_job(self.record)
 
     @property
-    def state(self) -> Path:
-        """A folder for what a job keeps before its experiment has one."""
-        path = self._folder.path / "jobs" / str(self.record.number)
-        path.mkdir(parents=True, exist_ok=True)
-        return path
-
-    @property
     def tags(self) -> dict[str, str]:
         """Of the run in the tracker."""
-        tags = {"sweep": self.sweep.identity}
-        if self.sweep.run_id is not None:
-            tags["mlflow.parentRunId"] = self.sweep.run_id
-        return tags
+        parent = {} if self.sweep.run_id is None else {"mlflow.parentRunId": self.sweep.run_id}
+        return {"sweep": self.sweep.identity, **parent}
 
 
 def current_job() -> SweepJob | None:
@@ -75,19 +68,11 @@ def running(number: int, overrides: Sequence[str], output: Path) -> Iterator[Swe
     folder = SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
     sweep = folder.read()
     choices = choices_of(overrides, sweep.varies)
-    record = JobRecord(
-        number,
-        name_of(choices),
-        choices,
-        list(overrides),
-        "running",
-        start_of_sweep=sweep.started,
-        started=time.time(),
-        output=str(output),
-    )
+    name, now = name_of(choices), time.time()
+    record = JobRecord(number, name, choices, list(overrides), "running", sweep.started, now, str(output))
     job = _current = SweepJob(folder, sweep, record)
     try:
-        with _output_to(output / "output.log", sweep.quiet):
+        with _output_to(output / "output.log") if sweep.quiet else nullcontext():
             yield job
     except BaseException as error:
         job.update(status="failed", ended=time.time(), error=sentence(error))
@@ -105,15 +90,12 @@ def sentence(error: BaseException) -> str:
 
 
 @contextmanager
-def _output_to(path: Path, wanted: bool) -> Iterator[None]:
+def _output_to(path: Path) -> Iterator[None]:
     """Send what this process and its children print to a file."""
-    if not wanted:
-        yield
-        return
     path.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(1), os.dup(2)
+    terminal = os.dup(1), os.dup(2)
     with path.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -122,12 +104,53 @@ def _output_to(path: Path, wanted: bool) -> Iterator[None]:
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
-            for old, new in zip(kept, (1, 2), strict=True):
+            for old, new in zip(terminal, (1, 2), strict=True):
                 os.dup2(old, new)
                 os.close(old)
 
 
-def objective_values(wanted: Sequence[str], found: Mapping[str, float | None]) -> Any:
-    """What Hydra's sweepers take: a number, or as many as there are objectives."""
-    values = [found[name] for name in wanted]
-    return values[0] if len(values) == 1 else tuple(values)
+# A process that is killed by SIGKILL cannot end those that it started: they watch it.
+
+
+def this_process() -> str:
+    """A process in words that another one can find it by, `host pid birth`."""
+    return _words(psutil.Process())
+
+
+def starter() -> str:
+    """The process that started this one, a shell between them not counted."""
+    parent = psutil.Process().parent()
+    above = parent.parent() if parent is not None and parent.name() in _SHELLS else None
+    return _words(above or parent or psutil.Process())
+
+
+def _words(process: psutil.Process) -> str:
+    return f"{platform.node()} {process.pid} {process.create_time()!r}"
+
+
+def end_with(process: str) -> None:
+    """End this process and its children when that one, on this same machine, is gone; returns at once."""
+    host, pid, birth = process.rsplit(" ", 2)
+    watched = int(pid), float(birth)
+    if host == platform.node() and watched[0] != os.getpid() and watched not in _watched:
+        _watched.add(watched)
+        threading.Thread(target=_watch, args=watched, name="watch the leader", daemon=True).start()
+
+
+def _watch(pid: int, birth: float) -> None:
+    while _lives(pid, birth):
+        time.sleep(_WATCH_INTERVAL)
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    os._exit(128 + signal.SIGKILL)
+
+
+def _lives(pid: int, birth: float) -> bool:
+    """Whether it is there and no zombie; a number may belong to another process by now."""
+    try:
+        found = psutil.Process(pid)
+        # The time of birth is reckoned from the machine's start, which the clock's corrections move a little.
+        return abs(found.create_time() - birth) < 2 and found.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +18,14 @@ import psutil
 from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError, JobFailedError
-from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence
-from attnlab.sweeps.outliving import this_process
-from attnlab.sweeps.progress import SweepProgress
+from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence, this_process
 from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord
-from attnlab.tracking.archive import places_of_runs
-from attnlab.tracking.run_folder import ARCHIVE, Run, RunRecord
+from attnlab.tracking.run import Run
+from attnlab.tracking.run_folder import RunRecord, forget_runs, places_of_runs
 from attnlab.tracking.settings import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
+_LOOK_INTERVAL = 1.0  # seconds
 
 
 class SweepFailedError(ExperimentError):
@@ -46,31 +45,20 @@ def led(
 
     Raises SweepFailedError, in place of whatever the block raised, where jobs failed.
     """
-    folder = SweepFolder(runs_folder / "sweeps" / record.identity)
+    folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.of_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
     with _one_leader(folder), _terminable():
         if anew:
-            tracking.check_start(runs_folder, of_sweep=True)
-            record = replace(record, rerun_since=_begin_anew(folder, tracking, runs_folder))
-        of_sweep = RunRecord(
-            config={},
-            identity=record.identity,
-            data_digest="",
-            tags={
-                "sweep": record.identity,
-                "varies": ", ".join(record.varies),
-                "overrides": shlex.join(record.overrides),
-            },
-            name=f"sweep · {record.name}",
-        )
+            record = replace(record, rerun_since=_begin_anew(folder, of_sweep, runs_folder))
+        varies, overrides = ", ".join(record.varies), shlex.join(record.overrides)
+        tags = {"sweep": record.identity, "varies": varies, "overrides": overrides}
+        of_run = RunRecord({}, record.identity, data_digest="", tags=tags, name=f"sweep · {record.name}")
         # The database, the experiment and the sweep's run are there before the first job asks for them.
-        with tracking.start_sweep(runs_folder, folder.path, of_sweep) as run:
+        with of_sweep.start(runs_folder, folder.path, of_run) as run:
             record = replace(record, run_id=run.run_id, started=time.time())
             folder.write(record)
-            # On a terminal that the jobs write to as well, a line that stays would be torn.
-            progress = SweepProgress(folder, record.points, workers, record.started, live=record.quiet)
             try:
-                with _job_environment(folder), progress:
+                with _job_environment(folder), showing_progress(folder, record.points, workers, record.started):
                     yield folder
             except BaseException as error:
                 if on_this_machine:
@@ -83,12 +71,13 @@ def led(
 
 def _begin_anew(folder: SweepFolder, tracking: Tracking, runs_folder: Path) -> float:
     """Forget what the sweep was, unless it was beginning anew itself when it was stopped; returns when it began."""
-    if folder.exists():
+    if (folder.path / "sweep.json").is_file():
         before = folder.read()
         if before.ended is None and before.rerun_since is not None:
             return before.rerun_since
-        tracking.archive(runs_folder, folder.path)
-        folder.clear(ARCHIVE)
+        tracking.conclude(runs_folder, folder.path)
+        forget_runs(folder.path)
+        folder.clear()
     return time.time()
 
 
@@ -115,12 +104,19 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception 
     jobs = folder.jobs(record.started)
     if error is None or len(jobs) >= record.points:
         folder.write(replace(record, ended=time.time()))
-    _summarise(jobs, record)
-    failed = [job for job in jobs if job.status == "failed"]
-    finished = sum(job.status == "finished" for job in jobs)
-    run.describe(f"{finished} of {record.points} points finished, {len(failed)} failed")
+    finished = [job for job in jobs if job.status == "finished"]
+    failed = [job.name for job in jobs if job.status == "failed"]
+    # Where the records and the runs are is not to be found in the records.
+    places = [text for text in record.overrides if text.startswith(("paths.runs=", "tracking=", "tracking."))]
+    compare = shlex.join(["python", "pipelines/compare.py", f"sweep={record.identity}", *places])
+    print(
+        f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points finished, "
+        f"{sum(job.new for job in finished)} of them trained now{f'; compare them: {compare}' if finished else ''}",
+        file=sys.stderr,
+    )
+    run.describe(f"{len(finished)} of {record.points} points finished, {len(failed)} failed")
     if failed:
-        reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(job.name for job in failed)}"
+        reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
         run.finish("FAILED", reason)
         # What Hydra stopped at outside of any job has not been said.
         own = error.problems if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError) else []
@@ -129,43 +125,71 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception 
         run.finish("FAILED", sentence(error))
 
 
-def _summarise(jobs: list[JobRecord], record: SweepRecord) -> None:
-    finished = [job for job in jobs if job.status == "finished"]
-    new = sum(job.new for job in finished)
-    # Where the records and the runs are is not to be found in the records.
-    places = [text for text in record.overrides if text.startswith(("paths.runs=", "tracking=", "tracking."))]
-    compare = ["python", "pipelines/compare.py", f"sweep={record.identity}", *places]
-    hint = f"; compare them: {shlex.join(compare)}" if finished else ""
-    print(
-        f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points finished, {new} of them "
-        f"trained now{hint}",
-        file=sys.stderr,
-    )
+@contextmanager
+def showing_progress(folder: SweepFolder, points: int, workers: int, start: float) -> Iterator[None]:
+    """Print `sweep: 3 of 12 done, 2 running, 0 failed, 4 min left` whenever a job ends."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        shown, last_look = 0, False
+        while not last_look:
+            last_look = is_over.wait(_LOOK_INTERVAL)
+            jobs = folder.jobs(start)
+            ended = sum(job.ended is not None for job in jobs)
+            if ended > shown:
+                shown = ended
+                print(line_of(jobs, points, workers, time.time()), file=sys.stderr)
+
+    thread = threading.Thread(target=watch, name="sweep progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) -> str:
+    """The line, and the time left as the jobs that trained took it; those that were finished before take none."""
+    count = {status: sum(job.status == status for job in jobs) for status in ("finished", "running", "failed")}
+    line = f"sweep: {count['finished']} of {points} done, {count['running']} running, {count['failed']} failed"
+    took = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
+    left = points - count["finished"] - count["failed"]
+    if left and took:
+        mean = sum(took) / len(took)
+        spent = sum(min(now - job.started, mean) for job in jobs if job.status == "running")
+        line += f", {duration(max(0.0, left * mean - spent) / min(workers, left))} left"
+    return line
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `4 min`, `2 h 10 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 @contextmanager
 def _job_environment(folder: SweepFolder) -> Iterator[None]:
     """The environment of the jobs says which sweep they are of, and whom they must not outlive."""
     variables = {FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()}
-    before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        for name in variables:
+            del os.environ[name]
 
 
 @contextmanager
 def _one_leader(folder: SweepFolder) -> Iterator[None]:
     """Refuse a second leader of the same sweep: two would write contradictory records."""
-    lock = FileLock(folder.path / LOCK)
     try:
-        held = lock.acquire(timeout=0)
+        held = FileLock(folder.path / LOCK).acquire(timeout=0)
     except Timeout:
-        raise ExperimentError(
-            f"the sweep {folder.path.name} is running already; wait for it, or stop it first"
-        ) from None
+        name = folder.path.name
+        raise ExperimentError(f"the sweep {name} is running already; wait for it, or stop it first") from None
     with held:
         yield
 
@@ -177,9 +201,6 @@ def _terminable() -> Iterator[None]:
     def end(number: int, frame: Any) -> None:
         sys.exit(128 + number)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before = signal.signal(signal.SIGTERM, end)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a sweep keeps on disk of itself: `sweep.json`, and `jobs/<number>.json` for each job.
+"""What a sweep keeps on disk of itself: `sweep.json`, and `jobs/<number>.json` for each job; and its points' names.
 
 Whoever wants to know how a sweep stands, or what it found, reads these files and no tracker.
 """
@@ -6,23 +6,23 @@ Whoever wants to know how a sweep stands, or what it found, reads these files an
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Literal
 
 from attnlab.errors import ExperimentError
-from attnlab.files import atomic_file
-
-RecordT = TypeVar("RecordT")
+from attnlab.files import read_own_record, write_json
 
 LOCK = "lock"
+LAST = "last"
+# Sections whose names say nothing that the setting itself does not.
+_PLAIN = ("data", "hardware", "model", "training")
 
 
 @dataclass(frozen=True)
 class SweepRecord:
-    """A sweep.
+    """A sweep. Times are in seconds since 1970.
 
     identity: sixteen hexadecimal digits that a repeated sweep has again.
     name: for people, `attention × seed`.
@@ -30,10 +30,10 @@ class SweepRecord:
     overrides: the command's, without what is secret in them.
     points: how many there are in all.
     run_id: of the sweep's own run in the tracker; None where nothing is tracked.
-    started: when it was last started, in seconds since 1970.
-    quiet: whether jobs write what they say to a file of their own.
-    rerun_since: when rerun=true began to train everything again, in seconds since 1970; None where it did not.
-    ended: when its last job had ended, in seconds since 1970; None where it was stopped before that, or runs.
+    started: when it was last started.
+    quiet: whether each job's output goes to a file of its own.
+    rerun_since: when rerun=true began to train everything again; None where it did not.
+    ended: when its last job had ended; None where it was stopped before that, or runs.
     """
 
     identity: str
@@ -50,11 +50,10 @@ class SweepRecord:
 
 @dataclass(frozen=True)
 class JobRecord:
-    """A job of a sweep, which is one point of it.
+    """A job of a sweep, which is one point of it. Times are in seconds since 1970.
 
     choices: what varies, by key, as text.
     start_of_sweep: `SweepRecord.started` of the start that ran it last.
-    started, ended: in seconds since 1970.
     output: the folder with its results.
     identity: the experiment's; None until it is known.
     data: the folder of its prepared data.
@@ -77,7 +76,6 @@ class JobRecord:
     new: bool = True
     run_id: str | None = None
     error: str | None = None
-    objectives: dict[str, float | None] = field(default_factory=dict)
 
 
 class SweepFolder:
@@ -86,53 +84,27 @@ class SweepFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def exists(self) -> bool:
-        return (self.path / "sweep.json").is_file()
-
     def read(self) -> SweepRecord:
-        return _read(self.path / "sweep.json", SweepRecord)
+        return read_own_record(self.path / "sweep.json", SweepRecord, "remove it")
 
     def write(self, record: SweepRecord) -> None:
-        _write(self.path / "sweep.json", record)
+        write_json(self.path / "sweep.json", asdict(record))
 
     def jobs(self, start_of_sweep: float | None = None) -> list[JobRecord]:
         """All jobs by their numbers, or those alone that this start of the sweep has run so far."""
-        found = (_read(path, JobRecord) for path in (self.path / "jobs").glob("[0-9]*.json"))
+        paths = (self.path / "jobs").glob("[0-9]*.json")
+        found = (read_own_record(path, JobRecord, "remove it") for path in paths)
         wanted = (job for job in found if start_of_sweep in (None, job.start_of_sweep))
         return sorted(wanted, key=lambda job: job.number)
 
-    def clear(self, *kept: str) -> None:
-        """Forget all jobs, their outputs and the sweep's own run; the lock, which is held, stays, and what is named."""
-        for path in self.path.iterdir():
-            if path.name not in (LOCK, *kept):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-    def job(self, number: int) -> JobRecord | None:
-        path = self._job(number)
-        return _read(path, JobRecord) if path.is_file() else None
-
     def write_job(self, job: JobRecord) -> None:
-        _write(self._job(job.number), job)
+        write_json(self.path / "jobs" / f"{job.number}.json", asdict(job))
 
-    def _job(self, number: int) -> Path:
-        return self.path / "jobs" / f"{number}.json"
-
-
-def _read(path: Path, kind: type[RecordT]) -> RecordT:
-    try:
-        return TypeAdapter(kind).validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ExperimentError(f"{path} is no record of a sweep ({place or 'it'}: {first['msg']}); remove it") from error
-
-
-def _write(path: Path, record: Any) -> None:
-    with atomic_file(path) as temporary:
-        temporary.write_bytes(TypeAdapter(type(record)).dump_json(record, indent=2) + b"\n")
-
-
-LAST = "last"
+    def clear(self) -> None:
+        """Forget all jobs, their outputs and the sweep's own run; the lock, which is held, stays."""
+        for path in self.path.iterdir():
+            if path.name != LOCK:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
@@ -146,10 +118,43 @@ def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
     if wanted == LAST:
         return max(folders, key=lambda folder: (folder.read().started, folder.path.name))
     matching = sorted(identity for identity in found if identity.startswith(wanted))
-    if not matching:
-        raise ExperimentError(
-            f"sweep must be {LAST} or (the beginning of) one of {', '.join(sorted(found))}; got {wanted!r}"
-        )
-    if len(matching) > 1:
-        raise ExperimentError(f"sweep: {wanted!r} begins {', '.join(matching)}; give more of the one that is meant")
+    if len(matching) != 1:
+        known = ", ".join(matching or sorted(found))
+        raise ExperimentError(f"sweep must be {LAST} or the beginning of exactly one of {known}; got {wanted!r}")
     return found[matching[0]]
+
+
+def choices_of(overrides: Iterable[str], varies: Iterable[str]) -> dict[str, str]:
+    """What the overrides of one point choose for the keys that vary, as text without quotes."""
+    chosen = {}
+    for text in overrides:
+        key, _, value = text.partition("=")
+        quote = value[:1]
+        if len(value) > 1 and quote in ("'", '"') and value[-1] == quote:
+            value = value[1:-1].replace(f"\\{quote}", quote)
+        chosen[key.lstrip("+~")] = value
+    return {key: chosen[key] for key in varies if key in chosen}
+
+
+def name_of(choices: Mapping[str, str]) -> str:
+    """`bahdanau · seed 2`: a word stands for itself, a number behind the name of its setting."""
+    return " · ".join(_label(key, value) for key, value in choices.items()) or "as given"
+
+
+def short_key(key: str) -> str:
+    """`attention` of `model/attention`, `learning_rate` of `training.optimizer.learning_rate`."""
+    return key.replace("/", ".").rpartition(".")[2]
+
+
+def _label(key: str, value: str) -> str:
+    parts = key.replace("/", ".").split(".")
+    setting = " ".join(parts[1:] if parts[0] in _PLAIN and parts[1:] else parts).replace("_", " ")
+    if value == "none":
+        return f"no {setting}"
+    try:
+        number = float(value)
+    except ValueError:
+        is_word = value.lower() not in ("true", "false", "null") and value[:1] not in ("[", "{")
+        return value.rstrip("/").rpartition("/")[2] if is_word else f"{setting} {value}"
+    # A sampler draws seventeen digits.
+    return f"{setting} {value if len(value) <= 6 else f'{number:.4g}'}"

@@ -41,10 +41,6 @@ class Optuna(Sweep):
     seed: NonNegativeInt
     objectives: Annotated[list[Objective], Field(min_length=1, max_length=2)]
 
-    def __post_init__(self) -> None:
-        if len(set(self.objectives)) < len(self.objectives):
-            raise ValueError(f"objectives must differ, got {self.objectives}")
-
 
 class Launcher(ABC):
     """workers: jobs at a time.

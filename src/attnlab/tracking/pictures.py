@@ -1,7 +1,13 @@
-"""Attention at each validation, for the same few sentences: pictures, a page and numbers, into the outbox."""
+"""Attention at each validation, for the same few sentences: pictures, a page and numbers, into the outbox.
+
+Those of the newest validations and of the best one stay. `heat_maps.json` in the run folder holds these validations'
+scores, and the folder `retired` a name for each validation whose pictures are to be deleted from the run's artifacts.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -15,13 +21,14 @@ import torch
 from numpy.typing import NDArray
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.files import atomic_folder
+from attnlab.files import atomic_folder, write_json
 from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html, sentences_html
 from attnlab.plots.figure import save_png
 from attnlab.plots.histograms import confusion_matrix
-from attnlab.tracking.retention import HEAT_MAPS, keep_heat_maps, retired_heat_maps, step_name
-from attnlab.tracking.run_folder import OUTBOX
+from attnlab.tracking.run_folder import HEAT_MAPS, OUTBOX, RETIRED
 from attnlab.training.spool import RUN_FOLDER
+
+SCORES = "heat_maps.json"
 
 
 class Pictures(ABC):
@@ -72,39 +79,22 @@ class PictureCallback(pl.Callback):
     keep: validations whose pictures stay, beside the best one by the metric `monitor`.
     """
 
-    def __init__(
-        self,
-        pictures: PicturesOf,
-        point: Path,
-        keep: int,
-        monitor: str,
-        mode: Literal["min", "max"],
-    ) -> None:
-        self._pictures = pictures
-        self._folder = point / RUN_FOLDER
-        self._keep = keep
-        self._monitor = monitor
-        self._mode = mode
+    def __init__(self, pictures: PicturesOf, point: Path, keep: int, monitor: str, mode: Literal["min", "max"]) -> None:
+        self._pictures, self._folder = pictures, point / RUN_FOLDER
+        self._keep, self._monitor, self._mode = keep, monitor, mode
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
         pictures = self._drawn(pl_module)
-        if pictures is not None:
-            score = trainer.callback_metrics.get(self._monitor)
-            kept = keep_heat_maps(
-                self._folder,
-                trainer.global_step,
-                None if score is None else float(score),
-                self._keep,
-                self._mode,
-            )
-            outbox = self._folder / OUTBOX / HEAT_MAPS
-            if step_name(trainer.global_step) in kept:
-                with atomic_folder(outbox / step_name(trainer.global_step)) as folder:
-                    pictures.write(folder, f"Step {trainer.global_step}")
-            for name in retired_heat_maps(self._folder):
-                shutil.rmtree(outbox / name, ignore_errors=True)
+        if pictures is None:
+            return
+        score = trainer.callback_metrics.get(self._monitor)
+        step = trainer.global_step
+        kept = retain(self._folder, step, None if score is None else float(score), self._keep, self._mode)
+        if step_name(step) in kept:
+            with atomic_folder(self._folder / OUTBOX / HEAT_MAPS / step_name(step)) as folder:
+                pictures.write(folder, f"Step {step}")
 
     def _drawn(self, module: pl.LightningModule) -> Pictures | None:
         was_training = module.training
@@ -114,3 +104,30 @@ class PictureCallback(pl.Callback):
                 return self._pictures(module)
         finally:
             module.train(was_training)
+
+
+def step_name(step: int) -> str:
+    """The folder of one validation; the zeros keep the order of the names that of the steps."""
+    return f"step_{step:06d}"
+
+
+def retain(folder: Path, step: int, score: float | None, newest: int, mode: Literal["min", "max"]) -> list[str]:
+    """Note a validation in a run folder, retire the pictures of those that do not stay, and return those that do.
+
+    score: of what the best checkpoint goes by; None or not-a-number is never the best.
+    """
+    path = folder / SCORES
+    scores: dict[str, float | None] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    scores[step_name(step)] = score if score is not None and math.isfinite(score) else None
+    by_step = sorted(scores, key=lambda name: int(name.rpartition("_")[2]))
+    stay = set(by_step[-newest:] if newest else [])
+    known = {name: value for name in by_step if (value := scores[name]) is not None}
+    if known:
+        stay.add((max if mode == "max" else min)(known, key=known.__getitem__))  # of equals the first
+    (folder / RETIRED).mkdir(parents=True, exist_ok=True)
+    (folder / RETIRED / step_name(step)).unlink(missing_ok=True)  # of before a resume
+    for name in scores.keys() - stay:
+        (folder / RETIRED / name).touch()
+        shutil.rmtree(folder / OUTBOX / HEAT_MAPS / name, ignore_errors=True)
+    write_json(path, {name: scores[name] for name in stay})
+    return sorted(stay)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sqlite3
+import sys
 from abc import ABC, abstractmethod
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import NonNegativeInt
 
+from attnlab.config.secrets import masked
 from attnlab.errors import ExperimentError
-from attnlab.tracking.address import checked_address, where_to_look
-from attnlab.tracking.archive import archive, close_killed
-from attnlab.tracking.run_folder import SYSTEM_METRICS, Run, RunRecord, UntrackedRun
+from attnlab.tracking.params import origin_tags
+from attnlab.tracking.run import Run, UntrackedRun, conclude_runs
+from attnlab.tracking.run_folder import RunRecord
 
 if TYPE_CHECKING:
     from attnlab.tracking.connection import Connection
+
+SCHEMES = ("http://", "https://", "sqlite:///", "postgresql", "mysql")
+DATABASE_NAME = "mlflow.db"
+ARTIFACTS_NAME = "mlflow-artifacts"
+LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
 
 class Tracking(ABC):
@@ -32,25 +43,25 @@ class Tracking(ABC):
             ExperimentError: the tracker cannot be reached or refuses, and `when_unreachable` is `refuse`.
         """
 
-    @abstractmethod
-    def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
-        """Raise ExperimentError where `start`, or `start_sweep`, would now: before an earlier run is cleared away."""
-
-    def start_sweep(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
-        """Start or open again the run that a sweep's runs are children of."""
-        return self.start(runs_folder, place, record)
+    def of_sweep(self) -> Tracking:
+        """The same for the run of a sweep itself, which its runs are children of: it is there before they are."""
+        return self
 
     def of_a_begun_run(self) -> Tracking:
         """The same for what follows in a run that has begun: a tracker that went away since is a warning."""
         return self
 
     @abstractmethod
-    def archive(self, runs_folder: Path, place: Path) -> None:
-        """Make room for new runs in a folder: see `attnlab.tracking.archive`."""
+    def conclude(self, runs_folder: Path, place: Path) -> None:
+        """Close the runs in a folder, so that it can be cleared for new ones.
+
+        Raises:
+            ExperimentError: MLflow lacks something of them, or `start` would refuse the new run.
+        """
 
     @abstractmethod
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
-        """Close a run whose process was killed; a tracker that cannot be reached is a warning."""
+        """Close the run of a folder whose process was killed; a tracker that cannot be reached is a warning."""
 
     @abstractmethod
     def where_to_look(self, runs_folder: Path) -> str:
@@ -65,7 +76,7 @@ class MlflowTracking(Tracking):
         null is `mlflow.db` in the runs folder. A relative sqlite path counts from the runs folder's parent.
     experiment: MLflow's name for the group of runs.
     run_name: null makes one of the choices, as `bahdanau · dates · seed 1`.
-    system_metrics: sample processor, memory, disk and network.
+    system_metrics: sample processor, memory, disk and network while the tracker can be reached.
     heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws none.
     keep_heat_maps: validations whose heat maps stay: the newest ones, and beside them the best one.
     log_model: log the trained model in the end.
@@ -83,64 +94,81 @@ class MlflowTracking(Tracking):
     when_unreachable: Literal["refuse", "warn"]
 
     def __post_init__(self) -> None:
-        if self.uri is not None:
-            checked_address(self.uri)
+        if self.uri is not None and not (self.uri.startswith(SCHEMES) and "://" in self.uri):
+            raise ValueError(
+                "uri must be null (a database in the runs folder) or start with http://, https://, sqlite:///, "
+                f"postgresql+psycopg2:// or mysql+pymysql://, got {masked(self.uri)!r}"
+            )
         if not self.experiment.strip() or len(self.experiment) > 500:
             raise ValueError("experiment must be a name of 1 to 500 characters")
-        if self.run_name is not None and not 0 < len(self.run_name.strip()) <= 250:
-            raise ValueError("run_name must be null or a name of 1 to 250 characters")
+
+    def address(self, runs_folder: Path) -> str:
+        """The address with the path of an sqlite database made absolute."""
+        runs_folder = Path(os.path.abspath(runs_folder))
+        if self.uri is None:
+            return f"sqlite:///{runs_folder / DATABASE_NAME}"
+        if self.uri.startswith("sqlite:///"):
+            return f"sqlite:///{os.path.abspath(runs_folder.parent / self.uri.removeprefix('sqlite:///'))}"
+        return self.uri
 
     def connection(self, runs_folder: Path) -> Connection:
         """To the tracker; nothing is sent yet."""
         from attnlab.tracking.connection import Connection  # costs an import of mlflow
 
-        return Connection(self.uri, self.experiment, runs_folder)
+        artifacts = Path(os.path.abspath(runs_folder)) / ARTIFACTS_NAME
+        return Connection(self.address(runs_folder), self.experiment, artifacts)
 
     def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
-        from attnlab.tracking.origin import origin_tags
+        from attnlab.tracking.sync import sync
+
+        connection, must_reach = self.connection(runs_folder), self.when_unreachable == "refuse"
+        if must_reach:
+            connection.open()
+        # Where a sweep names its points, one name for all of them would not distinguish them.
+        name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
+        named = replace(record, name=name)
+        run = Run.start(place, named, origin_tags, self.log_model, lambda each: sync(each, connection))
+        run.sync(run.state.safe_offset)
+        if run.run_id is None and must_reach:
+            raise ExperimentError("tracking.uri: the run could not be created; correct it, or choose tracking=none")
+        if run.run_id is not None and self.system_metrics:
+            run.stop_monitor = connection.monitor_system(run.run_id)
+        return run
+
+    def of_sweep(self) -> Tracking:
+        return replace(self, run_name=None, system_metrics=False, log_model=False, when_unreachable="refuse")
+
+    def of_a_begun_run(self) -> Tracking:
+        return replace(self, when_unreachable="warn")
+
+    def conclude(self, runs_folder: Path, place: Path) -> None:
         from attnlab.tracking.sync import sync
 
         connection = self.connection(runs_folder)
         if self.when_unreachable == "refuse":
             connection.open()
-        # Where a sweep names its points, one name for all of them would not distinguish them.
-        name = " · ".join(filter(None, (self.run_name, record.name))) or None
-        named = replace(record, name=name)
-        run = Run.start(place, named, origin_tags, self.log_model, lambda each: sync(each, connection))
-        run.sync(run.state.safe_offset)
-        if run.run_id is None and self.when_unreachable == "refuse":
-            raise ExperimentError("tracking.uri: the run could not be created; correct it, or choose tracking=none")
-        if self.system_metrics:
-            from attnlab.tracking.system_metrics import SystemMetrics
-
-            run.sample(SystemMetrics(run.folder / SYSTEM_METRICS))
-        return run
-
-    def of_a_begun_run(self) -> Tracking:
-        return replace(self, when_unreachable="warn")
-
-    def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
-        if of_sweep or self.when_unreachable == "refuse":
-            self.connection(runs_folder).open()
-
-    def start_sweep(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
-        own = {"run_name": None, "system_metrics": False, "log_model": False, "when_unreachable": "refuse"}
-        return replace(self, **own).start(runs_folder, place, record)  # type: ignore[arg-type]
-
-    def archive(self, runs_folder: Path, place: Path) -> None:
-        from attnlab.tracking.sync import sync
-
-        connection = self.connection(runs_folder)
-        archive(place, lambda run: sync(run, connection))
+        conclude_runs(place, lambda run: sync(run, connection))
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
         from attnlab.tracking.sync import sync
 
         connection = self.connection(runs_folder)
-        close_killed(place, error, lambda run: sync(run, connection))
+        run = Run.read(place, lambda run: sync(run, connection))
+        if run is not None and run.state.status is None:
+            run.finish("KILLED", error)
 
     def where_to_look(self, runs_folder: Path) -> str:
-        return where_to_look(self.uri, self.experiment, runs_folder)
+        address, port = self.address(runs_folder), 5000
+        if address.startswith("http"):
+            return f"open {masked(address)}"
+        page, store = "", masked(address)
+        if address.startswith("sqlite:///"):
+            database = Path(address.removeprefix("sqlite:///"))
+            page, store = _page_of_runs(database, self.experiment), f"sqlite:///{_short(database)}"
+        program = Path(sys.executable).with_name("mlflow")
+        words = [_short(program) if program.exists() else "mlflow", "server", "--backend-store-uri", store]
+        command = shlex.join([*words, "--host", "127.0.0.1", "--port", str(port)])
+        return f"MLFLOW_DISABLE_TELEMETRY=true {command}\nopen http://127.0.0.1:{port}/{page}"
 
 
 @dataclass(frozen=True)
@@ -153,14 +181,25 @@ class NoTracking(Tracking):
     def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
         return UntrackedRun()
 
-    def check_start(self, runs_folder: Path, of_sweep: bool = False) -> None:
-        pass
-
-    def archive(self, runs_folder: Path, place: Path) -> None:
-        archive(place)
+    def conclude(self, runs_folder: Path, place: Path) -> None:
+        conclude_runs(place)
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
         pass
 
     def where_to_look(self, runs_folder: Path) -> str:
         return "tracking is off (tracking=none)"
+
+
+def _page_of_runs(database: Path, experiment: str) -> str:
+    """The page of the experiment's runs; by itself MLflow leads to those for language model prompts."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+        query = "SELECT experiment_id FROM experiments WHERE name = ?"
+        found = connection.execute(query, [experiment]).fetchone()
+        return f"#/experiments/{found[0]}/runs?workflowType=machine_learning" if found else ""
+    return ""
+
+
+def _short(path: Path) -> str:
+    here = Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()

@@ -8,11 +8,11 @@ import sys
 
 import psutil
 
-from attnlab.sweeps.outliving import this_process
+from attnlab.sweeps.job import this_process
 
 WORKER = """
 import subprocess, sys, time
-from attnlab.sweeps.outliving import end_with
+from attnlab.sweeps.job import end_with
 end_with(sys.argv[1])
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 print(child.pid, flush=True)
@@ -20,7 +20,7 @@ time.sleep(60)
 """
 LEADER = """
 import subprocess, sys, time
-from attnlab.sweeps.outliving import this_process
+from attnlab.sweeps.job import this_process
 worker = subprocess.Popen([sys.executable, "-c", sys.argv[1], this_process()], start_new_session=True)
 print(worker.pid, flush=True)
 time.sleep(60)
@@ -38,7 +38,7 @@ def test_worker_and_its_children_end_with_a_leader_that_is_killed():
     assert not alive
 
 
-def test_a_process_that_is_gone_is_told_from_a_new_one_with_its_number():
+def test_worker_ends_when_its_leaders_number_belongs_to_another_process():
     """The number is this very process's, but its birth is another's: the worker must end."""
     host, pid, birth = this_process().rsplit(" ", 2)
     worker = subprocess.Popen(
@@ -47,15 +47,15 @@ def test_a_process_that_is_gone_is_told_from_a_new_one_with_its_number():
     assert worker.wait(timeout=20) == 128 + signal.SIGKILL
 
 
-def test_a_shell_between_them_does_not_hide_who_started_a_process():
-    program = "from attnlab.sweeps.outliving import starter; print(starter())"
+def test_starter_of_a_process_is_found_through_a_shell():
+    program = "from attnlab.sweeps.job import starter; print(starter())"
     for command in ([sys.executable, "-c", program], ["bash", "-c", f"'{sys.executable}' -c '{program}'; true"]):
         ended = subprocess.run(command, capture_output=True, text=True, check=True)
         assert ended.stdout.strip() == this_process()
 
 
-def test_a_leader_on_another_machine_is_left_to_its_queue():
+def test_worker_of_a_leader_on_another_machine_lives_on():
     """There is no such process here, and none is looked for: the worker lives on."""
-    own = "import sys, time\nfrom attnlab.sweeps.outliving import end_with\nend_with(sys.argv[1])\n"
+    own = "import sys, time\nfrom attnlab.sweeps.job import end_with\nend_with(sys.argv[1])\n"
     ended = subprocess.run([sys.executable, "-c", f"{own}time.sleep(3)", "elsewhere 1 0.0"], check=False)
     assert ended.returncode == 0

@@ -1,10 +1,6 @@
 """Addresses: which are allowed, where they lead, and that no password of them is shown."""
 
-from pathlib import Path
-
 import pytest
-
-from attnlab.tracking.address import resolved_address, sqlite_path, where_to_look
 
 
 @pytest.mark.parametrize(
@@ -21,23 +17,22 @@ def test_unknown_scheme_is_refused_with_the_known_ones(tracking, uri):
     assert "hunter2" not in str(refused.value)
 
 
-def test_sqlite_paths_count_from_the_folder_that_holds_the_runs(tmp_path):
+def test_relative_sqlite_path_counts_from_the_folder_that_holds_the_runs(tracking, tmp_path):
     runs = tmp_path / "runs"
-    assert sqlite_path(None, runs) == runs / "mlflow.db"
-    assert sqlite_path("sqlite:///other/a.db", runs) == tmp_path / "other" / "a.db"
-    assert sqlite_path("sqlite:////var/a.db", runs) == Path("/var/a.db")
-    assert resolved_address(None, runs) == f"sqlite:///{runs}/mlflow.db"
-    assert resolved_address("http://host", runs) == "http://host"
+    assert tracking().address(runs) == f"sqlite:///{runs}/mlflow.db"
+    assert tracking(uri="sqlite:///other/a.db").address(runs) == f"sqlite:///{tmp_path}/other/a.db"
+    assert tracking(uri="sqlite:////var/a.db").address(runs) == "sqlite:////var/a.db"
+    assert tracking(uri="http://host").address(runs) == "http://host"
 
 
-def test_command_to_look_is_bound_to_this_machine(runs, tmp_path, monkeypatch):
+def test_where_to_look_gives_a_command_bound_to_this_machine_and_the_page_of_the_runs(
+    tracking, runs, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    command, page = where_to_look(None, "template", runs).split("\n")
+    command, page = tracking(experiment="template").where_to_look(runs).split("\n")
     assert command.startswith("MLFLOW_DISABLE_TELEMETRY=true ")
     assert command.endswith("mlflow server --backend-store-uri sqlite:///runs/mlflow.db --host 127.0.0.1 --port 5000")
     assert page == "open http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
-
-
-def test_page_to_look_at_before_there_are_runs_and_on_a_server(tmp_path):
-    assert where_to_look(None, "attnlab", tmp_path).endswith("\nopen http://127.0.0.1:5000/")
-    assert where_to_look("http://me:hunter2@host:5000", "attnlab", tmp_path) == "open http://me:***@host:5000"
+    assert tracking().where_to_look(tmp_path).endswith("\nopen http://127.0.0.1:5000/")  # before there are runs
+    server = tracking(uri="http://me:hunter2@host:5000")
+    assert server.where_to_look(runs) == "open http://me:***@host:5000"

@@ -1,8 +1,10 @@
-"""A config as MLflow's params."""
+"""A config as MLflow's params, and what a run's tags say of the code that ran."""
+
+import subprocess
 
 import pytest
 
-from attnlab.tracking.flatten import LONGEST_KEY, LONGEST_VALUE, dotted_params, readable_name, short_params
+from attnlab.tracking.params import LONGEST_VALUE, dotted_params, git_tags, readable_name, short_params
 
 
 def test_nested_keys_become_dotted_and_values_become_text():
@@ -22,12 +24,8 @@ def test_nested_keys_become_dotted_and_values_become_text():
 
 
 def test_dotted_params_sanitises_keys_and_shortens_values_for_mlflow():
-    long = "x" * 10_000
-    params = dotted_params({"data": {"files": {"a/../b?": 1}}, "k" * 300: 2, "text": long, "other": long + "y"})
-    assert params["data.files.a_.._b_"] == "1"
-    assert all(len(key) <= LONGEST_KEY and len(value) <= LONGEST_VALUE for key, value in params.items())
-    assert "10000 characters" in params["text"]
-    assert params["text"] != params["other"]
+    params = dotted_params({"data": {"files": {"a?b": 1}}, "text": "x" * 10_000})
+    assert params == {"data.files.a_b": "1", "text": "x" * LONGEST_VALUE}
 
 
 def test_dotted_params_mask_passwords_of_addresses_and_keep_references():
@@ -72,7 +70,7 @@ def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
     } | sections
 
 
-def test_choices_get_short_names():
+def test_short_params_name_the_choices():
     assert short_params(config()) == {
         "attention": "bahdanau",
         "decoder": "attend_then_step",
@@ -87,7 +85,7 @@ def test_choices_get_short_names():
     }
 
 
-def test_no_attention_unmasked_padding_and_a_corpus_from_outside():
+def test_short_params_name_no_attention_unmasked_padding_and_a_corpus_from_outside():
     short = short_params(
         config(
             decoder="NoAttention",
@@ -106,14 +104,29 @@ def test_no_attention_unmasked_padding_and_a_corpus_from_outside():
     assert readable_name(short) == "no attention · multi30k_tok · seed 2"
 
 
-def test_runs_that_differ_in_the_coin_or_the_guess_differ_in_name():
+def test_short_params_name_the_coin_and_the_guess_of_teacher_forcing():
     node = config()["training"]["teacher_forcing"] | {"coin": "token", "guess": "argmax"}
     changes = [{}, {"coin": "sequence"}, {"guess": "sample"}, {"coin": "batch", "guess": "sample"}]
     named = [short_params(config(training={"teacher_forcing": node | change}))["teacher_forcing"] for change in changes]
     assert named == ["0.5", "0.5 coin per sequence", "0.5 sampled", "0.5 coin per batch sampled"]
 
 
-@pytest.mark.parametrize("partial", [{}, {"model": None}, {"model": {}, "data": None, "training": 3}])
-def test_a_config_without_these_sections_has_no_short_names(partial):
+@pytest.mark.parametrize("partial", [{}, {"model": None}, {"model": {}, "data": None}])
+def test_short_params_of_a_config_without_these_sections_is_empty(partial):
     assert short_params(partial) == {}
     assert readable_name({}) == "run"
+
+
+@pytest.mark.parametrize(
+    ("changed", "dirty"),
+    [("params.yaml", "true"), ("src/package/module.py", "true"), ("dvc.lock", "false"), ("src/dvc.lock", "false")],
+)
+def test_git_dirty_counts_every_change_but_the_lock_files_of_dvc(tmp_path, changed, dirty):
+    code = tmp_path / "src" / "package"
+    code.mkdir(parents=True)
+    (code / "module.py").write_text("")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *arguments], check=True, capture_output=True)
+    (tmp_path / changed).write_text("x = 1")
+    assert git_tags(code)["git_dirty"] == dirty

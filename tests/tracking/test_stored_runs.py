@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from mlflow import MlflowClient
 
 from attnlab.errors import ExperimentError
 from attnlab.report.run_sources import runs_of_tracker
-from attnlab.tracking.reading import RunReader
+from attnlab.tracking.stored_runs import StoredRuns
 from made_sweep import write_translations
 
 
@@ -19,7 +18,7 @@ def tracked(tracking, runs, record, tmp_path):
     settings = tracking(log_model=False)
     (runs / "sweeps" / "abc").mkdir(parents=True)
     parent_record = dataclasses.replace(record, config={}, tags={"sweep": "abc", "varies": "seed"}, name="sweep · x")
-    with settings.start_sweep(runs, runs / "sweeps" / "abc", parent_record) as parent:
+    with settings.of_sweep().start(runs, runs / "sweeps" / "abc", parent_record) as parent:
         pass
     ids = {}
     points = {"one": (1, "BahdanauScore"), "two": (2, "BahdanauScore"), "dot": (1, "DotScore"), "bare": (3, "DotScore")}
@@ -40,8 +39,8 @@ def tracked(tracking, runs, record, tmp_path):
     return ids | {"parent": parent.run_id}
 
 
-def test_runs_by_id(tracked, tracking, runs, tmp_path):
-    reader = RunReader(tracking().connection(runs))
+def test_by_ids_reads_runs_in_the_given_order_and_names_all_unknown_ids(tracked, tracking, runs, tmp_path):
+    reader = StoredRuns(tracking().connection(runs))
     two, one = reader.by_ids([tracked["two"], tracked["one"]], tmp_path / "copies")
     assert (two.name, two.parent, two.params["attention"]) == ("two", tracked["parent"], "bahdanau")
     assert one.history == {"validation/free_running/bleu": [(10, 5.0), (20, 7.5)]}
@@ -56,8 +55,8 @@ def test_runs_by_id(tracked, tracking, runs, tmp_path):
     ]
 
 
-def test_runs_by_filter(tracked, tracking, runs, tmp_path):
-    reader = RunReader(tracking().connection(runs))
+def test_by_filter_finds_runs_without_those_of_sweeps_and_explains_a_wrong_filter(tracked, tracking, runs, tmp_path):
+    reader = StoredRuns(tracking().connection(runs))
     found = reader.by_filter("tags.sweep = 'abc' and params.attention != 'dot'", tmp_path)
     assert [run.name for run in found] == ["one", "two"]
     # The sweep's own run has the tag as well, but it is not compared.
@@ -66,21 +65,20 @@ def test_runs_by_filter(tracked, tracking, runs, tmp_path):
         reader.by_filter("nonsense = 1", tmp_path)
 
 
-def test_reader_creates_no_database_and_no_experiment(tracking, runs, tmp_path):
+def test_stored_runs_create_no_database_and_no_experiment(tracking, runs, client, tmp_path):
     with pytest.raises(ExperimentError, match=r"there is no database .*/empty/mlflow.db"):
-        RunReader(tracking().connection(tmp_path / "empty"))
+        StoredRuns(tracking().connection(tmp_path / "empty"))
     assert not (tmp_path / "empty").exists()
     with pytest.raises(ExperimentError, match=r"tracking.experiment must be one of .*template.*; got 'typo'"):
-        RunReader(tracking(experiment="typo").connection(runs))
-    assert MlflowClient(f"sqlite:///{runs}/mlflow.db").get_experiment_by_name("typo") is None
+        StoredRuns(tracking(experiment="typo").connection(runs))
+    assert client.get_experiment_by_name("typo") is None
 
 
-def test_a_folder_is_added_and_the_run_stays_as_it_ended(tracked, tracking, runs, tmp_path):
-    client = MlflowClient(f"sqlite:///{runs}/mlflow.db")
+def test_add_folder_leaves_the_run_as_it_ended(tracked, tracking, runs, client, tmp_path):
     before = client.get_run(tracked["parent"]).info
     (tmp_path / "comparison").mkdir()
     (tmp_path / "comparison" / "index.html").write_text("page")
-    reader = RunReader(tracking().connection(runs))
+    reader = StoredRuns(tracking().connection(runs))
     assert reader.has(tracked["parent"])
     assert not reader.has("f" * 32)
     reader.add_folder(tracked["parent"], tmp_path / "comparison", "comparison")
@@ -90,7 +88,7 @@ def test_a_folder_is_added_and_the_run_stays_as_it_ended(tracked, tracking, runs
 
 
 def test_comparison_of_tracked_runs_takes_only_those_with_an_evaluation(tracked, tracking, runs, tmp_path):
-    reader = RunReader(tracking().connection(runs))
+    reader = StoredRuns(tracking().connection(runs))
     stored = reader.by_filter("tags.sweep = 'abc'", tmp_path)
     compared = runs_of_tracker(stored, ("filter", "x"), named=False)
     assert [(run.system, run.seed) for run in compared.runs] == [("bahdanau", "1"), ("bahdanau", "2"), ("dot", "1")]

@@ -1,35 +1,35 @@
-"""A nested config as MLflow's flat params, and the few short ones that people compare runs by."""
+"""Params and tags of a run: its config as MLflow's flat params, its short choices, its name, where it comes from."""
 
 from __future__ import annotations
 
-import hashlib
+import getpass
 import json
+import os
+import platform
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import attnlab
+from attnlab.config.identity import PACKAGE_ROOT
 from attnlab.config.secrets import masked
 
+LONGEST_VALUE = 6000  # MLflow's limit
 _KIND = re.compile(
     r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing)$"
 )
-LONGEST_VALUE = 6000  # MLflow's limit
-LONGEST_KEY = 250
 # Choices inside the model that are known by the name of their group.
 OF_THE_MODEL = (
-    "attention",
-    "projection",
-    "normaliser",
-    "scope",
-    "coverage",
-    "heads",
-    "decoder",
-    "readout",
-    "input_feeding",
+    "attention", "projection", "normaliser", "scope", "coverage", "heads", "decoder", "readout", "input_feeding",
     "bridge",
-)
+)  # fmt: skip
 # Settings whose null is the choice `none` of a group.
 NONE_FOR_NULL = ("search", *(f"model.{name}" for name in OF_THE_MODEL))
+_PACKAGES = ("torch", "pytorch-lightning", "mlflow", "numpy", "tokenizers", "datasets")
 
 
 def choice_name(node: Any) -> str | None:
@@ -49,19 +49,22 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
     null is `null`, and `none` where a group has that choice: `{"model.attention": "none"}`.
     """
     return {
-        _key(key): "none" if value is None and key in NONE_FOR_NULL else _text(value)
+        accepted_name(key): "none" if value is None and key in NONE_FOR_NULL else _text(value)
         for key, value in _leaves(config, "")
     }
 
 
 def short_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """The choices by short names: `attention: bahdanau`, `padding: pre-post`, `teacher_forcing: 0.5`, ..."""
-    model, data = _mapping(config.get("model")), _mapping(config.get("data"))
+    """The choices by short names: `attention: bahdanau`, `padding: pre-post`, `teacher_forcing: 0.5`, ...
+
+    Sections may be missing or null.
+    """
+    model, data, training = (config.get(name) or {} for name in ("model", "data", "training"))
     named = {
         **{name: choice_name(model[name]) for name in OF_THE_MODEL if name in model},
-        "encoder": _encoder(_mapping(model.get("encoder"))),
-        "padding": _padding(_mapping(config.get("padding"))),
-        "teacher_forcing": _teacher_forcing(_mapping(_mapping(config.get("training")).get("teacher_forcing"))),
+        "encoder": _encoder(model.get("encoder") or {}),
+        "padding": _padding(config.get("padding") or {}),
+        "teacher_forcing": _teacher_forcing(training.get("teacher_forcing") or {}),
         "data": _data(data),
         "tokenizer": choice_name(data["tokenizer"]) if "tokenizer" in data else None,
         "search": choice_name(config["search"]) if "search" in config else None,
@@ -78,6 +81,59 @@ def readable_name(short: Mapping[str, str]) -> str:
     return " · ".join(word for word in (first, short.get("data"), seed) if word) or "run"
 
 
+def accepted_name(name: str) -> str:
+    """A param's or metric's name that MLflow takes: word characters, `_ . - / :` and spaces."""
+    return re.sub(r"[^\w.\- :/]", "_", name)
+
+
+def origin_tags() -> dict[str, str]:
+    """Tags that say which code ran, on what."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        user = "unknown"
+    return {
+        **git_tags(PACKAGE_ROOT),
+        "host": platform.node(),
+        "platform": platform.platform(),
+        "version.python": platform.python_version(),
+        "version.attnlab": attnlab.__version__,
+        **{f"version.{package}": version(package) for package in _PACKAGES},
+        "mlflow.source.type": "LOCAL",
+        "mlflow.source.name": Path(sys.argv[0]).name or "python",
+        "mlflow.user": user,
+    }
+
+
+def git_tags(code: Path) -> dict[str, str]:
+    """The revision of the checkout that `code` belongs to, and whether the checkout differs from it.
+
+    DVC's lock files do not count: DVC writes them while the stages run.
+    A folder that merely lies inside a repository (an unpacked archive, an installed package) belongs to none.
+    """
+    belongs = _git(code, "ls-files", "--error-unmatch", ".") is not None
+    revision = _git(code, "rev-parse", "HEAD") if belongs else None
+    if revision is None:
+        return {"git_revision": "none: not a git checkout", "git_dirty": "unknown"}
+    changes = _git(code, "status", "--porcelain", "--untracked-files=normal", ":/", ":(top,exclude,glob)**/dvc.lock")
+    return {
+        "git_revision": revision,
+        "git_dirty": "unknown" if changes is None else "true" if changes else "false",
+        "mlflow.source.git.commit": revision,
+    }
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git prints, None where there is no git or it fails."""
+    command = ["git", "-C", str(folder), *arguments]
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
 def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(node, Mapping) and node:
         for key, value in node.items():
@@ -86,27 +142,9 @@ def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, node
 
 
-def _key(key: str) -> str:
-    """MLflow refuses most punctuation, and names that would lead out of a folder."""
-    key = re.sub(r"[^\w.\- :]", "_", key).strip(".") or "_"
-    return key if len(key) <= LONGEST_KEY else f"{key[: LONGEST_KEY - 17]}.{_digest(key)}"
-
-
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = masked(text)
-    if len(text) > LONGEST_VALUE:
-        note = f"… ({len(text)} characters, SHA-256 {_digest(text)}…)"
-        text = text[: LONGEST_VALUE - len(note)] + note
-    return text
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return masked(text)[:LONGEST_VALUE]
 
 
 def _encoder(node: Mapping[str, Any]) -> str | None:

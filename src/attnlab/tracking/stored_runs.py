@@ -1,0 +1,172 @@
+"""Runs that MLflow has: read back for comparisons, repeated, and their models registered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlflow.entities import Run as MlflowRun
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
+
+from attnlab.errors import ExperimentError
+from attnlab.tracking.connection import NOT_FOUND, Connection, reason_of
+from attnlab.tracking.run_folder import CONFIG_FILE
+
+EVALUATION = "evaluation"  # the artifacts of an evaluation lie in a folder of this name
+_OF_A_SWEEP = "varies"  # a tag that the run of a sweep itself has, and none of its children
+_MOST_RUNS = 50_000  # MLflow's limit for a search
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run in MLflow.
+
+    metrics: the last value of each.
+    history: {name: [(step, value), ...]} of what validation measured, steps ascending, finite values alone.
+    parent: the id of the sweep's run; None outside of sweeps.
+    evaluation: a copy of its evaluation folder; None where it has none.
+    """
+
+    run_id: str
+    name: str
+    params: dict[str, str]
+    metrics: dict[str, float]
+    history: dict[str, list[tuple[int, float]]]
+    parent: str | None
+    evaluation: Path | None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a run came from: its tags (see `attnlab.tracking.params.origin_tags`), and a copy of its config file."""
+
+    name: str
+    tags: dict[str, str]
+    config: Path
+
+
+class StoredRuns:
+    """The runs of one experiment; nothing is created where nothing is.
+
+    Raises ExperimentError where there is no such database, no such experiment, or nobody answers.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._client = connection.open(create=False)
+
+    def by_ids(self, run_ids: Sequence[str], into: Path) -> list[StoredRun]:
+        """The runs of these ids, their evaluations copied into a folder.
+
+        Raises ExperimentError with all that are unknown.
+        """
+        with self._connection.refusing():
+            found = {run_id: self._connection.find_run(run_id) for run_id in run_ids}
+            unknown = [run_id for run_id, run in found.items() if run is None]
+            if unknown:
+                raise ExperimentError([f"runs: {self._has_no_run(run_id)}" for run_id in unknown])
+            return [self._read(run, into) for run in found.values() if run is not None]
+
+    def by_filter(self, text: str, into: Path) -> list[StoredRun]:
+        """The runs that MLflow's search finds, oldest first, without the runs of sweeps themselves."""
+        order = ["attributes.start_time ASC", "attributes.run_id ASC"]
+        with self._connection.refusing():
+            try:
+                experiments = [self._connection.experiment_id]
+                found = self._client.search_runs(experiments, text, max_results=_MOST_RUNS, order_by=order)
+            except MlflowException as error:
+                if error.error_code not in NOT_FOUND:
+                    raise
+                raise ExperimentError(
+                    "filter must be a search that MLflow understands, such as \"params.attention = 'dot'\"; got "
+                    f"{text!r}, of which it says: {reason_of(error)}"
+                ) from None
+            return [self._read(run, into) for run in found if _OF_A_SWEEP not in run.data.tags]
+
+    def has(self, run_id: str) -> bool:
+        """Whether this experiment has the run still."""
+        with self._connection.refusing():
+            return self._connection.find_run(run_id) is not None
+
+    def origin(self, run_id: str, into: Path) -> Origin:
+        """Where a run came from; its config is copied to a folder.
+
+        Raises ExperimentError where there is no such run, or it has no config.
+        """
+        with self._connection.refusing():
+            run = self._connection.find_run(run_id)
+            if run is None:
+                raise ExperimentError(f"run: {self._has_no_run(run_id)}")
+            config = self._copy(run_id, CONFIG_FILE, into)
+        if config is None:
+            raise ExperimentError(f"run: {run_id} has no {CONFIG_FILE}; the runs of sweeps themselves have none")
+        return Origin(run.info.run_name or run_id, dict(run.data.tags), config)
+
+    def add_folder(self, run_id: str, folder: Path, name: str) -> None:
+        """Log a folder among the run's artifacts, under a name. The run's status and times stay as they are."""
+        with self._connection.refusing():
+            self._client.log_artifacts(run_id, str(folder), name)
+
+    def register(self, run_id: str, name: str, alias: str) -> tuple[str, bool]:
+        """Register the model of a run under a name, and have the alias point to it and to no other version.
+
+        Returns (version, whether it is new: False where the run's model had been registered before).
+
+        Raises ExperimentError where the tracker has no such run, or the run no model.
+        """
+        client = self._client
+        with self._connection.refusing():
+            run = self._connection.find_run(run_id)
+            if run is None:
+                raise ExperimentError(f"run: {self._has_no_run(run_id)}")
+            if run.outputs is None or not run.outputs.model_outputs:
+                raise ExperimentError(
+                    f"run: {run_id} has no model; it was trained with tracking.log_model=false, or not to its end"
+                )
+            model_id = str(run.outputs.model_outputs[-1].model_id)
+            # `models:/<id>` would be looked up in the tracker that MLflow takes by default.
+            source = str(client.get_logged_model(model_id).artifact_location)
+            known = [each for each in client.search_model_versions(f"name = '{name}'") if each.source == source]
+            if not known:
+                try:
+                    client.create_registered_model(name)
+                except MlflowException as error:
+                    if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
+                        raise
+            version = known[0] if known else client.create_model_version(name, source, run_id, model_id=model_id)
+            client.set_registered_model_alias(name, alias, version.version)
+        return str(version.version), not known
+
+    def _has_no_run(self, run_id: str) -> str:
+        return f"{self._connection.shown} has no run {run_id} in this experiment"
+
+    def _copy(self, run_id: str, name: str, into: Path) -> Path | None:
+        """A copy of a file or a folder on the top of a run's artifacts; None where there is none."""
+        if not any(found.path == name for found in self._client.list_artifacts(run_id)):
+            return None
+        into.mkdir(parents=True, exist_ok=True)
+        return Path(self._client.download_artifacts(run_id, name, str(into)))
+
+    def _read(self, run: MlflowRun, into: Path) -> StoredRun:
+        run_id = str(run.info.run_id)
+        history = {
+            name: sorted(
+                (point.step, point.value)
+                for point in self._client.get_metric_history(run_id, name)
+                if math.isfinite(point.value)
+            )
+            for name in sorted(run.data.metrics)
+            if name.startswith("validation/")
+        }
+        return StoredRun(
+            run_id=run_id,
+            name=run.info.run_name or run_id,
+            params=dict(run.data.params),
+            metrics=dict(run.data.metrics),
+            history=history,
+            parent=run.data.tags.get("mlflow.parentRunId"),
+            evaluation=self._copy(run_id, EVALUATION, into / run_id),
+        )
