@@ -30,7 +30,7 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, fl
     """Prepare a corpus in this process: CPU-seconds and megabytes."""
     import datasets  # noqa: F401  (a second of its own, whatever the corpus)
 
-    from attnlab.data.cleaning import Cleaning
+    from attnlab.data.corpus import Cleaning
     from attnlab.data.hub import HubCorpus
     from attnlab.data.prepare import prepare
     from attnlab.data.trainers import BpeTrainer, WordTrainer

@@ -20,7 +20,7 @@ from attnlab.data.hub import HubCorpus
 from attnlab.data.padding import Ragged
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
-from attnlab.data.rows import MappedIds, RowGroups, batches_of_file, list_array, open_rows
+from attnlab.data.rows import MappedIds, list_array, open_rows
 from attnlab.data.toy import CopyCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
@@ -147,16 +147,3 @@ def test_mapped_ids_equal_the_rows_of_all_groups(groups: list[list[list[int]]]) 
     assert ids.lengths.tolist() == [len(row) for row in rows]
     turned = ids.take(np.arange(len(rows))[::-1])
     assert [turned[row].tolist() for row in range(len(turned))] == rows[::-1]
-    for outside in (-1, len(rows)):
-        with pytest.raises(IndexError, match=f"got {outside}"):
-            ids[outside]
-
-
-@pytest.mark.usefixtures("small_groups")
-def test_rows_file_is_read_batch_by_batch(tmp_path: Path) -> None:
-    with RowGroups(tmp_path / "rows.arrow", pa.schema({"number": pa.int32()})) as file:
-        for start in range(0, 95, 5):
-            file.add({"number": list(range(start, start + 5))})
-    batches = list(batches_of_file(tmp_path / "rows.arrow"))
-    assert [start for start, _ in batches] == [*range(0, 90, 10), 90]
-    assert [number for _, rows in batches for number in rows["number"].to_pylist()] == list(range(95))

@@ -36,12 +36,10 @@ def test_tokenizer_known_text_survives_the_round_trip(trainer, tmp_path):
     tokenizer = trainer.train(TEXT)
     tokenizer.save(tmp_path / "tokenizer.json")
     loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    for encoded, text in zip(tokenizer.encode_batch(TEXT), TEXT, strict=True):
-        assert UNK not in encoded.ids
-        assert min(encoded.ids) > EOS
-        assert tokenizer.decode(encoded.ids) == text
-        assert loaded.decode(encoded.ids) == text
-        assert loaded.encode_ids([text]) == [encoded.ids]
+    for ids, text in zip(tokenizer.encode_ids(TEXT), TEXT, strict=True):
+        assert min(ids) > EOS
+        assert tokenizer.decode(ids) == loaded.decode(ids) == text
+        assert loaded.encode_ids([text]) == [ids]
     assert loaded.size == tokenizer.size
 
 
@@ -61,11 +59,11 @@ def test_tokenizer_any_text_of_known_tokens_survives(trainer, data):
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_tokenizer_never_yields_a_special_id(trainer, text):
     tokenizer = _trained(trainer)
-    (encoded,) = tokenizer.encode_batch([text])
-    assert not {PAD, BOS, EOS} & set(encoded.ids)
-    assert all(0 <= start <= end <= len(text) for start, end in encoded.offsets)
-    assert len(tokenizer.tokens(encoded.ids)) == len(encoded.ids) == len(encoded.offsets)
-    assert isinstance(tokenizer.decode(encoded.ids), str)
+    (ids,), (offsets,) = tokenizer.encode_ids([text]), tokenizer.offsets([text])
+    assert not {PAD, BOS, EOS} & set(ids)
+    assert all(0 <= start <= end <= len(text) for start, end in offsets)
+    assert len(tokenizer.tokens(ids)) == len(ids) == len(offsets)
+    assert isinstance(tokenizer.decode(ids), str)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
@@ -107,9 +105,10 @@ def test_offsets_point_into_the_text_before_normalisation():
     text = "한국 ÄB"
     decomposed = unicodedata.normalize("NFD", text)
     tokenizer = CharacterTrainer(normalization="nfc", lowercase=True).train([decomposed])
-    (encoded,) = tokenizer.encode_batch([decomposed])
-    assert tokenizer.decode(encoded.ids) == text.lower()
-    assert [decomposed[a:b] for a, b in encoded.offsets] == [unicodedata.normalize("NFD", c)[0] for c in text]
+    assert tokenizer.decode(tokenizer.encode_ids([decomposed])[0]) == text.lower()
+    assert [decomposed[a:b] for a, b in tokenizer.offsets([decomposed])[0]] == [
+        unicodedata.normalize("NFD", c)[0] for c in text
+    ]
 
 
 def test_tokenizer_with_nfc_gives_both_spellings_the_same_ids():

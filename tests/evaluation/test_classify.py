@@ -13,14 +13,15 @@ from torch import Tensor, nn
 
 from attnlab.batch import EOS, Padding
 from attnlab.data.padding import Ragged
+from attnlab.data.prepare import SplitCounter
 from attnlab.data.prepared import FORMAT, LabelledData
-from attnlab.data.rows import RowGroups, write_json
-from attnlab.data.stats import SplitCounter
+from attnlab.data.rows import RowGroups
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
 from attnlab.evaluation.predictors import SentenceClassifier
 from attnlab.evaluation.write import write_classification
+from attnlab.files import write_json
 from attnlab.model.classifier import Classified
 from attnlab.training.class_metrics import SIGNATURES
 

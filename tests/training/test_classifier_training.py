@@ -16,7 +16,7 @@ import yaml
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
-from attnlab.data.cleaning import SentenceCleaning
+from attnlab.data.corpus import SentenceCleaning
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepare import prepare

@@ -12,8 +12,7 @@ from babel import Locale, UnknownLocaleError
 from babel.dates import get_date_format, parse_pattern, tokenize_pattern
 from pydantic import Field
 
-from attnlab.data.cleaning import AS_IT_IS
-from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus, split_sizes
+from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, split_sizes
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 

@@ -13,8 +13,7 @@ import numpy as np
 from babel import Locale, UnknownLocaleError
 from pydantic import Field
 
-from attnlab.data.cleaning import Cleaning, SentenceCleaning
-from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus
+from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, SentenceCleaning
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 

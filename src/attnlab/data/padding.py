@@ -36,8 +36,6 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> NDArray[np.int32]:
-        if not 0 <= row < len(self):
-            raise IndexError(f"row must be between 0 and {len(self) - 1}, got {row}")
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     @property

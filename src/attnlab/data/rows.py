@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -92,13 +91,9 @@ class MappedIds:
     """A column of lists of int32, in the groups that `RowGroups` wrote.
 
     lengths: (rows,) of the lists.
-
-    Raises TypeError for a column of anything else.
     """
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        if column.type != pa.list_(pa.int32()):
-            raise TypeError(f"a column of ids must hold lists of int32, got {column.type}")
         # Views of the file: making them reads nothing.
         self._groups = [
             Ragged(group.values.to_numpy(zero_copy_only=True), group.offsets.to_numpy(zero_copy_only=True))
@@ -113,15 +108,9 @@ class MappedIds:
         return len(self.lengths)
 
     def __getitem__(self, row: int) -> NDArray[np.int32]:
-        if not 0 <= row < len(self):
-            raise IndexError(f"row must be between 0 and {len(self) - 1}, got {row}")
         group = bisect(self._starts, row) - 1
         return self._groups[group][row - self._starts[group]]
 
     def take(self, rows: NDArray[np.int64]) -> Ragged:
         """The chosen rows, in the order given."""
         return Ragged.from_rows([self[row] for row in rows.tolist()])
-
-
-def write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")

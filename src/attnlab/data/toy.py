@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from attnlab.data.cleaning import AS_IT_IS
-from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus, split_sizes
+from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, split_sizes
 from attnlab.data.tokenizer import TokenizerTrainer
 
 if TYPE_CHECKING:

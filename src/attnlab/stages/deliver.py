@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import DeliverSettings
-from attnlab.files import read_own_json
+from attnlab.files import read_own_record
 from attnlab.tracking.archive import experiments_and_sweeps, places_of_runs, remove_archived
 from attnlab.tracking.run_folder import Run
 from attnlab.tracking.settings import MlflowTracking
@@ -72,7 +73,7 @@ def written_by_an_earlier_version(runs_folder: Path) -> list[str]:
         f"{path.parent.relative_to(runs_folder)}: an earlier version of attnlab wrote this run; upload it with that "
         f"version, or remove {path}"
         for path in sorted(runs_folder.glob("*/*/tracked.json"))
-        if read_own_json(path, "remove it").get("told") is not True
+        if read_own_record(path, dict[str, Any], "remove it").get("told") is not True
     ]
 
 
