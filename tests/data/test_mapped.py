@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import Padding
-from attnlab.data import rows as rows_module
+from attnlab.data import prepare as prepare_module
 from attnlab.data.hub import HubCorpus
 from attnlab.data.padding import Ragged
 from attnlab.data.prepare import prepare
@@ -29,8 +29,7 @@ from attnlab.errors import ExperimentError
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small corpora as large ones are: of many batches and groups."""
-    monkeypatch.setattr(rows_module, "_ROWS", 10)
-    monkeypatch.setattr(rows_module, "_GROUP", 30)
+    monkeypatch.setattr(prepare_module, "ROWS_OF_A_BATCH", 30)
 
 
 @pytest.fixture

@@ -71,10 +71,7 @@ class HubDataset:
 
         path = None if self.path is None else resolve(self.path)
         found = load_splits(self.dataset, path, self.name, self.revision, *columns.values())
-        chosen = {}
-        for split, name in self.splits.items():
-            if isinstance(name, str):
-                chosen[split] = _named(found, split, name)
+        chosen = {split: _named(found, split, name) for split, name in self.splits.items() if isinstance(name, str)}
         if self._fractions:
             chosen |= self._drawn(found)
         return {split: _selected(chosen[split], str(self.splits[split]), columns) for split in SPLITS}
@@ -177,9 +174,8 @@ def raw_state(path: str | None) -> str:
     if path is None:
         return ""
     place = resolve(path)
-    files = sorted(place.rglob("*")) if place.is_dir() else [place]
-    stats = [(file, file.stat()) for file in files if file.is_file()]
-    return "\n".join(f"{file.name} {stat.st_size} {stat.st_mtime_ns}" for file, stat in stats)
+    files = [file for file in (place, *sorted(place.rglob("*"))) if file.is_file()]
+    return "\n".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
 
 
 def _named(found: dict[str, datasets.Dataset], split: str, name: str) -> datasets.Dataset:
@@ -202,9 +198,7 @@ def _selected(dataset: datasets.Dataset, name: str, columns: Mapping[str, str]) 
                 f"{', '.join(dataset.column_names)}"
             )
     dataset = dataset.select_columns(list(columns.values()))
-    # By way of names that no column has: the corpus may call its target `source`.
-    dataset = dataset.rename_columns({column: f"\0{key}" for key, column in columns.items()})
-    return dataset.rename_columns({f"\0{key}": key for key in columns})
+    return dataset.rename_columns({column: key for key, column in columns.items()})
 
 
 def _language(column: str) -> str | None:

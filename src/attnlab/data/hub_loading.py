@@ -173,7 +173,8 @@ def _quiet(offline: bool = False) -> Iterator[None]:
 
     offline: as with HF_HUB_OFFLINE=1, which the libraries only read when they are imported.
     """
-    logger, modules = logging.getLogger("datasets"), (datasets.config, huggingface_hub.constants)
+    logger = logging.getLogger("datasets")
+    modules: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
     level, bars, before = logger.level, datasets.are_progress_bars_disabled(), datasets.config.HF_HUB_OFFLINE
     logger.setLevel(logging.CRITICAL + 1)
     datasets.disable_progress_bars()

@@ -20,7 +20,7 @@ from attnlab.data.corpus import SPLITS, Corpus
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.padding import Ragged
 from attnlab.data.row_kinds import Pairs, Sentences, Tokenizers
-from attnlab.data.rows import RowGroups, batches_of_file, batches_of_rows, list_array
+from attnlab.data.rows import batches_of_file, list_array
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, write_json
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, the number of rows done, and the number of all rows."""
+
+ROWS_OF_A_BATCH = 1_000
 
 
 def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | None = None) -> None:
@@ -56,10 +58,11 @@ def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | 
             tokenizers[side].save(temporary / f"{prefix}tokenizer.json")
         for split in SPLITS:
             rows = len(splits[split]) - counters[split].dropped.total()
-            with RowGroups(temporary / f"{split}.arrow", kind.schema) as file:
+            with pa.ipc.new_file(str(temporary / f"{split}.arrow"), kind.schema) as file:
                 for start, batch in batches_of_file(cleaned[split]):
                     report(split, start, rows)
-                    file.add(_encode(kind, batch, tokenizers, split, counters[split]))
+                    columns = _encode(kind, batch, tokenizers, split, counters[split])
+                    file.write_table(pa.table(columns, schema=kind.schema))
             report(split, rows, rows)
             _check_rows_left(split, len(splits[split]), counters[split].dropped, kind.columns)
             cleaned[split].unlink()
@@ -79,17 +82,14 @@ def _texts(cleaned: Path, column: str) -> Iterator[str]:
 def _clean(
     kind: Pairs | Sentences, dataset: datasets.Dataset, path: Path, dropped: Counter[str], report: Progress
 ) -> None:
-    with RowGroups(path, kind.cleaned_schema) as file:
-        for start, rows in batches_of_rows(dataset):
-            report("clean", start, len(dataset))
-            columns: list[list[Any]] = [[] for _ in kind.cleaned_schema]
-            for row in kind.clean(rows):
-                if isinstance(row, str):
-                    dropped[row] += 1
-                    continue
-                for column, value in zip(columns, row, strict=True):
-                    column.append(value)
-            file.add(dict(zip(kind.cleaned_schema.names, columns, strict=True)))
+    schema = kind.cleaned_schema
+    with pa.ipc.new_file(str(path), schema) as file:
+        for number, rows in enumerate(dataset.iter(batch_size=ROWS_OF_A_BATCH)):
+            report("clean", number * ROWS_OF_A_BATCH, len(dataset))
+            cleaned = list(kind.clean(rows))
+            dropped.update(row for row in cleaned if isinstance(row, str))
+            kept = [dict(zip(schema.names, row, strict=True)) for row in cleaned if not isinstance(row, str)]
+            file.write_table(pa.Table.from_pylist(kept, schema=schema))
 
 
 def _encode(

@@ -21,12 +21,6 @@ _WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
 _ANY_CHARACTER = r"[\s\S]"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
 _NO_LIMIT = 2**31
-_FORMS = {
-    "nfc": normalizers.NFC,
-    "nfd": normalizers.NFD,
-    "nfkc": normalizers.NFKC,
-    "nfkd": normalizers.NFKD,
-}
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,7 @@ class _Trainer(TokenizerTrainer):
     joint: bool = False
 
     def normalizers(self) -> list[Any]:
-        steps: list[Any] = [] if self.normalization == "none" else [_FORMS[self.normalization]()]
+        steps: list[Any] = [] if self.normalization == "none" else [getattr(normalizers, self.normalization.upper())()]
         return [*steps, normalizers.Lowercase()] if self.lowercase else steps
 
     def mark_word_starts(self, backend: tokenizers.Tokenizer) -> None:
