@@ -6,14 +6,14 @@ import copy
 import math
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 import yaml
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind, bind_sections, known_targets
+from attnlab.config.binding import bind, bind_sections, describe, known_targets
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError, show
 from attnlab.model.attention.bahdanau import BahdanauScore
@@ -266,7 +266,6 @@ def test_bind_without_a_path_names_the_field():
 
 def test_part_passes_values_and_run_time_arguments():
     part: Part[BahdanauScore] = Part(BahdanauScore, "model.attention", size=3)
-    assert repr(part) == "Part(BahdanauScore, size=3)"
     score = part(query_size=4, key_size=5)
     assert (score.W.weight.shape, score.U.weight.shape, score.v.shape) == ((3, 4), (3, 5), (3,))
 
@@ -364,6 +363,32 @@ def test_known_targets_are_the_concrete_classes_of_the_kind():
     ]
     assert known_targets(Encoder) == ["attnlab.model.encoder.Encoder"]
     assert "attnlab.model.bridges.ZeroBridge" in known_targets(Bridge)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "words"),
+    [
+        (Path, "a path"),
+        (str | None, "text or null"),
+        (NonNegativeFloat, "a number of at least 0"),
+        (PositiveInt | None, "a whole number above 0 or null"),
+        (Annotated[float, Field(ge=0, le=1)], "a number between 0 and 1"),
+        (Annotated[float, Field(ge=0, lt=1)], "a number of at least 0 and below 1"),
+        (Annotated[int, Field(le=5)], "a whole number of at most 5"),
+        (Annotated[str, Field(min_length=1)], "text that is not empty"),
+        (Literal[32, "bf16"], "one of 32, bf16"),
+        (Literal["only"], "only"),
+        (dict[str, bool], "a mapping of text to true or false"),
+        (Annotated[list[Literal["a", "b"]], Field(min_length=1)], "a list of one of a, b with at least 1 entry"),
+    ],
+)
+def test_describe_puts_an_annotation_in_words(annotation, words):
+    assert describe(annotation) == words
+
+
+def test_show_writes_what_the_user_wrote_and_shortens_it():
+    assert [show(v) for v in ("abc", 3, True, None, [1, "ä"])] == ["'abc'", "3", "true", "null", '[1, "ä"]']
+    assert len(show("x" * 500)) == 120
 
 
 def test_constructor_hints_fill_in_the_type_argument_of_a_generic_base(model):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import copy
-import importlib.util
 import re
 import shutil
 import time
@@ -206,31 +204,6 @@ def test_code_of_each_stage_leaves_out_the_other_stages(stage, task):
     assert not any(name.startswith(f"attnlab.{foreign}.") for name in found)
     scores = {path.stem for path in (identity.FOLDER / "attnlab/model/attention").glob("*.py")} & {"dot", "bahdanau"}
     assert not found & {f"attnlab.model.attention.{score}" for score in scores}
-
-
-def test_imports_are_those_that_a_parser_finds():
-    for file in sorted((identity.FOLDER / "attnlab").rglob("*.py")):
-        text = file.read_text(encoding="utf-8")
-        parts = file.relative_to(identity.FOLDER).with_suffix("").parts
-        package = ".".join(parts[:-1])
-        found, parsed = set(identity.imported(text, package)), set(_parsed_imports(ast.parse(text), package))
-        assert parsed <= found, file
-        assert {module for module, _ in found - parsed if module.startswith("attnlab")} == set(), file
-
-
-def _parsed_imports(node: ast.AST, package: str):
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
-            continue
-        if isinstance(child, ast.Import):
-            yield from ((each.name, each.asname or each.name.partition(".")[0]) for each in child.names)
-        elif isinstance(child, ast.ImportFrom):
-            module = importlib.util.resolve_name("." * child.level + (child.module or ""), package)
-            for each in child.names:
-                inner = f"{module}.{each.name}"
-                is_module = module.startswith("attnlab") and identity.module_file(inner) is not None
-                yield inner if is_module else module, each.asname or each.name
-        yield from _parsed_imports(child, package)
 
 
 def test_identity_is_computed_quickly(experiments):

@@ -237,7 +237,6 @@ class _Response:
     ("changed", "message"),
     [
         ({"target": "de"}, "source and target must be two columns"),
-        ({"dataset": "json"}, "dataset must be an id of the hub"),
         ({"splits": {"train": "train"}}, "splits must give train, validation, test, got train"),
         ({"splits": FROM_TRAIN | {"test": 1.5}}, r"splits.test must be .* between 0 and 1, got 1.5"),
         (

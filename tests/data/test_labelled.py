@@ -92,8 +92,6 @@ def test_labelled_folder_reads_back_as_the_corpus(write: Callable[..., Path], tm
     assert stats["labels"] == {"negative": 2, "positive": 2}
     assert stats["text"]["length_histogram"] == [[1, 1], [2, 1], [3, 1], [4, 1]]
     assert data.stats["vocabulary"]["text"] == data.tokenizer.size
-    with pytest.raises(ValueError, match="train, validation, test, got dev"):
-        data.split("dev")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +172,7 @@ UNFIT = {
     "missing text": ({}, {"text": "question"}, "data.text: there is no column 'question' in split 'train'; the"),
     "unseen label": (
         {"test": [{"text": "new", "label": 2}]}, {},
-        "data.label: the test split has the label 2, which no sentence of the training split has (it has 0, 1)",
+        "data.label: the test split has the label 2, which no sentence of the training split has (it has [0, 1])",
     ),
     "one class": ({"train": ROWS[:1], "validation": ROWS[:1], "test": ROWS[:1]}, {}, "every label of the training"),
     "fractions": ({"train": [{"text": "x", "label": 0.5}, {"text": "y", "label": 1.5}]}, {}, "whole number, true or"),
@@ -197,7 +195,6 @@ def test_labelled_data_unfit_for_a_classifier_are_refused(
     ("changed", "said"),
     [
         ({"label": "text"}, "text and label must be two columns, got text for both"),
-        ({"label_names": ["a", "a"]}, "label_names must be at least two different names, got a, a"),
         ({"tokenizer": WordTrainer(joint=True)}, "tokenizer.joint must be false"),
     ],
 )

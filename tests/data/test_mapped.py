@@ -129,11 +129,9 @@ def test_prepared_folder_of_an_older_format_is_refused_by_its_format(
     corpus: Callable[..., HubCorpus], tmp_path: Path
 ) -> None:
     prepare(corpus(100), tmp_path / "data")
-    for split in ("train", "validation", "test"):
-        (tmp_path / "data" / f"{split}.arrow").rename(tmp_path / "data" / f"{split}.parquet")
     facts = json.loads((tmp_path / "data" / "data.json").read_text())
     (tmp_path / "data" / "data.json").write_text(json.dumps(facts | {"format": 1}))
-    with pytest.raises(ExperimentError, match="was prepared in format 1, this version reads 2; run the prepare stage"):
+    with pytest.raises(ExperimentError, match="has format 1, not 2; run the prepare stage again"):
         PreparedData(tmp_path / "data")
 
 

@@ -84,8 +84,3 @@ def test_ragged_take_returns_the_chosen_rows(rows, data):
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
     taken = Ragged.from_rows(rows).take(np.array(chosen, dtype=np.int64))
     assert [taken[i].tolist() for i in range(len(taken))] == [rows[i] for i in chosen]
-
-
-def test_make_batch_of_unequal_sides_is_refused():
-    with pytest.raises(ValueError, match="as many rows, got 1 and 2"):
-        make_batch([[5]], [[5], [6]], Padding())

@@ -153,14 +153,10 @@ def _why_unreachable(dataset: str, revision: str | None) -> str | None:
         huggingface_hub.HfApi().dataset_info(dataset, revision=revision, timeout=_HUB_SECONDS)
     except hub_errors.RevisionNotFoundError as error:
         raise ExperimentError(f"data.revision: {dataset!r} has no revision {revision!r}") from error
-    except hub_errors.GatedRepoError as error:
+    except (hub_errors.RepositoryNotFoundError, hub_errors.HFValidationError) as error:  # gated ones among them
         raise ExperimentError(
-            f"data.dataset: {dataset!r} is only for those who accepted its terms on the hub and logged in"
-        ) from error
-    except (hub_errors.RepositoryNotFoundError, hub_errors.HFValidationError) as error:
-        raise ExperimentError(
-            f"data.dataset: there is no {dataset!r} on the Hugging Face hub, or it is private; ids read "
-            "owner/name, such as bentrevett/multi30k"
+            f"data.dataset: there is no {dataset!r} on the Hugging Face hub, or it is only for those who are logged in "
+            "and accepted its terms; ids read owner/name, such as bentrevett/multi30k; data.path takes local data"
         ) from error
     except Exception as error:  # whatever the HTTP library of the day raises
         return _reason(error)

@@ -61,8 +61,6 @@ def make_batch(
     rows: Sequence[int] | None = None,
 ) -> Batch:
     """A batch of ids given row by row, without `<bos>` and `<eos>`: these are put in here."""
-    if len(source) != len(target):
-        raise ValueError(f"source and target must have as many rows, got {len(source)} and {len(target)}")
     numbers = np.arange(len(source)) if rows is None else np.asarray(rows, dtype=np.int64)
     return pad_pairs(Ragged.from_rows(source), Ragged.from_rows(target), numbers, padding)
 

@@ -123,37 +123,8 @@ def _check_rows_left(split: str, rows: int, dropped: Counter[str], columns: str)
         )
 
 
-class LengthCounter:
-    """Lengths and unknown tokens of one side; its size depends on the number of different lengths, not of rows."""
-
-    def __init__(self) -> None:
-        self._lengths: Counter[int] = Counter()
-        self._unknown = 0
-
-    def add(self, ids: Ragged) -> None:
-        self._lengths.update(ids.lengths.tolist())
-        self._unknown += int(np.count_nonzero(ids.values == UNK))
-
-    def summary(self) -> dict[str, Any]:
-        """Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length, sentences]."""
-        histogram = sorted(self._lengths.items())
-        lengths, counts = np.array(histogram).T
-        tokens = int((lengths * counts).sum())
-        reached = np.cumsum(counts) / counts.sum()
-        return {
-            "tokens": tokens,
-            "mean_length": round(tokens / int(counts.sum()), 4),
-            "p50_length": int(lengths[np.searchsorted(reached, 0.50)]),
-            "p95_length": int(lengths[np.searchsorted(reached, 0.95)]),
-            "max_length": int(lengths[-1]),
-            "unknown_tokens": self._unknown,
-            "unknown_rate": round(self._unknown / tokens, 6),
-            "length_histogram": [list(each) for each in histogram],
-        }
-
-
 class SplitCounter:
-    """Counts the rows of a split, batch by batch.
+    """Counts the rows of a split, batch by batch; it grows with the number of different lengths, not of rows.
 
     unit: the name of the rows, `pairs` or `sentences`.
     dropped: the number of dropped rows, by reason.
@@ -161,8 +132,8 @@ class SplitCounter:
 
     def __init__(self, unit: str, sides: Sequence[str]) -> None:
         self.dropped: Counter[str] = Counter()
-        self._unit, self._rows, self._sides = unit, 0, {side: LengthCounter() for side in sides}
-        self._labels: Counter[int] = Counter()
+        self._unit, self._rows, self._labels, self._unknown = unit, 0, Counter[int](), Counter[str]()
+        self._lengths: dict[str, Counter[int]] = {side: Counter() for side in sides}
 
     def drop(self, reason: str, rows: NDArray[np.bool_]) -> None:
         """rows: whether each is dropped."""
@@ -172,9 +143,10 @@ class SplitCounter:
     def add(self, ids: Mapping[str, Ragged], labels: Sequence[int] = ()) -> None:
         """ids: of the kept rows, by side. labels: numbers of their classes, where they have some."""
         self._rows += len(next(iter(ids.values())))
-        for side, counter in self._sides.items():
-            counter.add(ids[side])
         self._labels.update(labels)
+        for side, lengths in self._lengths.items():
+            lengths.update(ids[side].lengths.tolist())
+            self._unknown[side] += int(np.count_nonzero(ids[side].values == UNK))
 
     def summary(self, class_names: Sequence[str] = ()) -> dict[str, Any]:
         """class_names: by their numbers."""
@@ -184,5 +156,22 @@ class SplitCounter:
             self._unit: self._rows,
             "dropped": dict(self.dropped),
             **({"labels": labels} if labels else {}),
-            **{side: counter.summary() for side, counter in self._sides.items()},
+            **{side: self._summary_of_side(side) for side in self._lengths},
+        }
+
+    def _summary_of_side(self, side: str) -> dict[str, Any]:
+        """Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length, sentences]."""
+        histogram = sorted(self._lengths[side].items())
+        lengths, counts = np.array(histogram).T
+        tokens = int((lengths * counts).sum())
+        reached = np.cumsum(counts) / counts.sum()
+        return {
+            "tokens": tokens,
+            "mean_length": round(tokens / int(counts.sum()), 4),
+            "p50_length": int(lengths[np.searchsorted(reached, 0.50)]),
+            "p95_length": int(lengths[np.searchsorted(reached, 0.95)]),
+            "max_length": int(lengths[-1]),
+            "unknown_tokens": self._unknown[side],
+            "unknown_rate": round(self._unknown[side] / tokens, 6),
+            "length_histogram": [list(each) for each in histogram],
         }

@@ -72,18 +72,11 @@ class PreparedSplit(_MappedSplit):
         super().__init__(path)
         self.source = MappedIds(self._table["source_ids"])
         self.target = MappedIds(self._table["target_ids"])
+        self.source_lengths, self.target_lengths = self.source.lengths, self.target.lengths
 
     def batch(self, rows: NDArray[np.int64], padding: Padding) -> Batch:
         """The padded batch of these rows."""
         return pad_pairs(self.source.take(rows), self.target.take(rows), rows, padding)
-
-    @property
-    def source_lengths(self) -> NDArray[np.int32]:
-        return self.source.lengths
-
-    @property
-    def target_lengths(self) -> NDArray[np.int32]:
-        return self.target.lengths
 
     def source_ids(self, row: int) -> NDArray[np.int32]:
         return self.source[row]
@@ -115,19 +108,12 @@ class LabelledSplit(_MappedSplit):
         super().__init__(path)
         self.ids = MappedIds(self._table["ids"])
         self.labels: NDArray[np.int64] = self._table["label"].to_numpy().astype(np.int64)
+        self.source_lengths = self.ids.lengths
+        self.target_lengths = np.zeros_like(self.source_lengths)  # a label takes no tokens of a batch
 
     def batch(self, rows: NDArray[np.int64], padding: Padding) -> LabelledBatch:
         """The padded batch of these rows."""
         return pad_labelled(self.ids.take(rows), self.labels[rows], rows, padding)
-
-    @property
-    def source_lengths(self) -> NDArray[np.int32]:
-        return self.ids.lengths
-
-    @property
-    def target_lengths(self) -> NDArray[np.int32]:
-        """All zero: a label takes no place in a batch that is bounded by tokens."""
-        return np.zeros(len(self), dtype=np.int32)
 
     def text(self, row: int) -> str:
         return self._table["text"][row].as_py()
@@ -153,18 +139,13 @@ class PreparedFolder(Generic[SplitT, InfoT]):
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
-        facts, stats = self.folder / "data.json", self.folder / "stats.json"
-        # The format first: a folder in another one may have other files.
-        found = read_own_record(facts, dict[str, Any], _REMEDY).get("format") if facts.is_file() else FORMAT
-        if found != FORMAT:
-            raise ExperimentError(
-                f"{self.folder} was prepared in format {found}, this version reads {FORMAT}; {_REMEDY}"
-            )
         missing = [name for name in self.files() if not (self.folder / name).is_file()]
         if missing:
             raise ExperimentError(f"{self.folder} lacks prepared data: {', '.join(missing)} missing; {_REMEDY}")
-        self.info: InfoT = read_own_record(facts, self.info_type, _REMEDY)
-        self.stats = read_own_record(stats, dict[str, Any], _REMEDY)
+        self.info: InfoT = read_own_record(self.folder / "data.json", self.info_type, _REMEDY)
+        if self.info.format != FORMAT:
+            raise ExperimentError(f"{self.folder} has format {self.info.format}, not {FORMAT}; {_REMEDY}")
+        self.stats = read_own_record(self.folder / "stats.json", dict[str, Any], _REMEDY)
         self.sizes = {split: self.stats["splits"][split][self.unit] for split in SPLITS}
         self._splits: dict[str, SplitT] = {}
 
@@ -175,8 +156,6 @@ class PreparedFolder(Generic[SplitT, InfoT]):
 
     def split(self, name: str) -> SplitT:
         """name: `train`, `validation` or `test`."""
-        if name not in SPLITS:
-            raise ValueError(f"the split must be one of {', '.join(SPLITS)}, got {name}")
         if name not in self._splits:
             file = self.folder / f"{name}.arrow"
             try:

@@ -20,7 +20,7 @@ from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepared import FORMAT, DataInfo, LabelledInfo
 from attnlab.data.rows import open_rows
 from attnlab.data.tokenizer import Tokenizer
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, show
 
 if TYPE_CHECKING:
     import datasets
@@ -32,7 +32,6 @@ Label = int | str
 
 _IDS = pa.list_(pa.int32())
 _PAIRS = pa.list_(pa.list_(pa.int32()))
-_MOST_SHOWN = 8
 
 
 class Pairs:
@@ -138,7 +137,7 @@ class Sentences:
         if names is not None and labels != list(range(len(names))):
             raise ExperimentError(
                 f"data.label_names has {len(names)} names for the labels 0 to {len(names) - 1}, but the labels of the "
-                f"training split are {_shown(labels)}; give each of 0, 1, ... its name, or null"
+                f"training split are {show(labels)}; give each of 0, 1, ... its name, or null"
             )
         if names is None:
             known = dict(enumerate(self._own_names or []))
@@ -152,7 +151,7 @@ class Sentences:
         if unseen:
             raise ExperimentError(
                 f"data.label: the {split} split has the label {unseen[0]!r}, which no sentence of the training split "
-                f"has (it has {_shown(self._labels)}), so that no model can learn it; leave such rows out, or choose "
+                f"has (it has {show(self._labels)}), so that no model can learn it; leave such rows out, or choose "
                 "other data.splits"
             )
         return {"label": [self._numbers[label] for label in labels]}
@@ -175,8 +174,3 @@ def _label_of(value: Any, tidy: Callable[[str], str]) -> Label | None:
         f"data.label: a label must be a whole number, true or false, or text, got {value!r}; data.label names "
         "the column"
     )
-
-
-def _shown(labels: list[Label]) -> str:
-    shown = ", ".join(map(repr, labels[:_MOST_SHOWN]))
-    return f"{shown}, and {len(labels) - _MOST_SHOWN} more" if len(labels) > _MOST_SHOWN else shown

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.secrets import masked
+from attnlab.errors import masked
 from attnlab.sweeps.naming import choices_of, name_of
 from attnlab.sweeps.outliving import end_with
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord

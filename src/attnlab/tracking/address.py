@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from attnlab.config.secrets import masked
+from attnlab.errors import masked
 
 SCHEMES = ("http://", "https://", "sqlite:///", "postgresql", "mysql", "mssql")
 DATABASE_NAME = "mlflow.db"

@@ -19,8 +19,7 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from attnlab.config.secrets import masked
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked
 from attnlab.files import atomic_file
 from attnlab.tracking import DEFAULTS
 from attnlab.tracking.address import ARTIFACTS_NAME, resolved_address, sqlite_path

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attnlab.config.secrets import masked
+from attnlab.errors import masked
 
 _KIND = re.compile(
     r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing)$"

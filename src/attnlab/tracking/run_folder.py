@@ -20,8 +20,7 @@ from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import Field
 
-from attnlab.config.secrets import masked, masked_values
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked, masked_values
 from attnlab.files import atomic_file, atomic_folder, read_own_record, write_json
 from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
 
