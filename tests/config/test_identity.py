@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 import shutil
-import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -79,10 +78,11 @@ def file_of(name: str, package: Path) -> Path:
     return next(files)
 
 
-def test_identity_ignores_the_order_of_keys_and_sources():
+def test_identity_changes_with_the_data_but_not_with_the_order_of_keys_and_sources():
     turned = {"model": {"attention": None, "encoder": {"layers": 1, "cell": "gru"}}, "seed": 1}
     assert config_digest(SECTIONS) == config_digest(turned)
     one = experiment_identity(SECTIONS, "data", ["attnlab.batch", "attnlab.files"])
+    assert one != experiment_identity(SECTIONS, "date", ["attnlab.batch", "attnlab.files"])
     assert one == experiment_identity(turned, "data", ["attnlab.files", "attnlab.batch"])
     assert re.fullmatch("[0-9a-f]{16}", one)
 
@@ -90,24 +90,15 @@ def test_identity_ignores_the_order_of_keys_and_sources():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda c: c.update(seed=2),
         lambda c: c.update(seed="1"),
-        lambda c: c.update(seed=1.0),
-        lambda c: c.update(seed=True),
         lambda c: c["model"]["encoder"].update(cell="lstm"),
-        lambda c: c["model"].update(attention={}),
         lambda c: c["model"].pop("attention"),
-        lambda c: c.update(more=None),
     ],
 )
 def test_config_digest_changes_with_any_value(change):
     changed = copy.deepcopy(SECTIONS)
     change(changed)
     assert config_digest(changed) != config_digest(SECTIONS)
-
-
-def test_identity_changes_with_the_data():
-    assert experiment_identity(SECTIONS, "data", []) != experiment_identity(SECTIONS, "date", [])
 
 
 def test_new_score_file_changes_no_identity(package, experiments):
@@ -204,14 +195,3 @@ def test_code_of_each_stage_leaves_out_the_other_stages(stage, task):
     assert not any(name.startswith(f"attnlab.{foreign}.") for name in found)
     scores = {path.stem for path in (identity.FOLDER / "attnlab/model/attention").glob("*.py")} & {"dot", "bahdanau"}
     assert not found & {f"attnlab.model.attention.{score}" for score in scores}
-
-
-def test_identity_is_computed_quickly(experiments):
-    identity._source.cache_clear()
-    start = time.process_time()
-    experiment_identity(experiments["dot"], "data", sources("train"))
-    first = time.process_time() - start
-    start = time.process_time()
-    experiment_identity(experiments["dot"], "data", sources("train"))
-    assert first < 0.3  # 0.05 on an idle machine
-    assert time.process_time() - start < 0.1

@@ -125,16 +125,6 @@ def test_truncated_split_is_refused(corpus: Callable[..., HubCorpus], tmp_path: 
         PreparedData(tmp_path / "data").split("validation")
 
 
-def test_prepared_folder_of_an_older_format_is_refused_by_its_format(
-    corpus: Callable[..., HubCorpus], tmp_path: Path
-) -> None:
-    prepare(corpus(100), tmp_path / "data")
-    facts = json.loads((tmp_path / "data" / "data.json").read_text())
-    (tmp_path / "data" / "data.json").write_text(json.dumps(facts | {"format": 1}))
-    with pytest.raises(ExperimentError, match="has format 1, not 2; run the prepare stage again"):
-        PreparedData(tmp_path / "data")
-
-
 @given(groups=st.lists(st.lists(st.lists(st.integers(4, 90), max_size=4), min_size=1, max_size=5), max_size=4))
 def test_mapped_ids_equal_the_rows_of_all_groups(groups: list[list[list[int]]]) -> None:
     rows = [row for group in groups for row in group]
