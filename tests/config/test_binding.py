@@ -208,12 +208,6 @@ def test_bind_sections_with_plain_values_returns_them():
         bind_sections({"seed": -1, "chain": False, "padding": padding}, sections)
 
 
-def test_part_passes_values_and_run_time_arguments():
-    part: Part[BahdanauScore] = Part(BahdanauScore, "model.attention", size=3)
-    score = part(query_size=4, key_size=5)
-    assert (score.W.weight.shape, score.U.weight.shape, score.v.shape) == ((3, 4), (3, 5), (3,))
-
-
 OWN = """
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge

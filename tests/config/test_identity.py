@@ -143,12 +143,6 @@ def test_edit_of_what_only_shows_changes_no_training(package, experiments, folde
     assert identities(experiments) == before
 
 
-def test_edit_of_an_evaluation_metric_changes_no_training(package, experiments):
-    before = identities(experiments)
-    append(file_of("evaluate", package / "evaluation"))
-    assert identities(experiments) == before
-
-
 def test_names_that_are_not_followed_exist():
     assert [name for name in identity.NOT_FOLLOWED if identity.module_file(name) is None] == []
 

@@ -41,15 +41,11 @@ PAGE = '<meta name="generator" content="attnlab">'
 OURS = {"model.json": '{"identity": "0"}'}
 OTHERS = {
     "a thesis": (MODEL, {"thesis.txt": "years of work"}),
-    "a hidden file": (MODEL, {".hidden": ""}),
     "empty folders": (MODEL, {"deep/empty/": None}),
     "a folder of the same name": (MODEL, {"model.json/inside": ""}),
-    "a model of another program": (MODEL, {"model.json": "{}", "config.json": "{}"}),
     "notes beside a model": (MODEL, {**OURS, "notes.txt": ""}),
-    "a chapter beside a model": (MODEL, {**OURS, "thesis/chapter.txt": ""}),
     "a hidden file beside a model": (MODEL, {**OURS, ".hidden": ""}),
     "a home page": (REPORT, {"index.html": "<html>", "pictures/holiday.jpg": ""}),
-    "a page of pictures": (REPORT, {"index.html": "<html>", "pictures/curves.png": ""}),
     "a photo beside a report": (REPORT, {"index.html": PAGE, "pictures/holiday.jpg": ""}),
     "metrics of another program": (EVALUATION, {"metrics.json": "{}"}),
     "data of another program": (PREPARED_DATA, {"data.json": '{"format":"csv"}', "train.arrow": ""}),

@@ -11,13 +11,10 @@ from typing import Any
 import datasets
 import pytest
 
-from attnlab.batch import Padding
 from attnlab.data.corpus import SentenceCleaning
-from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData, PreparedData, read_labels
-from attnlab.data.sampler import Batching
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -178,19 +175,6 @@ def test_labelled_data_unfit_for_a_classifier_are_refused(
 def test_labelled_corpus_with_an_invalid_value_is_refused(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         corpus_of("x", **changed)
-
-
-def test_labelled_epoch_has_every_sentence_once(write: Callable[..., Path], tmp_path: Path) -> None:
-    rows = [{"text": "w " * (1 + i % 7), "label": i % 3} for i in range(50)]
-    data = prepared(tmp_path, corpus_of(write(rows, rows[:9], rows[:9])))
-    for batching in (Batching(size=8), Batching(by="tokens", size=24)):
-        module = SeqDataModule(data, batching, Padding(), seed=1)
-        batches = list(module.train_dataloader())
-        assert sorted(row for batch in batches for row in batch.rows.tolist()) == list(range(50))
-        for batch in batches:
-            assert batch.labels.tolist() == data.split("train").labels[batch.rows].tolist()
-            if batching.by == "tokens":
-                assert batch.source.numel() <= 24
 
 
 def test_labelled_folder_opened_as_pairs_is_refused(write: Callable[..., Path], tmp_path: Path) -> None:

@@ -21,14 +21,13 @@ from attnlab.data.padding import Ragged
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.rows import MappedIds, list_array, open_rows
-from attnlab.data.toy import CopyCorpus
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
 
 @pytest.fixture
-def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small corpora as large ones are: of many batches and groups."""
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small corpora are prepared in many batches, as large ones are."""
     monkeypatch.setattr(prepare_module, "ROWS_OF_A_BATCH", 30)
 
 
@@ -48,8 +47,8 @@ def corpus(tmp_path: Path, hub_corpus: Callable[..., HubCorpus]) -> Callable[...
     return make
 
 
-@pytest.mark.usefixtures("small_groups")
-def test_prepared_split_of_many_groups_reads_back_in_order(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("small_batches")
+def test_prepared_split_of_many_batches_reads_back_in_order(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
     prepare(corpus(100), tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     split = data.split("train")
@@ -64,20 +63,6 @@ def test_prepared_split_of_many_groups_reads_back_in_order(corpus: Callable[...,
     assert [row.tolist() for row in map(split.source.take(chosen).__getitem__, range(6))] == [
         split.source_ids(int(row)).tolist() for row in chosen
     ]
-
-
-@pytest.mark.usefixtures("small_groups")
-def test_prepared_content_does_not_depend_on_the_group_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = CopyCorpus(300, 5, 1, 6, None, None, 0.1, 0.1, 1, "none", WordTrainer(split="whitespace", min_frequency=1))
-    prepare(corpus, tmp_path / "many")
-    monkeypatch.undo()
-    prepare(corpus, tmp_path / "one")
-    many, one = (open_rows(tmp_path / folder / "train.arrow") for folder in ("many", "one"))
-    assert many["source"].num_chunks > one["source"].num_chunks == 1
-    assert {"sure_links", "possible_links"} < set(one.column_names)
-    assert many.equals(one)
-    for name in ("stats.json", "source_tokenizer.json", "data.json"):
-        assert (tmp_path / "many" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
 
 
 def test_opening_a_split_reads_only_its_lengths(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
@@ -108,7 +93,7 @@ def test_pickled_split_maps_the_file_again(corpus: Callable[..., HubCorpus], tmp
     assert pickle.loads(pickle.dumps(data)).split("train").source_text(3) == split.source_text(3)
 
 
-@pytest.mark.usefixtures("small_groups")
+@pytest.mark.usefixtures("small_batches")
 def test_prepare_holds_only_a_few_batches_in_memory(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
     before, held = pa.total_allocated_bytes(), []
     prepare(corpus(3_000), tmp_path / "data", lambda *_: held.append(pa.total_allocated_bytes() - before))

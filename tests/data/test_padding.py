@@ -46,10 +46,6 @@ def test_labelled_sentences_are_padded_as_sources_are(side, source, mask):
     assert batch.labels.dtype == batch.rows.dtype == torch.long
 
 
-def test_batch_row_numbers_are_long_for_any_integer_type():
-    assert make_batch([[5]], [[6]], Padding(), rows=np.array([3], dtype=np.int32)).rows.dtype == torch.long
-
-
 def test_make_batch_without_rows_is_empty():
     batch = make_batch([], [], Padding())
     assert batch.source.shape == batch.target_input.shape == (0, 1)

@@ -21,8 +21,7 @@ PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
 PACKAGE_ROOT = FOLDER / PACKAGE
 
-# What decides none of an experiment's results, and is not followed: messages, progress bars, what MLflow and sweeps
-# record, and the code that checks a config, whose values count by themselves.
+# What decides no result: messages, progress bars, what MLflow and sweeps record, and the checks of a config.
 NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
@@ -31,9 +30,8 @@ NOT_FOLLOWED = (
     "attnlab.training.progress",
 )
 
-# Libraries that compute, each counted where the code imports it: another version may give other data (babel, datasets,
-# numpy, tokenizers), weights (numpy, pytorch_lightning, torch) or metrics, which choose the best checkpoint (sacrebleu,
-# torchmetrics). Those that only read and write files, check a config or draw are left out.
+# Libraries whose other versions may give other data, weights or metrics, which choose the best checkpoint; each counts
+# where the code imports it.
 DECIDING_LIBRARIES = frozenset(
     {"babel", "datasets", "numpy", "pytorch_lightning", "sacrebleu", "tokenizers", "torch", "torchmetrics"}
 )

@@ -60,9 +60,9 @@ def _load_local(path: Path, name: str | None, source: str, target: str) -> dict[
 
 def _read(path: Path, name: str | None, source: str, target: str, cache: str) -> dict[str, datasets.Dataset]:
     if path.is_dir():
-        parallel = _parallel_files(path, source, target)
+        parallel = _read_parallel(path, source, target, cache)
         if parallel:
-            return _read_parallel(parallel, source, target, cache)
+            return parallel
         _check_kind(f"data.path: {path}", datasets.load_dataset_builder(str(path), name=name, cache_dir=cache))
         return dict(datasets.load_dataset(str(path), name=name, cache_dir=cache, **_csv_options(path)))
     reader = READERS.get(_kind_of(path))
@@ -95,29 +95,21 @@ def _csv_options(path: Path) -> dict[str, Any]:
     return {"na_filter": False} if kinds == {"csv"} else {}
 
 
-def _parallel_files(folder: Path, source: str, target: str) -> dict[str, tuple[Path, Path]]:
-    """By split: `train.de` and `train.en`, for the columns de and en."""
-    pairs = {}
-    for suffix in ("", ".gz"):
-        for file in sorted(folder.glob(f"*.{source}{suffix}")):
-            split = file.name.removesuffix(f".{source}{suffix}")
-            other = file.with_name(f"{split}.{target}{suffix}")
-            if other.is_file():
-                pairs[split] = (file, other)
-    return pairs
-
-
-def _read_parallel(
-    files: dict[str, tuple[Path, Path]], source: str, target: str, cache: str
-) -> dict[str, datasets.Dataset]:
+def _read_parallel(folder: Path, source: str, target: str, cache: str) -> dict[str, datasets.Dataset]:
+    """The splits of parallel text files, such as `train.de` and `train.en` for the columns de and en, if any."""
     joined = {}
-    for split, pair in files.items():
+    for first in sorted((*folder.glob(f"*.{source}"), *folder.glob(f"*.{source}.gz"))):
+        split, _, suffix = first.name.rpartition(f".{source}")
+        second = folder / f"{split}.{target}{suffix}"
+        if not second.is_file():
+            continue
         left, right = (
-            datasets.load_dataset("text", data_files=str(file), cache_dir=cache, split="train") for file in pair
+            datasets.load_dataset("text", data_files=str(file), cache_dir=cache, split="train")
+            for file in (first, second)
         )
         if len(left) != len(right):
             raise ExperimentError(
-                f"data.path: {pair[0]} has {len(left)} lines, but {pair[1]} has {len(right)}; give files in which the "
+                f"data.path: {first} has {len(left)} lines, but {second} has {len(right)}; give files in which the "
                 f"same line is the same sentence"
             )
         columns = [left.rename_column("text", source), right.rename_column("text", target)]
