@@ -30,14 +30,14 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, fl
     """Prepare a corpus in this process: CPU-seconds and megabytes."""
     import datasets  # noqa: F401  (a second of its own, whatever the corpus)
 
-    from attnlab.data.cleaning import Cleaning
+    from attnlab.data.corpus import Cleaning
     from attnlab.data.hub import HubCorpus
     from attnlab.data.prepare import prepare
     from attnlab.data.trainers import BpeTrainer, WordTrainer
 
     trainer = BpeTrainer() if tokenizer == "bpe" else WordTrainer(split=tokenizer, min_frequency=2)  # type: ignore[arg-type]
     splits: dict[str, str | float] = {split: split for split in ("train", "validation", "test")}
-    pairs = HubCorpus(None, str(corpus), None, None, splits, "de", "en", 1, "none", Cleaning(), trainer)
+    pairs = HubCorpus(None, str(corpus), None, None, splits, 1, "de", "en", "none", Cleaning(), trainer)
     before = most = private_megabytes()
     started: dict[str, float] = {}  # CPU-seconds at the start of each stage
 

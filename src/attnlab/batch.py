@@ -5,9 +5,10 @@ Axes: B batch, S source length, T target length. Batch first. Masks are bool, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal, Self
 
 import torch
 from torch import Tensor
@@ -33,67 +34,54 @@ class Padding:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Sentence pairs of one padded batch.
-
-    A source ends with `<eos>`. `target_input` starts with `<bos>`, `target_output` ends with `<eos>`, and both
-    share `target_mask`. `rows` are the pairs' row numbers in their split.
-    """
+class SourceBatch:
+    """The sources of a padded batch; each ends with `<eos>`. `rows` are their row numbers in their split."""
 
     source: Tensor  # (B, S) long
     source_mask: Tensor  # (B, S) bool
-    target_input: Tensor  # (B, T) long
-    target_output: Tensor  # (B, T) long
-    target_mask: Tensor  # (B, T) bool
     rows: Tensor  # (B,) long
 
-    def to(self, device: torch.device | str) -> Batch:
-        tokens = self.num_target_tokens  # counted here: on a GPU every question for it would wait for the device
-        moved = _moved(self, device)
-        vars(moved)["num_target_tokens"] = tokens
-        return moved
+    def to(self, device: torch.device | str) -> Self:
+        # A copy to a GPU is in order with what the GPU does next, so nothing waits for it. One from a GPU is not.
+        alone = torch.device(device).type == "cuda"
+        return self._with_each(lambda tensor: tensor.to(device, non_blocking=alone))
 
-    def pin_memory(self) -> Batch:
+    def pin_memory(self) -> Self:
         """The batch in memory that a GPU reads by itself; torch's loaders call this."""
-        return _pinned(self)
+        return self._with_each(lambda tensor: tensor.pin_memory())
 
-    @cached_property
-    def num_target_tokens(self) -> int:
-        """Real target tokens, `<eos>` included."""
-        return int(self.target_mask.sum())
+    def _with_each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        return replace(self, **{field.name: change(getattr(self, field.name)) for field in fields(self)})
 
     def __len__(self) -> int:
         return self.source.shape[0]
 
 
 @dataclass(frozen=True)
-class LabelledBatch:
-    """Labelled sentences of one padded batch; as a source, each ends with `<eos>`."""
+class Batch(SourceBatch):
+    """Sentence pairs of one padded batch.
 
-    source: Tensor  # (B, S) long
-    source_mask: Tensor  # (B, S) bool
+    `target_input` starts with `<bos>`, `target_output` ends with `<eos>`, and both share `target_mask`.
+    """
+
+    target_input: Tensor  # (B, T) long
+    target_output: Tensor  # (B, T) long
+    target_mask: Tensor  # (B, T) bool
+
+    def to(self, device: torch.device | str) -> Self:
+        tokens = self.num_target_tokens  # counted here: on a GPU every question for it would wait for the device
+        moved = super().to(device)
+        vars(moved)["num_target_tokens"] = tokens
+        return moved
+
+    @cached_property
+    def num_target_tokens(self) -> int:
+        """Real target tokens, `<eos>` included."""
+        return int(self.target_mask.sum())
+
+
+@dataclass(frozen=True)
+class LabelledBatch(SourceBatch):
+    """Labelled sentences of one padded batch."""
+
     labels: Tensor  # (B,) long, the number of the class
-    rows: Tensor  # (B,) long
-
-    def to(self, device: torch.device | str) -> LabelledBatch:
-        return _moved(self, device)
-
-    def pin_memory(self) -> LabelledBatch:
-        """The batch in memory that a GPU reads by itself; torch's loaders call this."""
-        return _pinned(self)
-
-    def __len__(self) -> int:
-        return self.source.shape[0]
-
-
-_BatchT = TypeVar("_BatchT", Batch, LabelledBatch)
-
-
-def _moved(batch: _BatchT, device: torch.device | str) -> _BatchT:
-    # A copy to a GPU is in order with what the GPU does next, so nothing waits for it. One from a GPU is not.
-    alone = torch.device(device).type == "cuda"
-    return replace(batch, **{f.name: getattr(batch, f.name).to(device, non_blocking=alone) for f in fields(batch)})
-
-
-def _pinned(batch: _BatchT) -> _BatchT:
-    return replace(batch, **{f.name: getattr(batch, f.name).pin_memory() for f in fields(batch)})

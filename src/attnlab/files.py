@@ -20,55 +20,57 @@ from typing import Any, TypeVar
 
 import psutil
 import yaml  # type: ignore[import-untyped]
+from pydantic import TypeAdapter, ValidationError
 
 from attnlab.errors import ExperimentError
 
-_TAKEN_AWAY = "old-"  # in the name of a temporary folder that holds what another is to take the place of
+_MACHINE = re.sub(r"[^A-Za-z0-9-]", "-", platform.node())[:30]
+_OLD = "old-"  # in the name of a temporary folder that holds the one to be replaced
+RecordT = TypeVar("RecordT")
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A temporary folder beside `path` that takes its place when the block ends, and vanishes when it fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_what_the_dead_left(path)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}", dir=path.parent))
+    _remove_leftovers(path)
+    temporary = Path(tempfile.mkdtemp(prefix=_prefix(path), dir=path.parent))
     try:
         yield temporary
         temporary.chmod(0o755)  # mkdtemp's 0700 would keep a folder's readers out
-        _to_the_disk(temporary)
+        for inside, _, names in os.walk(temporary):
+            for name in names:
+                sync(Path(inside, name))
+            sync(Path(inside))
         if path.exists():
-            _take_its_place(temporary, path)
+            _replace_folder(path, temporary)
         else:
             os.replace(temporary, path)
-            sync(path.parent)
+        sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _take_its_place(temporary: Path, path: Path) -> None:
-    """Put a folder where another one is. One that cannot be moved, as a mounted one, stays, and nothing beside it."""
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_owner()}{_TAKEN_AWAY}", dir=path.parent))
+def _replace_folder(path: Path, new: Path) -> None:
+    """Put `new` in the place of `path`, which stays where it cannot be moved, as a mounted one."""
+    old = Path(tempfile.mkdtemp(prefix=_prefix(path) + _OLD, dir=path.parent))
     try:
         os.replace(path, old / path.name)
-        os.replace(temporary, path)
+        os.replace(new, path)
     except BaseException:
         if not path.exists():
             os.replace(old / path.name, path)
-        # Where even that failed, it is not empty and holds what was: it must not be removed.
-        with suppress(OSError):
+        with suppress(OSError):  # where even that failed, it is not empty and must stay
             old.rmdir()
         raise
-    sync(path.parent)
     shutil.rmtree(old)
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A temporary file name beside `path` that takes its place when the block ends, and vanishes when it fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_what_the_dead_left(path)
+    _remove_leftovers(path)
     # The suffix stays: writers such as matplotlib choose the format by it.
-    temporary = path.with_name(f".{path.name}.{_owner()}x{path.suffix}")
+    temporary = path.with_name(f"{_prefix(path)}x{path.suffix}")
     try:
         yield temporary
         sync(temporary)
@@ -78,15 +80,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def _to_the_disk(folder: Path) -> None:
-    for inside, _, names in os.walk(folder):
-        for name in names:
-            sync(Path(inside, name))
-        sync(Path(inside))
-
-
 def sync(path: Path) -> None:
-    """What was written to a file or a folder is on the disk, should the power fail."""
+    """Flush a file or a folder to the disk."""
     if os.name != "posix":
         return  # elsewhere a folder cannot be opened, and no file for this alone
     opened = os.open(path, os.O_RDONLY)
@@ -96,27 +91,22 @@ def sync(path: Path) -> None:
         os.close(opened)
 
 
-def _owner() -> str:
-    """Who writes something temporary, as part of its name."""
-    return f"{re.sub(r'[^A-Za-z0-9-]', '-', platform.node())[:30]}.{os.getpid()}."
+def _prefix(path: Path) -> str:
+    """How the name of something temporary for `path` starts: with the machine and the process that write it."""
+    return f".{path.name}.{_MACHINE}.{os.getpid()}."
 
 
-def _remove_what_the_dead_left(path: Path) -> None:
-    """Remove temporary files and folders for `path` of processes of this machine that were killed over them."""
-    # Within what is temporary already there are more dots at the beginning.
-    begin, host = path.name.lstrip(".") + ".", _owner().partition(".")[0]
+def _remove_leftovers(path: Path) -> None:
+    """Make the folder of `path`, and remove what processes of this machine left there that were killed over `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Within what is temporary already, there are more dots in front.
+    written = re.compile(re.escape(f"{path.name.lstrip('.')}.{_MACHINE}.") + r"(\d+)\.(.*)")
     for left in path.parent.glob(".*"):
-        name = left.name.lstrip(".")
-        if name.startswith(begin):
-            owner, _, rest = name.removeprefix(begin).partition(".")
-            pid, _, kind = rest.partition(".")
-            if owner == host and pid.isdecimal() and not psutil.pid_exists(int(pid)):
-                if kind.startswith(_TAKEN_AWAY) and (left / path.name).exists() and not path.exists():
-                    os.replace(left / path.name, path)  # it died before it put the new there
-                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
-
-
-RecordT = TypeVar("RecordT")
+        found = written.fullmatch(left.name.lstrip("."))
+        if found and not psutil.pid_exists(int(found[1])):
+            if found[2].startswith(_OLD) and (left / path.name).exists() and not path.exists():
+                os.replace(left / path.name, path)  # the process was killed before it put the new one there
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> Any:
@@ -125,35 +115,28 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def read_own_json(path: Path, remedy: str) -> dict[str, Any]:
-    """The fields of a file that this program wrote.
-
-    remedy: what to do where it is damaged.
-
-    Raises:
-        ExperimentError: it cannot be read, or holds something else.
-    """
-    try:
-        fields = read_json(path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ExperimentError(f"{path} is damaged ({reason}); {remedy}") from None
-    if not isinstance(fields, dict):
-        raise ExperimentError(f"{path} is damaged (it holds no JSON object); {remedy}")
-    return fields
+def check_regular(path: Path) -> None:
+    """Raise OSError for a device or a pipe, which could be read without an end."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
-    """As `read_own_json`, as a dataclass: a field that is missing or of another type is damage too."""
-    from pydantic import TypeAdapter, ValidationError
+    """The content of a JSON file that this program wrote.
 
-    fields = read_own_json(path, remedy)
+    kind: a dataclass, or the type of a plain value such as `dict[str, Any]`.
+    remedy: what to do where the file is damaged.
+
+    Raises ExperimentError where the file cannot be read, or holds something else.
+    """
     try:
-        return TypeAdapter(kind).validate_python(fields)
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except OSError as error:
+        reason = error.strerror
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ExperimentError(f"{path} is damaged ({place}: {first['msg']}); {remedy}") from None
+        reason = ": ".join([*map(str, first["loc"]), first["msg"]])
+    raise ExperimentError(f"{path} is damaged ({reason}); {remedy}")
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -179,41 +162,30 @@ def _finite(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def check_regular(path: Path) -> None:
-    """Raise OSError for a device or a pipe, which could be read without an end."""
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-
-
 def check_writable(place: str, folder: Path) -> None:
-    """Raise ExperimentError where a folder, and what goes into it, could not be made; nothing is left of the try.
+    """Raise ExperimentError where a folder, and what goes into it, could not be made.
 
     place: the setting that names the folder.
     """
     nearest = next(each for each in (folder, *folder.parents) if each.exists())
-    if not nearest.is_dir():
-        raise ExperimentError(f"{place}: {folder} cannot be made, for {nearest} is a file; name another place")
     try:
         with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
         raise ExperimentError(
-            f"{place}: nothing can be written to {nearest} ({error.strerror}); name another place"
+            f"{place}: {folder} cannot be written, for {nearest} takes no files ({error.strerror}); name another place"
         ) from None
 
 
 def parse_yaml(text: str, load: Callable[[str], Any] = yaml.safe_load) -> Any:
-    """What the text holds.
+    """What the text holds; raises ValueError, with a sentence that lacks but the name of the file.
 
     load: `OmegaConf.create` refuses a key that comes twice, as it does in configs.
-
-    Raises:
-        ValueError: it cannot be read; its sentence lacks but the name of the file.
     """
     try:
         return load(text)
-    except yaml.MarkedYAMLError as error:
-        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ValueError(f"is not valid YAML{line}: {error.problem}; correct it there") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: such as a date that does not exist
-        raise ValueError(f"is not valid YAML: {' '.join(str(error).split())}; correct it there") from None
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise ValueError(f"is not valid YAML{line}: {reason}; correct it there") from None

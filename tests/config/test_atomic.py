@@ -1,4 +1,4 @@
-"""Whole or not at all."""
+"""Atomic files and folders: written whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,18 +17,25 @@ class Interrupted(BaseException):
     """Like KeyboardInterrupt: no Exception."""
 
 
-def test_a_folder_is_there_at_the_end_and_not_before(tmp_path):
-    path = tmp_path / "deep" / "model"
-    with atomic_folder(path) as temporary:
-        (temporary / "a").write_text("1")
+def write(path, text):
+    """A file, or a folder with one file."""
+    (path / "inside" if path.is_dir() else path).write_text(text)
+
+
+@pytest.mark.parametrize("atomic", [atomic_file, atomic_folder])
+def test_atomic_write_appears_only_at_the_end(tmp_path, atomic):
+    path = tmp_path / "deep" / "curve.png"
+    with atomic(path) as temporary:
+        write(temporary, "1")
         assert not path.exists()
         assert temporary.parent == path.parent  # a rename within one file system
-    assert (path / "a").read_text() == "1"
-    assert os.listdir(path.parent) == ["model"]
-    assert stat.S_IMODE(path.stat().st_mode) & 0o055 == 0o055
+        assert temporary.is_dir() or temporary.suffix == ".png"
+    assert path.is_dir() or path.read_text() == "1"
+    assert os.listdir(path.parent) == ["curve.png"]
+    assert stat.S_IMODE(path.stat().st_mode) & 0o044 == 0o044
 
 
-def test_a_folder_replaces_the_old_one_altogether(tmp_path):
+def test_atomic_folder_replaces_all_of_the_old_one(tmp_path):
     path = tmp_path / "model"
     path.mkdir()
     (path / "old").write_text("0")
@@ -41,21 +48,22 @@ def test_a_folder_replaces_the_old_one_altogether(tmp_path):
 
 @pytest.mark.parametrize("error", [ValueError, Interrupted])
 @pytest.mark.parametrize("existed", [True, False])
-def test_a_folder_that_fails_leaves_what_was(tmp_path, error, existed):
+@pytest.mark.parametrize("atomic", [atomic_file, atomic_folder])
+def test_atomic_write_that_fails_leaves_the_old_content(tmp_path, error, existed, atomic):
     path = tmp_path / "model"
     if existed:
-        path.mkdir()
-        (path / "old").write_text("0")
-    with pytest.raises(error), atomic_folder(path) as temporary:  # noqa: PT012
-        (temporary / "new").write_text("1")
+        with atomic(path) as temporary:
+            write(temporary, "old")
+    with pytest.raises(error), atomic(path) as temporary:  # noqa: PT012
+        write(temporary, "half")
         raise error
     assert os.listdir(tmp_path) == (["model"] if existed else [])
     if existed:
-        assert os.listdir(path) == ["old"]
+        assert (path / "inside" if path.is_dir() else path).read_text() == "old"
 
 
 @pytest.mark.parametrize("refused", [1, 2], ids=["the old one does not move", "the new one does not move"])
-def test_a_folder_that_cannot_be_replaced_stays_and_nothing_beside_it(tmp_path, monkeypatch, refused):
+def test_atomic_folder_that_cannot_replace_the_old_one_leaves_it_alone(tmp_path, monkeypatch, refused):
     path = tmp_path / "model"
     path.mkdir()
     (path / "old").write_text("0")
@@ -72,30 +80,6 @@ def test_a_folder_that_cannot_be_replaced_stays_and_nothing_beside_it(tmp_path, 
         (temporary / "new").write_text("1")
     assert os.listdir(tmp_path) == ["model"]
     assert os.listdir(path) == ["old"]
-
-
-def test_a_file_is_there_at_the_end_and_not_before(tmp_path):
-    path = tmp_path / "deep" / "curve.png"
-    with atomic_file(path) as temporary:
-        temporary.write_text("1")
-        assert not path.exists()
-        assert (temporary.parent, temporary.suffix) == (path.parent, ".png")
-    assert path.read_text() == "1"
-    assert os.listdir(path.parent) == ["curve.png"]
-
-
-@pytest.mark.parametrize("error", [ValueError, Interrupted])
-@pytest.mark.parametrize("existed", [True, False])
-def test_a_file_that_fails_leaves_what_was(tmp_path, error, existed):
-    path = tmp_path / "metrics.json"
-    if existed:
-        path.write_text("old")
-    with pytest.raises(error), atomic_file(path) as temporary:  # noqa: PT012
-        temporary.write_text("half")
-        raise error
-    assert os.listdir(tmp_path) == (["metrics.json"] if existed else [])
-    if existed:
-        assert path.read_text() == "old"
 
 
 @pytest.mark.parametrize("atomic", [atomic_file, atomic_folder])

@@ -16,6 +16,7 @@ from attnlab.config.paths import (
     check_replaceable,
 )
 from attnlab.errors import ExperimentError
+from attnlab.files import check_writable
 
 
 def check(folder: Path) -> None:
@@ -40,15 +41,11 @@ PAGE = '<meta name="generator" content="attnlab">'
 OURS = {"model.json": '{"identity": "0"}'}
 OTHERS = {
     "a thesis": (MODEL, {"thesis.txt": "years of work"}),
-    "a hidden file": (MODEL, {".hidden": ""}),
     "empty folders": (MODEL, {"deep/empty/": None}),
     "a folder of the same name": (MODEL, {"model.json/inside": ""}),
-    "a model of another program": (MODEL, {"model.json": "{}", "config.json": "{}"}),
     "notes beside a model": (MODEL, {**OURS, "notes.txt": ""}),
-    "a chapter beside a model": (MODEL, {**OURS, "thesis/chapter.txt": ""}),
     "a hidden file beside a model": (MODEL, {**OURS, ".hidden": ""}),
     "a home page": (REPORT, {"index.html": "<html>", "pictures/holiday.jpg": ""}),
-    "a page of pictures": (REPORT, {"index.html": "<html>", "pictures/curves.png": ""}),
     "a photo beside a report": (REPORT, {"index.html": PAGE, "pictures/holiday.jpg": ""}),
     "metrics of another program": (EVALUATION, {"metrics.json": "{}"}),
     "data of another program": (PREPARED_DATA, {"data.json": '{"format":"csv"}', "train.arrow": ""}),
@@ -66,6 +63,18 @@ def test_check_replaceable_refuses_a_folder_with_files_that_are_no_output(tmp_pa
             (tmp_path / name).write_text(content)
     with pytest.raises(ExperimentError, match=f"^paths.x: .*something else than {output.what}.*, which would be lost"):
         check_replaceable("paths.x", tmp_path, output)
+
+
+def test_check_writable_of_a_creatable_folder_leaves_no_files(tmp_path):
+    check_writable("paths.runs", tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["file/b", "/proc/nowhere/b"])  # nobody writes to /proc, not even root
+def test_check_writable_of_a_place_that_takes_no_files_is_refused(tmp_path, place):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExperimentError, match=r"^paths.runs: .*/b cannot be written, for .* takes no files \(.*name"):
+        check_writable("paths.runs", tmp_path / place)
 
 
 PLACES = dict.fromkeys(("data", "model", "ensemble", "training", "evaluation", "report"))

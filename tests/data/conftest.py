@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.data.cleaning import Cleaning
+from attnlab.data.corpus import Cleaning
 from attnlab.data.dates import DatesCorpus
 from attnlab.data.hub import HubCorpus
 from attnlab.data.trainers import CharacterTrainer, WordTrainer

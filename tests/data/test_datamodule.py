@@ -104,10 +104,7 @@ def test_evaluation_batching_replaces_the_training_batching(data):
 )
 def test_loader_pins_memory_only_for_cuda(accelerator, pinned, data):
     module = SeqDataModule(data, Batching(size=16), Padding())
+    assert not module.train_dataloader().pin_memory  # there is no trainer yet
     module.trainer = SimpleNamespace(accelerator=accelerator(), global_rank=0, world_size=1, current_epoch=0)
     for loader in (module.train_dataloader(), module.val_dataloader(), module.test_dataloader()):
         assert loader.pin_memory is pinned
-
-
-def test_loader_without_a_trainer_does_not_pin_memory(data):
-    assert not SeqDataModule(data, Batching(size=16), Padding()).train_dataloader().pin_memory

@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy as np
 import pytest
 
-from attnlab.batch import EOS, PAD, Padding
-from attnlab.data.cleaning import SentenceCleaning
-from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.corpus import SentenceCleaning
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData, PreparedData, read_labels
-from attnlab.data.sampler import Batching
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
@@ -92,8 +88,6 @@ def test_labelled_folder_reads_back_as_the_corpus(write: Callable[..., Path], tm
     assert stats["labels"] == {"negative": 2, "positive": 2}
     assert stats["text"]["length_histogram"] == [[1, 1], [2, 1], [3, 1], [4, 1]]
     assert data.stats["vocabulary"]["text"] == data.tokenizer.size
-    with pytest.raises(ValueError, match="train, validation, test, got dev"):
-        data.split("dev")
 
 
 @pytest.mark.parametrize(
@@ -116,8 +110,6 @@ def test_classes_are_numbered_by_size_or_alphabetically(
     kept = [label for label in labels if label is not None]
     named = [data.labels[number] for number in data.split("train").labels]
     assert len(named) == len(kept)
-    if isinstance(labels[0], int) and not isinstance(labels[0], bool):
-        assert named == [str(label) for label in kept]
 
 
 def test_class_names_default_to_those_of_the_dataset(tmp_path: Path) -> None:
@@ -149,32 +141,12 @@ def test_prepare_counts_every_bad_sentence_by_its_reason(write: Callable[..., Pa
     assert stats["test"]["dropped"] == {}  # the limits in tokens are training's alone
 
 
-def test_prepare_drops_rows_with_nan_as_label(tmp_path: Path) -> None:
-    labels = [0.0, 1.0, float("nan"), None] * 15
-    rows = datasets.Dataset.from_dict({"text": [f"word {i}" for i in range(60)], "label": labels})
-    rows.to_parquet(tmp_path / "all.parquet")
-    splits = {"train": "train", "validation": 0.2, "test": 0.2}
-    data = prepared(tmp_path, corpus_of(tmp_path / "all.parquet", splits=splits))
-    assert data.labels == ["0", "1"]
-    assert sum(data.sizes.values()) == 30
-    assert sum(split["dropped"].get("no_label", 0) for split in data.stats["splits"].values()) == 30
-
-
-@pytest.mark.parametrize("sign", ["", "-"])
-def test_prepare_refuses_infinity_as_label(tmp_path: Path, sign: str) -> None:
-    file = tmp_path / "all.csv"
-    file.write_text("text,label\n" + "".join(f"word {i},{(0.0, 1.0)[i % 2]}\n" for i in range(60)) + f"x,{sign}inf\n")
-    splits = {"train": "train", "validation": 0.2, "test": 0.2}
-    said = f"data.label: a label must be a whole number, true or false, or text, got {sign}inf; data.label names"
-    assert said in refusal(tmp_path, corpus_of(file, splits=splits))
-
-
 UNFIT = {
     "missing label": ({}, {"label": "sentiment"}, "data.label: there is no column 'sentiment' in split 'train'; the"),
     "missing text": ({}, {"text": "question"}, "data.text: there is no column 'question' in split 'train'; the"),
     "unseen label": (
         {"test": [{"text": "new", "label": 2}]}, {},
-        "data.label: the test split has the label 2, which no sentence of the training split has (it has 0, 1)",
+        "data.label: the test split has the label 2, which no sentence of the training split has (it has [0, 1])",
     ),
     "one class": ({"train": ROWS[:1], "validation": ROWS[:1], "test": ROWS[:1]}, {}, "every label of the training"),
     "fractions": ({"train": [{"text": "x", "label": 0.5}, {"text": "y", "label": 1.5}]}, {}, "whole number, true or"),
@@ -197,50 +169,12 @@ def test_labelled_data_unfit_for_a_classifier_are_refused(
     ("changed", "said"),
     [
         ({"label": "text"}, "text and label must be two columns, got text for both"),
-        ({"label_names": ["a", "a"]}, "label_names must be at least two different names, got a, a"),
         ({"tokenizer": WordTrainer(joint=True)}, "tokenizer.joint must be false"),
     ],
 )
 def test_labelled_corpus_with_an_invalid_value_is_refused(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         corpus_of("x", **changed)
-
-
-def test_sentence_cleaning_with_crossed_limits_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"max_length must be at least min_length \(3\), got 2"):
-        SentenceCleaning(min_length=3, max_length=2)
-
-
-def test_labelled_digest_changes_with_a_class_name(write: Callable[..., Path], tmp_path: Path) -> None:
-    folder = write()
-    first = prepared(tmp_path, corpus_of(folder)).digest
-    assert prepared(tmp_path, corpus_of(folder, label_names=["no", "yes"])).digest != first
-
-
-@pytest.mark.parametrize("side", ["pre", "post"])
-def test_labelled_batch_is_padded_on_the_encoder_side(write: Callable[..., Path], tmp_path: Path, side: Any) -> None:
-    split = prepared(tmp_path, corpus_of(write())).split("train")
-    batch = split.batch(np.array([2, 1]), Padding(encoder=side))
-    assert batch.labels.tolist() == [1, 0]
-    assert batch.rows.tolist() == [2, 1]
-    for i, row in enumerate((2, 1)):
-        assert batch.source[i][batch.source_mask[i]].tolist() == [*split.ids[row], EOS]
-    pads = batch.source[0][:3] if side == "pre" else batch.source[0][-3:]
-    assert pads.tolist() == [PAD] * 3
-    assert len(batch) == len(batch.to("cpu")) == 2
-
-
-def test_labelled_epoch_has_every_sentence_once(write: Callable[..., Path], tmp_path: Path) -> None:
-    rows = [{"text": "w " * (1 + i % 7), "label": i % 3} for i in range(50)]
-    data = prepared(tmp_path, corpus_of(write(rows, rows[:9], rows[:9])))
-    for batching in (Batching(size=8), Batching(by="tokens", size=24)):
-        module = SeqDataModule(data, batching, Padding(), seed=1)
-        batches = list(module.train_dataloader())
-        assert sorted(row for batch in batches for row in batch.rows.tolist()) == list(range(50))
-        for batch in batches:
-            assert batch.labels.tolist() == data.split("train").labels[batch.rows].tolist()
-            if batching.by == "tokens":
-                assert batch.source.numel() <= 24
 
 
 def test_labelled_folder_opened_as_pairs_is_refused(write: Callable[..., Path], tmp_path: Path) -> None:
@@ -250,12 +184,9 @@ def test_labelled_folder_opened_as_pairs_is_refused(write: Callable[..., Path], 
     (data.folder / "tokenizer.json").unlink()
     with pytest.raises(ExperimentError, match=r"lacks prepared data: tokenizer\.json missing"):
         LabelledData(data.folder)
-
-
-def test_read_labels_of_a_file_without_them_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "data.json").write_text('{"format": 2}')
-    with pytest.raises(ExperimentError, match=r"does not name the classes \(labels: Field required\)"):
-        read_labels(tmp_path / "data.json")
+    (data.folder / "data.json").write_text('{"format": 2}')
+    with pytest.raises(ExperimentError, match=r"data\.json is damaged \(labels: Field required\)"):
+        read_labels(data.folder / "data.json")
 
 
 @pytest.mark.parametrize(

@@ -15,22 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.batch import Padding
-from attnlab.data import rows as rows_module
+from attnlab.data import prepare as prepare_module
 from attnlab.data.hub import HubCorpus
 from attnlab.data.padding import Ragged
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
-from attnlab.data.rows import MappedIds, RowGroups, batches_of_file, list_array, open_rows
-from attnlab.data.toy import CopyCorpus
+from attnlab.data.rows import MappedIds, list_array, open_rows
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
 
 @pytest.fixture
-def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small corpora as large ones are: of many batches and groups."""
-    monkeypatch.setattr(rows_module, "_ROWS", 10)
-    monkeypatch.setattr(rows_module, "_GROUP", 30)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small corpora are prepared in many batches, as large ones are."""
+    monkeypatch.setattr(prepare_module, "ROWS_OF_A_BATCH", 30)
 
 
 @pytest.fixture
@@ -49,8 +47,8 @@ def corpus(tmp_path: Path, hub_corpus: Callable[..., HubCorpus]) -> Callable[...
     return make
 
 
-@pytest.mark.usefixtures("small_groups")
-def test_prepared_split_of_many_groups_reads_back_in_order(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("small_batches")
+def test_prepared_split_of_many_batches_reads_back_in_order(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
     prepare(corpus(100), tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     split = data.split("train")
@@ -65,20 +63,6 @@ def test_prepared_split_of_many_groups_reads_back_in_order(corpus: Callable[...,
     assert [row.tolist() for row in map(split.source.take(chosen).__getitem__, range(6))] == [
         split.source_ids(int(row)).tolist() for row in chosen
     ]
-
-
-@pytest.mark.usefixtures("small_groups")
-def test_prepared_content_does_not_depend_on_the_group_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = CopyCorpus(300, 5, 1, 6, None, None, 0.1, 0.1, 1, "none", WordTrainer(split="whitespace", min_frequency=1))
-    prepare(corpus, tmp_path / "many")
-    monkeypatch.undo()
-    prepare(corpus, tmp_path / "one")
-    many, one = (open_rows(tmp_path / folder / "train.arrow") for folder in ("many", "one"))
-    assert many["source"].num_chunks > one["source"].num_chunks == 1
-    assert {"sure_links", "possible_links"} < set(one.column_names)
-    assert many.equals(one)
-    for name in ("stats.json", "source_tokenizer.json", "data.json"):
-        assert (tmp_path / "many" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
 
 
 def test_opening_a_split_reads_only_its_lengths(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
@@ -109,7 +93,7 @@ def test_pickled_split_maps_the_file_again(corpus: Callable[..., HubCorpus], tmp
     assert pickle.loads(pickle.dumps(data)).split("train").source_text(3) == split.source_text(3)
 
 
-@pytest.mark.usefixtures("small_groups")
+@pytest.mark.usefixtures("small_batches")
 def test_prepare_holds_only_a_few_batches_in_memory(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
     before, held = pa.total_allocated_bytes(), []
     prepare(corpus(3_000), tmp_path / "data", lambda *_: held.append(pa.total_allocated_bytes() - before))
@@ -126,18 +110,6 @@ def test_truncated_split_is_refused(corpus: Callable[..., HubCorpus], tmp_path: 
         PreparedData(tmp_path / "data").split("validation")
 
 
-def test_prepared_folder_of_an_older_format_is_refused_by_its_format(
-    corpus: Callable[..., HubCorpus], tmp_path: Path
-) -> None:
-    prepare(corpus(100), tmp_path / "data")
-    for split in ("train", "validation", "test"):
-        (tmp_path / "data" / f"{split}.arrow").rename(tmp_path / "data" / f"{split}.parquet")
-    facts = json.loads((tmp_path / "data" / "data.json").read_text())
-    (tmp_path / "data" / "data.json").write_text(json.dumps(facts | {"format": 1}))
-    with pytest.raises(ExperimentError, match="was prepared in format 1, this version reads 2; run the prepare stage"):
-        PreparedData(tmp_path / "data")
-
-
 @given(groups=st.lists(st.lists(st.lists(st.integers(4, 90), max_size=4), min_size=1, max_size=5), max_size=4))
 def test_mapped_ids_equal_the_rows_of_all_groups(groups: list[list[list[int]]]) -> None:
     rows = [row for group in groups for row in group]
@@ -147,16 +119,3 @@ def test_mapped_ids_equal_the_rows_of_all_groups(groups: list[list[list[int]]]) 
     assert ids.lengths.tolist() == [len(row) for row in rows]
     turned = ids.take(np.arange(len(rows))[::-1])
     assert [turned[row].tolist() for row in range(len(turned))] == rows[::-1]
-    for outside in (-1, len(rows)):
-        with pytest.raises(IndexError, match=f"got {outside}"):
-            ids[outside]
-
-
-@pytest.mark.usefixtures("small_groups")
-def test_rows_file_is_read_batch_by_batch(tmp_path: Path) -> None:
-    with RowGroups(tmp_path / "rows.arrow", pa.schema({"number": pa.int32()})) as file:
-        for start in range(0, 95, 5):
-            file.add({"number": list(range(start, start + 5))})
-    batches = list(batches_of_file(tmp_path / "rows.arrow"))
-    assert [start for start, _ in batches] == [*range(0, 90, 10), 90]
-    assert [number for _, rows in batches for number in rows["number"].to_pylist()] == list(range(95))

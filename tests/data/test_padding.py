@@ -46,10 +46,6 @@ def test_labelled_sentences_are_padded_as_sources_are(side, source, mask):
     assert batch.labels.dtype == batch.rows.dtype == torch.long
 
 
-def test_batch_row_numbers_are_long_for_any_integer_type():
-    assert make_batch([[5]], [[6]], Padding(), rows=np.array([3], dtype=np.int32)).rows.dtype == torch.long
-
-
 def test_make_batch_without_rows_is_empty():
     batch = make_batch([], [], Padding())
     assert batch.source.shape == batch.target_input.shape == (0, 1)
@@ -84,8 +80,3 @@ def test_ragged_take_returns_the_chosen_rows(rows, data):
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
     taken = Ragged.from_rows(rows).take(np.array(chosen, dtype=np.int64))
     assert [taken[i].tolist() for i in range(len(taken))] == [rows[i] for i in chosen]
-
-
-def test_make_batch_of_unequal_sides_is_refused():
-    with pytest.raises(ValueError, match="as many rows, got 1 and 2"):
-        make_batch([[5]], [[5], [6]], Padding())

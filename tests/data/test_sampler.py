@@ -114,16 +114,6 @@ def test_sampler_neighbours_are_alike_where_the_target_length_changes():
     assert np.abs(np.diff(source[order])).max() == 1
 
 
-def test_sampler_ties_are_ordered_anew_each_epoch():
-    lengths = np.full(64, 5)
-    same = sampler(Batching(size=8), (lengths, lengths))
-    epochs = []
-    for epoch in (0, 1):
-        same.set_epoch(epoch)
-        epochs.append({frozenset(batch) for batch in rows(same)})
-    assert epochs[0] != epochs[1]
-
-
 def test_sampler_without_shuffle_orders_by_length_every_epoch():
     fixed = sampler(shuffle=False)
     before = rows(fixed)

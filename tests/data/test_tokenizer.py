@@ -18,13 +18,13 @@ TEXT = [
     "it's a well-known fact; 12.5 % (or so)",
     "the cat sat on the mat and the dog sat on the cat",
 ] * 3
-RAW_TRAINERS = [
+ALL_TRAINERS = [
     WordTrainer(min_frequency=1),
     CharacterTrainer(),
     BpeTrainer(vocabulary_size=150, min_frequency=1),
     UnigramTrainer(vocabulary_size=150),
+    WordTrainer(split="whitespace", min_frequency=1),
 ]
-ALL_TRAINERS = [*RAW_TRAINERS, WordTrainer(split="whitespace", min_frequency=1)]
 
 
 def name(trainer):
@@ -36,36 +36,22 @@ def test_tokenizer_known_text_survives_the_round_trip(trainer, tmp_path):
     tokenizer = trainer.train(TEXT)
     tokenizer.save(tmp_path / "tokenizer.json")
     loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    for encoded, text in zip(tokenizer.encode_batch(TEXT), TEXT, strict=True):
-        assert UNK not in encoded.ids
-        assert min(encoded.ids) > EOS
-        assert tokenizer.decode(encoded.ids) == text
-        assert loaded.decode(encoded.ids) == text
-        assert loaded.encode_ids([text]) == [encoded.ids]
+    for ids, text in zip(tokenizer.encode_ids(TEXT), TEXT, strict=True):
+        assert min(ids) > EOS
+        assert tokenizer.decode(ids) == loaded.decode(ids) == text
+        assert loaded.encode_ids([text]) == [ids]
     assert loaded.size == tokenizer.size
-
-
-@pytest.mark.parametrize("trainer", RAW_TRAINERS, ids=name)
-@given(data=st.data())
-def test_tokenizer_any_text_of_known_tokens_survives(trainer, data):
-    tokenizer = _trained(trainer)
-    pieces = sorted({word for text in TEXT for word in text.split(" ")})
-    text = " ".join(data.draw(st.lists(st.sampled_from(pieces), min_size=1, max_size=12)))
-    if isinstance(trainer, CharacterTrainer):
-        letters = sorted({letter for line in TEXT for letter in line})
-        text = data.draw(st.text(st.sampled_from(letters), min_size=1))
-    assert tokenizer.decode(tokenizer.encode_ids([text])[0]) == text
 
 
 @pytest.mark.parametrize("trainer", ALL_TRAINERS, ids=name)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_tokenizer_never_yields_a_special_id(trainer, text):
     tokenizer = _trained(trainer)
-    (encoded,) = tokenizer.encode_batch([text])
-    assert not {PAD, BOS, EOS} & set(encoded.ids)
-    assert all(0 <= start <= end <= len(text) for start, end in encoded.offsets)
-    assert len(tokenizer.tokens(encoded.ids)) == len(encoded.ids) == len(encoded.offsets)
-    assert isinstance(tokenizer.decode(encoded.ids), str)
+    (ids,), (offsets,) = tokenizer.encode_ids([text]), tokenizer.offsets([text])
+    assert not {PAD, BOS, EOS} & set(ids)
+    assert all(0 <= start <= end <= len(text) for start, end in offsets)
+    assert len(tokenizer.tokens(ids)) == len(ids) == len(offsets)
+    assert isinstance(tokenizer.decode(ids), str)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
@@ -90,34 +76,19 @@ def test_tokenizer_shows_and_decodes_special_tokens(trainer):
     ids = tokenizer.encode_ids(["the cat"])[0]
     assert tokenizer.decode([BOS, *ids, EOS, PAD]) == "the cat"
     assert "<unk>" in tokenizer.decode([*ids, UNK])
+    shown = list("the␣cat") if isinstance(trainer, CharacterTrainer) else ["the", "cat"]
+    assert tokenizer.tokens(ids) == shown or isinstance(trainer, BpeTrainer | UnigramTrainer)
     assert not any("▁" in token for token in tokenizer.tokens(ids))
-
-
-def test_word_tokenizer_decodes_an_unknown_word_as_unk():
-    tokenizer = WordTrainer(min_frequency=1).train(TEXT)
-    assert tokenizer.decode(tokenizer.encode_ids(["the zebra sat"])[0]) == "the <unk> sat"
-
-
-def test_tokens_show_a_space_as_a_visible_mark():
-    tokenizer = CharacterTrainer().train(TEXT)
-    assert tokenizer.tokens(tokenizer.encode_ids(["a t"])[0]) == ["a", "␣", "t"]
 
 
 def test_offsets_point_into_the_text_before_normalisation():
     text = "한국 ÄB"
     decomposed = unicodedata.normalize("NFD", text)
     tokenizer = CharacterTrainer(normalization="nfc", lowercase=True).train([decomposed])
-    (encoded,) = tokenizer.encode_batch([decomposed])
-    assert tokenizer.decode(encoded.ids) == text.lower()
-    assert [decomposed[a:b] for a, b in encoded.offsets] == [unicodedata.normalize("NFD", c)[0] for c in text]
-
-
-def test_tokenizer_with_nfc_gives_both_spellings_the_same_ids():
-    texts = ["나는 학교에 갑니다", "Ärger"]
-    tokenizer = WordTrainer(min_frequency=1, normalization="nfc").train(texts)
-    decomposed = [unicodedata.normalize("NFD", text) for text in texts]
-    assert decomposed != texts
-    assert tokenizer.encode_ids(decomposed) == tokenizer.encode_ids(texts)
+    assert tokenizer.decode(tokenizer.encode_ids([decomposed])[0]) == text.lower()
+    assert [decomposed[a:b] for a, b in tokenizer.offsets([decomposed])[0]] == [
+        unicodedata.normalize("NFD", c)[0] for c in text
+    ]
 
 
 def test_word_tokenizer_splits_punctuation_and_restores_spacing():
@@ -131,8 +102,6 @@ def test_vocabulary_is_bounded_by_size_and_frequency():
     texts = ["a a a b b c"]
     assert WordTrainer(split="whitespace", min_frequency=2).train(texts).size == 4 + 2
     assert WordTrainer(split="whitespace", min_frequency=1, vocabulary_size=5).train(texts).size == 5
-    assert BpeTrainer(vocabulary_size=60).train(TEXT).size <= 150
-    assert UnigramTrainer(vocabulary_size=120).train(TEXT).size <= 150
 
 
 def test_joint_tokenizer_has_one_vocabulary():

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from attnlab.batch import EOS, Padding
 from attnlab.data.padding import Ragged
+from attnlab.data.prepare import SplitCounter
 from attnlab.data.prepared import FORMAT, LabelledData
-from attnlab.data.rows import RowGroups, write_json
-from attnlab.data.stats import SplitCounter
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
 from attnlab.evaluation.predictors import SentenceClassifier
+from attnlab.files import write_json
 from attnlab.model.classifier import Classified
 from attnlab.training.class_metrics import SIGNATURES
 
@@ -61,9 +61,9 @@ def data(tmp_path: Path) -> LabelledData:
         counter = counters[split] = SplitCounter("sentences", ["text"])
         ids = tokenizer.encode_ids([text for text, _ in ROWS])
         counter.add({"text": Ragged.from_rows(ids)}, [label for _, label in ROWS])
-        with RowGroups(folder / f"{split}.arrow", schema) as file:
-            columns = {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS], "ids": ids}
-            file.add(columns)
+        columns = {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS], "ids": ids}
+        with pa.ipc.new_file(str(folder / f"{split}.arrow"), schema) as file:
+            file.write_table(pa.table(columns, schema=schema))
     write_json(folder / "stats.json", {"splits": {name: counter.summary(LABELS) for name, counter in counters.items()}})
     write_json(folder / "data.json", {"format": FORMAT, "labels": LABELS})
     return LabelledData(folder)

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from servers import mlflow_server
 
-from attnlab.config.secrets import HIDDEN, literal_secrets, masked
+from attnlab.errors import HIDDEN, literal_secrets, masked
 
 CANARY = "kanarie-letter"
 

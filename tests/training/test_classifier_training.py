@@ -16,7 +16,7 @@ import yaml
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
-from attnlab.data.cleaning import SentenceCleaning
+from attnlab.data.corpus import SentenceCleaning
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepare import prepare
@@ -48,8 +48,8 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             lines.append(json.dumps({"text": " ".join(words), "label": f"class {i % request.param}"}) + "\n")
         (folder / f"{split}.jsonl").write_text("".join(lines))
     corpus = LabelledCorpus(
-        None, str(folder), None, None, {name: name for name in ("train", "validation", "test")}, "text", "label",
-        None, 1, SentenceCleaning(), WordTrainer(min_frequency=1),
+        None, str(folder), None, None, {name: name for name in ("train", "validation", "test")}, 1, "text",
+        "label", None, SentenceCleaning(), WordTrainer(min_frequency=1),
     )  # fmt: skip
     prepare(corpus, folder / "data")
     return LabelledData(folder / "data")

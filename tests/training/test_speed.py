@@ -81,7 +81,7 @@ def test_memory_peak_of_a_training_excludes_earlier_trainings(trainer):
 
 def test_speed_of_labelled_sentences_has_no_target_tokens(trainer):
     ones = torch.ones(3, 2, dtype=torch.long)
-    batch = LabelledBatch(ones, ones.bool(), torch.zeros(3, dtype=torch.long), torch.arange(3))
+    batch = LabelledBatch(ones, ones.bool(), torch.arange(3), torch.zeros(3, dtype=torch.long))
     train(SpeedCounters(every=1), trainer, [batch] * 2)
     assert trainer.logger.records[-1][1]["speed/sentences"] == 6
     assert not any("target" in name for name in trainer.logger.records[-1][1])

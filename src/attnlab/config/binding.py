@@ -14,7 +14,7 @@ import json
 import pkgutil
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -33,16 +33,13 @@ def bind_sections(config: Mapping[str, Any], sections: Mapping[str, Any]) -> dic
 
     Returns each section's value: an object, a Part, or a plain value. Raises ExperimentError with every problem.
     """
-    problems: list[str] = []
-    problems += [_unknown(key, "", list(sections)) for key in config if key not in sections]
-    problems += [
-        f"{key} is missing; it must be {_kind(annotation)}" for key, annotation in sections.items() if key not in config
-    ]
-    bound = {
-        key: _bind_value(config[key], annotation, key, problems)
-        for key, annotation in sections.items()
-        if key in config
-    }
+    problems = [_unknown(key, "", list(sections)) for key in config if key not in sections]
+    bound = {}
+    for key, annotation in sections.items():
+        if key in config:
+            bound[key] = _bind_value(config[key], annotation, key, problems)
+        else:
+            problems.append(f"{key} is missing; it must be {_kind(annotation)}")
     if problems:
         raise ExperimentError(problems)
     return bound
@@ -68,21 +65,18 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     try:
         found = class_named(target, kind)
     except ValueError as error:
-        choices = ", ".join(known := known_targets(kind))
+        known = known_targets(kind)
         close = difflib.get_close_matches(str(target), known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
         problems.append(
-            f"{path}.{TARGET} must be one of {choices}, or a {kind.__name__} of your own, got {show(target)}: "
-            f"{error}{hint}"
+            f"{path}.{TARGET} must be one of {', '.join(known)}, or a {kind.__name__} of your own, "
+            f"got {show(target)}: {error}{f'; did you mean {close[0]}?' if close else ''}"
         )
         return None
 
     before = len(problems)
     hints = constructor_hints(found)
-    parameters = list(inspect.signature(found).parameters.values())
-    runtime = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    configurable = [p for p in parameters if p.name not in runtime]
-
+    parameters = inspect.signature(found).parameters.values()
+    configurable = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     names = [p.name for p in configurable]
     problems += [_unknown(key, path, names) for key in node if key != TARGET and key not in names]
     values = {}
@@ -95,7 +89,7 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
 
     if len(problems) > before:
         return None
-    if runtime:
+    if len(configurable) < len(parameters):
         return Part(found, path, **values)
     try:
         return construct(found, path, values)
@@ -125,23 +119,19 @@ def class_named(target: object, kind: type) -> type:
 def known_targets(kind: type) -> list[str]:
     """The dotted names of attnlab's classes of a kind: those of its module, or else those of the modules beside it."""
     home = importlib.import_module(kind.__module__)
-    found = _concrete_classes(home, kind)
-    if not found:
-        package = importlib.import_module(kind.__module__.rpartition(".")[0])
-        for info in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-            found += [] if info.ispkg else _concrete_classes(importlib.import_module(info.name), kind)
-    return sorted(found)
+    package = importlib.import_module(kind.__module__.rpartition(".")[0])
+    names = [info.name for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}.") if not info.ispkg]
+    return _concrete_classes([home], kind) or _concrete_classes(map(importlib.import_module, names), kind)
 
 
-def _concrete_classes(module: types.ModuleType, kind: type) -> list[str]:
-    return [
+def _concrete_classes(modules: Iterable[types.ModuleType], kind: type) -> list[str]:
+    return sorted(
         f"{module.__name__}.{name}"
+        for module in modules
         for name, found in vars(module).items()
-        if inspect.isclass(found)
-        and found.__module__ == module.__name__
-        and issubclass(found, kind)
-        and not inspect.isabstract(found)
-    ]
+        if inspect.isclass(found) and issubclass(found, kind) and not inspect.isabstract(found)
+        if found.__module__ == module.__name__
+    )
 
 
 def constructor_hints(target: type) -> dict[str, Any]:
@@ -159,15 +149,13 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
         if value is None and type(None) in get_args(annotation):
             return None
         return _bind_node(value, kind, path, problems)
-    if isinstance(value, int) and abs(value) >= 2**63:
-        problems.append(f"{path} must be {describe(annotation)} that fits into 64 bits, got {show(value)}")
-        return None
     try:
         # Strict JSON mode: no True for 1 and no "3" for 3, but lists for tuples and text for paths.
         adapter = TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False))
         return adapter.validate_json(json.dumps(value), strict=True)
-    except (ValidationError, TypeError, ValueError) as error:
-        inner = _inner_place(error)
+    except (ValidationError, TypeError) as error:
+        steps = error.errors()[0]["loc"] if isinstance(error, ValidationError) else ()
+        inner = "".join(f"[{step}]" for step in steps if isinstance(step, int))  # an entry of a list
         problems.append(f"{path}{inner} must be {describe(annotation)}, got {show(value)}")
         return None
 
@@ -196,14 +184,6 @@ def _unknown(key: Any, path: str, names: list[str]) -> str:
     close = difflib.get_close_matches(str(key), names, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     return f"{place} is not a setting; {hint}{path or 'the config'} has: {', '.join(sorted(names)) or 'no settings'}"
-
-
-def _inner_place(error: Exception) -> str:
-    """The place of the invalid entry inside a list, as `[2]`."""
-    if not isinstance(error, ValidationError):
-        return ""
-    loc = error.errors()[0]["loc"]
-    return "".join(f"[{step}]" for step in loc if isinstance(step, int))
 
 
 _WORDS: dict[Any, str] = {
@@ -242,13 +222,9 @@ def _bounds(metadata: list[Any]) -> str:
     for item in metadata:
         parts = item.metadata if isinstance(item, FieldInfo) else item if isinstance(item, GroupedMetadata) else [item]
         bounds |= {type(part): part for part in parts if isinstance(part, BaseMetadata)}
-    words = []
-    if Ge in bounds and Le in bounds:
-        words.append(f"between {bounds[Ge].ge} and {bounds[Le].le}")
-    else:
-        words += [f"of at least {bounds[Ge].ge}"] if Ge in bounds else []
-        words += [f"of at most {bounds[Le].le}"] if Le in bounds else []
-    words += [f"above {bounds[Gt].gt}"] if Gt in bounds else []
-    words += [f"below {bounds[Lt].lt}"] if Lt in bounds else []
-    words += [f"with at least {bounds[MinLen].min_length} entry"] if MinLen in bounds else []
+    if {Ge, Le} <= bounds.keys():
+        return f" between {bounds[Ge].ge} and {bounds[Le].le}"
+    texts = {Ge: "of at least {.ge}", Le: "of at most {.le}", Gt: "above {.gt}", Lt: "below {.lt}"}
+    texts[MinLen] = "with at least {.min_length} entry"
+    words = [text.format(bounds[bound]) for bound, text in texts.items() if bound in bounds]
     return " " + " and ".join(words) if words else ""

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import importlib.util
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -22,8 +21,7 @@ PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
 PACKAGE_ROOT = FOLDER / PACKAGE
 
-# What decides none of an experiment's results, and is not followed: messages, progress bars, what MLflow and sweeps
-# record, and the code that checks a config, whose values count by themselves.
+# What decides no result: messages, progress bars, what MLflow and sweeps record, and the checks of a config.
 NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
@@ -32,9 +30,8 @@ NOT_FOLLOWED = (
     "attnlab.training.progress",
 )
 
-# Libraries that compute, each counted where the code imports it: another version may give other data (babel, datasets,
-# numpy, tokenizers), weights (numpy, pytorch_lightning, torch) or metrics, which choose the best checkpoint (sacrebleu,
-# torchmetrics). Those that only read and write files, check a config or draw are left out.
+# Libraries whose other versions may give other data, weights or metrics, which choose the best checkpoint; each counts
+# where the code imports it.
 DECIDING_LIBRARIES = frozenset(
     {"babel", "datasets", "numpy", "pytorch_lightning", "sacrebleu", "tokenizers", "torch", "torchmetrics"}
 )
@@ -115,18 +112,15 @@ def _source(place: str) -> _Source:
     if path is None:
         raise ModuleNotFoundError(f"the code of an experiment names {module}, which does not exist")
     text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
     package = module.rpartition(".")[0]
-    templates = {f"{package}/{file.name}": file.read_text(encoding="utf-8") for file in _templates(path.parent)}
-    imports = list(imported(text, module if path.name == "__init__.py" else package))
+    files = sorted(file for file in path.parent.iterdir() if file.suffix in (".css", ".html"))
+    templates = {f"{package}/{file.name}": file.read_text(encoding="utf-8") for file in files}
+    imports = set(_imported(tree.body, module if path.name == "__init__.py" else package))
     if not functions:
         return _Source(text, {name for name, _ in imports}, templates)
-    part, used = _part(text, functions.split(","))
+    part, used = _part(text, tree, functions.split(","))
     return _Source(part, {name for name, bound in imports if bound in used}, templates)
-
-
-@functools.cache
-def _templates(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if file.suffix in (".css", ".html"))
 
 
 def module_file(module: str) -> Path | None:
@@ -141,47 +135,39 @@ def module_file(module: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
 
 
-_TYPE_CHECKING = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*(?:from[ ]([\w.]+)[ ]import[ ](\([^)]*\)|[^\n#]+)|import[ ]([^\n#]+))", re.MULTILINE)
-
-
-def imported(text: str, package: str) -> Iterator[tuple[str, str]]:
+def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]]:
     """(module, the name that stands for it or for something in it) for each import, those in functions included.
 
-    Expressions do it in a tenth of the time that parsing the files takes; a test compares the two.
-
-    package: that the text's module lies in.
+    package: that the module lies in.
     """
-    for origin, names, modules in _IMPORT.findall(_TYPE_CHECKING.sub("", text)):
-        for item in (names or modules).strip("() \n").split(","):
-            name, _, alias = (word.strip() for word in re.sub(r"#.*", "", item).strip().partition(" as "))
-            if not name:
-                continue
-            if modules:
-                yield name, alias or name.partition(".")[0]
-            else:
-                source = importlib.util.resolve_name(origin, package)
-                inner = f"{source}.{name}"
-                is_ours = source.partition(".")[0] in (PACKAGE, package.partition(".")[0])
-                yield inner if is_ours and module_file(inner) else source, alias or name
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from ((each.name, each.asname or each.name.partition(".")[0]) for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            is_ours = source.partition(".")[0] in (PACKAGE, package.partition(".")[0])
+            for each in node.names:
+                inner = f"{source}.{each.name}"
+                yield inner if is_ours and module_file(inner) else source, each.asname or each.name
+        elif not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+                yield from _imported(getattr(node, block, ()), package)
 
 
-def _part(text: str, functions: list[str]) -> tuple[str, set[str]]:
+def _part(text: str, tree: ast.Module, functions: list[str]) -> tuple[str, set[str]]:
     """The source of these functions or methods and of those of the module that they call, and the names in it."""
+    defined = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     lines = text.splitlines()
-    defined = {node.name: node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
     todo, parts, used = list(functions), {}, set()
     while todo:
         name = todo.pop()
         node = defined[name]
         parts[name] = "\n".join(lines[node.lineno - 1 : node.end_lineno])
         inside = [inner for statement in node.body for inner in ast.walk(statement)]
-        used |= {inner.id for inner in inside if isinstance(inner, ast.Name)}
         called = {inner.id for inner in inside if isinstance(inner, ast.Name)}
-        called |= {
-            inner.attr
-            for inner in inside
-            if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self"
-        }
+        used |= called
+        for inner in inside:
+            if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self":
+                called.add(inner.attr)
         todo += (called & defined.keys()) - parts.keys()
     return "\n".join(parts[name] for name in sorted(parts)), used

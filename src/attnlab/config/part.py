@@ -26,10 +26,6 @@ class Part(Generic[T]):
     def __call__(self, **runtime: Any) -> T:
         return construct(self.target, self.path, {**self.values, **runtime})
 
-    def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in self.values.items())
-        return f"Part({self.target.__name__}, {values})"
-
 
 def construct(target: type[T], path: str, arguments: dict[str, Any]) -> T:
     """Call the constructor.

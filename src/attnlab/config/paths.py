@@ -32,12 +32,12 @@ class Paths:
     report: NotEmpty | None
 
     def __post_init__(self) -> None:
-        if self.runs.startswith("~"):
-            # Hydra makes its folders under it, and would make one that is called so.
+        if self.runs.startswith("~"):  # Hydra would make a folder that is called so
             raise ValueError(f"runs must be an absolute or relative path without ~, got {show(self.runs)}")
         # Where a folder is written anew, what lies within it goes.
         outputs = ("data", "model", "training", "evaluation", "report")
-        places = {name: _place(path) for name in ("runs", *outputs) if (path := getattr(self, name)) is not None}
+        given = {name: getattr(self, name) for name in ("runs", *outputs)}
+        places = {name: Path(path).expanduser().resolve() for name, path in given.items() if path is not None}
         for name, inside in places.items():
             for other in places.keys() - {name, "runs"}:
                 if inside.is_relative_to(places[other]):
@@ -48,10 +48,6 @@ class Paths:
     @property
     def runs_folder(self) -> Path:
         return runs_folder(self.runs)
-
-
-def _place(path: str) -> Path:
-    return Path(os.path.expanduser(path)).resolve()
 
 
 def runs_folder(runs: str) -> Path:
@@ -88,24 +84,22 @@ def check_replaceable(place: str, folder: Path, output: Output) -> None:
 
     place: the setting that names the folder.
     """
-    if folder.exists() and not folder.is_dir():
+    if folder.is_file():
         raise ExperimentError(f"{place}: {folder} is a file; name a folder")
     check_writable(place, folder.parent if folder.exists() else folder)
     if not folder.is_dir() or not any(folder.iterdir()):
         return
-    other = None
-    foreign = (path for path in folder.rglob("*") if path.is_file() and path.suffix not in output.suffixes.split())
-    if _is_ours(folder, *output.known_by) and (other := next(foreign, None)) is None:
-        return
-    raise ExperimentError(
-        f"{place}: {folder} holds something else than {output.what}{f' ({other.name})' if other else ''}, which would "
-        f"be lost; name another folder, or empty it"
-    )
+    name, pattern = output.known_by
+    known = (folder / name).is_file() and re.search(pattern, _start_of(folder / name))
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    other = next((path.name for path in files if path.suffix not in output.suffixes.split()), None)
+    if not known or other:
+        raise ExperimentError(
+            f"{place}: {folder} holds something else than {output.what}{f' ({other})' if other else ''}, which would "
+            f"be lost; name another folder, or empty it"
+        )
 
 
-def _is_ours(folder: Path, name: str, pattern: str) -> bool:
-    try:
-        with (folder / name).open(encoding="utf-8", errors="replace") as file:
-            return re.search(pattern, file.read(4_000)) is not None
-    except OSError:
-        return False
+def _start_of(file: Path) -> str:
+    with file.open(encoding="utf-8", errors="replace") as opened:
+        return opened.read(4_000)

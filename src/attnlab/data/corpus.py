@@ -1,11 +1,18 @@
-"""The base class of parallel corpora, and what all corpora share."""
+"""What every corpus has: its splits, its base class, and the cleaning of its rows."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from attnlab.data.cleaning import Cleaning
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
 from attnlab.data.tokenizer import TokenizerTrainer
 
 if TYPE_CHECKING:
@@ -15,6 +22,88 @@ SPLITS = ("train", "validation", "test")
 
 BleuTokenize = Literal["none", "13a", "intl", "char", "zh"]
 """Tokenisers of sacrebleu that torchmetrics supports too and that need no further package."""
+
+Limit = Annotated[int, Field(ge=1)] | None
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
+
+
+@dataclass(frozen=True)
+class TextCleaning(ABC):
+    """The settings that both kinds of cleaning have.
+
+    unicode: the normal form of the stored text; `nfc` makes one of the two spellings of Hangul and accents.
+    whitespace: `collapse` makes each run of white space one space and strips the ends; `keep` keeps it.
+    max_characters: a row with a longer text is dropped before it is tokenised; null is no limit.
+    limit_evaluation: whether the limits in tokens hold for validation and test too. They do not by default,
+        because a score on a shortened test set can be compared with no other.
+    """
+
+    unicode: Literal["none", "nfc", "nfkc"] = "nfc"
+    whitespace: Literal["collapse", "keep"] = "collapse"
+    max_characters: Limit = 10_000
+    limit_evaluation: bool = False
+
+    @abstractmethod
+    def limits(self) -> dict[str, int | None]:
+        """The most tokens of each side, by the reason to drop a row with more."""
+
+    def tidy(self, text: str) -> str:
+        """`text` in its normal form, each run of white space one space where they collapse."""
+        if self.unicode != "none" and not text.isascii():
+            text = unicodedata.normalize(_FORMS[self.unicode], text)
+        return " ".join(text.split()) if self.whitespace == "collapse" else text
+
+    def clean(self, *texts: Any) -> list[str] | str:
+        """The tidied texts of a row, or the reason to drop it: `not_text`, `too_many_characters`, `empty`."""
+        for text in texts:
+            # A lone surrogate cannot be written as UTF-8.
+            if not isinstance(text, str) or (not text.isascii() and _SURROGATE.search(text)):
+                return "not_text"
+            if self.max_characters is not None and len(text) > self.max_characters:
+                return "too_many_characters"
+        tidied = [self.tidy(text) for text in texts]
+        return tidied if all(text.strip() for text in tidied) else "empty"
+
+    def over_limit(self, lengths: Sequence[NDArray[np.integer]], split: str) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """(reason, whether a row breaks the limit (rows,)) for each limit in tokens.
+
+        lengths: (rows,) of each side, in the order of `limits`.
+        """
+        if split == "train" or self.limit_evaluation:
+            for (reason, most), each in zip(self.limits().items(), lengths, strict=True):
+                if most is not None:
+                    yield reason, each > most
+
+
+@dataclass(frozen=True)
+class Cleaning(TextCleaning):
+    """Cleaning of sentence pairs.
+
+    max_source_length, max_target_length: in tokens, `<eos>` not counted; null is no limit.
+    """
+
+    max_source_length: Limit = None
+    max_target_length: Limit = None
+
+    def limits(self) -> dict[str, int | None]:
+        return {"source_too_long": self.max_source_length, "target_too_long": self.max_target_length}
+
+
+@dataclass(frozen=True)
+class SentenceCleaning(TextCleaning):
+    """Cleaning of labelled sentences, and of labels that are text.
+
+    max_length: in tokens, `<eos>` not counted; null is no limit.
+    """
+
+    max_length: Limit = None
+
+    def limits(self) -> dict[str, int | None]:
+        return {"too_long": self.max_length}
+
+
+AS_IT_IS = Cleaning(unicode="none", whitespace="keep", max_characters=None)
 
 
 class Corpus(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
@@ -12,39 +12,21 @@ from numpy.typing import NDArray
 from pytorch_lightning.accelerators import CUDAAccelerator
 from torch.utils.data import DataLoader, Dataset
 
-from attnlab.batch import Batch, LabelledBatch, Padding
+from attnlab.batch import Padding
+from attnlab.data.prepared import LabelledData, LabelledSplit, PreparedData, PreparedSplit
 from attnlab.data.sampler import Batching, BatchSampler
 
-BatchT_co = TypeVar("BatchT_co", bound=Batch | LabelledBatch, covariant=True)
 
-
-class Split(Protocol[BatchT_co]):
-    """A split of prepared data: sentence pairs, or labelled sentences."""
-
-    @property
-    def source_lengths(self) -> NDArray[np.integer]: ...
-    @property
-    def target_lengths(self) -> NDArray[np.integer]: ...
-    def __len__(self) -> int: ...
-    def batch(self, rows: NDArray[np.int64], padding: Padding) -> BatchT_co: ...
-
-
-class Splits(Protocol):
-    """Prepared data of either kind."""
-
-    def split(self, name: str) -> Split[Any]: ...
-
-
-class BatchedRows(Dataset[BatchT_co]):
+class BatchedRows(Dataset[Any]):
     """Indexed by the row numbers of a whole batch."""
 
-    def __init__(self, split: Split[BatchT_co], padding: Padding) -> None:
+    def __init__(self, split: PreparedSplit | LabelledSplit, padding: Padding) -> None:
         self.split, self.padding = split, padding
 
     def __len__(self) -> int:
         return len(self.split)
 
-    def __getitem__(self, rows: NDArray[np.int64]) -> BatchT_co:
+    def __getitem__(self, rows: NDArray[np.int64]) -> Any:
         return self.split.batch(rows, self.padding)
 
 
@@ -67,7 +49,7 @@ class ResumableLoader(DataLoader[Any]):
 
 
 class SeqDataModule(pl.LightningDataModule):
-    """Loaders over `PreparedData` or `LabelledData`.
+    """The loaders of the three splits.
 
     The trainer must have `use_distributed_sampler=False`: the batches are shared out among processes here.
     Lightning calls `set_epoch` of the training loader's sampler, so every epoch has an order of its own.
@@ -77,7 +59,7 @@ class SeqDataModule(pl.LightningDataModule):
 
     def __init__(
         self,
-        data: Splits,
+        data: PreparedData | LabelledData,
         batching: Batching,
         padding: Padding,
         *,
@@ -120,7 +102,7 @@ class SeqDataModule(pl.LightningDataModule):
             num_workers=self.num_workers,
             # A GPU copies from pinned memory while the process goes on.
             pin_memory=self.trainer is not None and isinstance(self.trainer.accelerator, CUDAAccelerator),
-            collate_fn=_as_it_is,
+            collate_fn=_unchanged,
             # Without one of its own, every pass over a loader would draw from the generator that dropout draws from.
             generator=torch.Generator().manual_seed(self.seed),
         )
@@ -129,5 +111,5 @@ class SeqDataModule(pl.LightningDataModule):
         return self.trainer.fit_loop.epoch_loop.batch_progress.current.completed if self.trainer else 0
 
 
-def _as_it_is(batch: Any) -> Any:
+def _unchanged(batch: Any) -> Any:
     return batch

@@ -12,8 +12,7 @@ from babel import Locale, UnknownLocaleError
 from babel.dates import get_date_format, parse_pattern, tokenize_pattern
 from pydantic import Field
 
-from attnlab.data.cleaning import AS_IT_IS
-from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus, split_sizes
+from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, split_sizes
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 
@@ -45,9 +44,9 @@ class DatesCorpus(Corpus):
 
     def __init__(
         self,
-        source_locales: list[str],
+        source_locales: Annotated[list[str], Field(min_length=1)],
         target_locale: str,
-        formats: list[DateFormat],
+        formats: Annotated[list[DateFormat], Field(min_length=1)],
         first_year: Annotated[int, Field(ge=1, le=9999)],
         last_year: Annotated[int, Field(ge=1, le=9999)],
         num_pairs: Annotated[int, Field(ge=3)],
@@ -57,16 +56,9 @@ class DatesCorpus(Corpus):
         bleu_tokenize: BleuTokenize,
         tokenizer: TokenizerTrainer,
     ) -> None:
-        for name, values in (("source_locales", source_locales), ("formats", formats)):
-            if not values:
-                raise ValueError(f"{name} must name at least one")
-            if len(set(values)) < len(values):
-                raise ValueError(f"{name} must name each only once, got {', '.join(values)}")
         for locale in source_locales:
             _check_locale("source_locales", locale)
         _check_locale("target_locale", target_locale)
-        if target_locale in source_locales:
-            raise ValueError(f"target_locale must not be one of source_locales, got {target_locale} in both")
         if first_year > last_year:
             raise ValueError(f"first_year must be at most last_year ({last_year}), got {first_year}")
         self.sizes = split_sizes(num_pairs, validation_fraction, test_fraction)

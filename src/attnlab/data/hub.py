@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,7 @@ import numpy as np
 from babel import Locale, UnknownLocaleError
 from pydantic import Field
 
-from attnlab.data.cleaning import Cleaning, SentenceCleaning
-from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus
+from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, SentenceCleaning
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 
@@ -22,12 +20,11 @@ if TYPE_CHECKING:
     import datasets
 
 Text = Annotated[str, Field(min_length=1)]
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-@dataclass(frozen=True)
+@dataclass
 class HubDataset:
-    """Where the rows come from.
+    """A dataset of the hub, or a local `path` in its place.
 
     dataset: the id on the hub, such as `bentrevett/multi30k`.
     path: a folder in the layout of a hub dataset, a folder of parallel text files (`train.de` beside
@@ -40,16 +37,14 @@ class HubDataset:
     seed: of the fractions.
     """
 
-    dataset: str | None
-    path: str | None
-    name: str | None
-    revision: str | None
-    splits: Mapping[str, str | float]
-    seed: int
+    dataset: Text | None
+    path: Text | None
+    name: Text | None
+    revision: Text | None
+    splits: dict[str, str | float]
+    seed: Annotated[int, Field(ge=0)]
 
     def __post_init__(self) -> None:
-        if self.dataset is not None and not _HUB_ID.fullmatch(self.dataset):
-            raise ValueError(f"dataset must be an id of the hub, owner/name, got {self.dataset}; path takes local data")
         if set(self.splits) != set(SPLITS):
             raise ValueError(f"splits must give {', '.join(SPLITS)}, got {', '.join(self.splits) or 'nothing'}")
         for split, fraction in self._fractions.items():
@@ -62,20 +57,17 @@ class HubDataset:
     def _fractions(self) -> dict[str, float]:
         return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
 
-    def load(self, columns: Mapping[str, str]) -> dict[str, datasets.Dataset]:
+    def _load(self, **columns: str) -> dict[str, datasets.Dataset]:
         """A dataset for each of `SPLITS`, with the wanted columns alone.
 
-        columns: the two columns by their new names, which are settings of the corpus too: {"source": "de", ...}.
+        columns: the two columns by their new names, which are settings too: source="de", ...
         """
         # `datasets` is slow to import, and not needed to check a config.
         from attnlab.data.hub_loading import load_splits
 
         path = None if self.path is None else resolve(self.path)
         found = load_splits(self.dataset, path, self.name, self.revision, *columns.values())
-        chosen = {}
-        for split, name in self.splits.items():
-            if isinstance(name, str):
-                chosen[split] = _named(found, split, name)
+        chosen = {split: _named(found, split, name) for split, name in self.splits.items() if isinstance(name, str)}
         if self._fractions:
             chosen |= self._drawn(found)
         return {split: _selected(chosen[split], str(self.splits[split]), columns) for split in SPLITS}
@@ -96,75 +88,55 @@ class HubDataset:
         return drawn
 
 
-class HubCorpus(Corpus):
-    """A dataset of the hub, or a local `path` in its place.
+@dataclass
+class HubCorpus(HubDataset, Corpus):
+    """Sentence pairs; see `HubDataset`.
 
-    dataset, path, name, revision, splits, seed: see `HubDataset`.
     source, target: columns; a dot goes into a nested one (`translation.de`).
     """
 
-    def __init__(
-        self,
-        dataset: Text | None,
-        path: Text | None,
-        name: Text | None,
-        revision: Text | None,
-        splits: dict[str, str | float],
-        source: Text,
-        target: Text,
-        seed: Annotated[int, Field(ge=0)],
-        bleu_tokenize: BleuTokenize,
-        cleaning: Cleaning,
-        tokenizer: TokenizerTrainer,
-    ) -> None:
-        if source == target:
-            raise ValueError(f"source and target must be two columns, got {source} for both")
-        self._rows = HubDataset(dataset, path, name, revision, splits, seed)
-        self._columns = {"source": source, "target": target}
-        self.bleu_tokenize, self.cleaning, self.tokenizer = bleu_tokenize, cleaning, tokenizer
-        self.source_language, self.target_language = _language(source), _language(target)
+    source: Text
+    target: Text
+    bleu_tokenize: BleuTokenize
+    cleaning: Cleaning
+    tokenizer: TokenizerTrainer
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.source == self.target:
+            raise ValueError(f"source and target must be two columns, got {self.source} for both")
+        self.source_language, self.target_language = _language(self.source), _language(self.target)
 
     def load(self) -> dict[str, datasets.Dataset]:
-        return self._rows.load(self._columns)
+        return self._load(source=self.source, target=self.target)
 
 
-class LabelledCorpus:
-    """A dataset of the hub, or a local `path` in its place, with a column of text and a column of labels.
+@dataclass
+class LabelledCorpus(HubDataset):
+    """Labelled sentences; see `HubDataset`.
 
-    dataset, path, name, revision, splits, seed: see `HubDataset`.
     text, label: columns; a dot goes into a nested one. Labels are whole numbers, true and false, or text. A row
         without a label is dropped.
     label_names: names of the labels 0, 1, ..., in this order; null takes those that the dataset brings with it,
         else the labels as they are written.
     """
 
-    def __init__(
-        self,
-        dataset: Text | None,
-        path: Text | None,
-        name: Text | None,
-        revision: Text | None,
-        splits: dict[str, str | float],
-        text: Text,
-        label: Text,
-        label_names: list[Text] | None,
-        seed: Annotated[int, Field(ge=0)],
-        cleaning: SentenceCleaning,
-        tokenizer: TokenizerTrainer,
-    ) -> None:
-        if text == label:
-            raise ValueError(f"text and label must be two columns, got {text} for both")
-        if label_names is not None and (len(label_names) < 2 or len(set(label_names)) < len(label_names)):
-            raise ValueError(f"label_names must be at least two different names, got {', '.join(label_names)}")
-        if tokenizer.joint:
+    text: Text
+    label: Text
+    label_names: Annotated[list[Text], Field(min_length=2)] | None
+    cleaning: SentenceCleaning
+    tokenizer: TokenizerTrainer
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.text == self.label:
+            raise ValueError(f"text and label must be two columns, got {self.text} for both")
+        if self.tokenizer.joint:
             raise ValueError("tokenizer.joint must be false: a labelled sentence has no second side to share it with")
-        self._rows = HubDataset(dataset, path, name, revision, splits, seed)
-        self._columns = {"text": text, "label": label}
-        self.label_names, self.cleaning, self.tokenizer = label_names, cleaning, tokenizer
 
     def load(self) -> dict[str, datasets.Dataset]:
         """A dataset for each of train, validation and test, with the columns `text` and `label`, as they come."""
-        return self._rows.load(self._columns)
+        return self._load(text=self.text, label=self.label)
 
 
 def resolve(path: str) -> Path:
@@ -178,9 +150,8 @@ def raw_state(path: str | None) -> str:
     if path is None:
         return ""
     place = resolve(path)
-    files = sorted(place.rglob("*")) if place.is_dir() else [place]
-    stats = [(file, file.stat()) for file in files if file.is_file()]
-    return "\n".join(f"{file.name} {stat.st_size} {stat.st_mtime_ns}" for file, stat in stats)
+    files = [file for file in (place, *sorted(place.rglob("*"))) if file.is_file()]
+    return "\n".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
 
 
 def _named(found: dict[str, datasets.Dataset], split: str, name: str) -> datasets.Dataset:
@@ -203,9 +174,7 @@ def _selected(dataset: datasets.Dataset, name: str, columns: Mapping[str, str]) 
                 f"{', '.join(dataset.column_names)}"
             )
     dataset = dataset.select_columns(list(columns.values()))
-    # By way of names that no column has: the corpus may call its target `source`.
-    dataset = dataset.rename_columns({column: f"\0{key}" for key, column in columns.items()})
-    return dataset.rename_columns({f"\0{key}": key for key in columns})
+    return dataset.rename_columns({column: key for key, column in columns.items()})
 
 
 def _language(column: str) -> str | None:

@@ -36,8 +36,6 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> NDArray[np.int32]:
-        if not 0 <= row < len(self):
-            raise IndexError(f"row must be between 0 and {len(self) - 1}, got {row}")
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     @property
@@ -63,8 +61,6 @@ def make_batch(
     rows: Sequence[int] | None = None,
 ) -> Batch:
     """A batch of ids given row by row, without `<bos>` and `<eos>`: these are put in here."""
-    if len(source) != len(target):
-        raise ValueError(f"source and target must have as many rows, got {len(source)} and {len(target)}")
     numbers = np.arange(len(source)) if rows is None else np.asarray(rows, dtype=np.int64)
     return pad_pairs(Ragged.from_rows(source), Ragged.from_rows(target), numbers, padding)
 

@@ -6,37 +6,31 @@ The folder is a function of the corpus alone, byte for byte.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from attnlab.data.classes import Classes, Label, label_of
-from attnlab.data.cleaning import TextCleaning
+from attnlab.batch import UNK
 from attnlab.data.corpus import SPLITS, Corpus
 from attnlab.data.hub import LabelledCorpus
-from attnlab.data.prepared import FORMAT, DataInfo, LabelledInfo
-from attnlab.data.rows import RowGroups, batches_of_file, batches_of_rows, list_array, write_json
-from attnlab.data.stats import SplitCounter, kept_rows
-from attnlab.data.tokenizer import Tokenizer
+from attnlab.data.padding import Ragged
+from attnlab.data.row_kinds import Pairs, Sentences, Tokenizers
+from attnlab.data.rows import batches_of_file, list_array
 from attnlab.errors import ExperimentError
-from attnlab.files import atomic_folder
+from attnlab.files import atomic_folder, write_json
 
 if TYPE_CHECKING:
     import datasets
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, the number of rows done, and the number of all rows."""
-Tokenizers = dict[str, Tokenizer]  # by side
-Span = Sequence[int]  # [start, end) in characters
-Link = list[int]  # [target position, source position]
 
-_IDS = pa.list_(pa.int32())
-_PAIRS = pa.list_(pa.list_(pa.int32()))
+ROWS_OF_A_BATCH = 1_000
 
 
 def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | None = None) -> None:
@@ -48,15 +42,14 @@ def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | 
     report("load", 0, 1)
     splits = corpus.load()
     train = splits["train"]
-    kind: _Kind = _Pairs(corpus, train) if isinstance(corpus, Corpus) else _Sentences(corpus, train)
+    kind = Pairs(corpus, train) if isinstance(corpus, Corpus) else Sentences(corpus, train)
     counters = {split: SplitCounter(kind.unit, list(kind.sides)) for split in SPLITS}
     with atomic_folder(folder) as temporary:
         # The tokenisers read all sentences before the first is encoded: cleaned ones stay in a file, not in memory.
         cleaned = {split: temporary / f"{split}.cleaned" for split in SPLITS}
         for split in SPLITS:
             _clean(kind, splits[split], cleaned[split], counters[split].dropped, report)
-            if counters[split].dropped.total() == len(splits[split]):
-                raise ExperimentError(_nothing_left(split, counters[split].dropped, kind.columns))
+            _check_rows_left(split, len(splits[split]), counters[split].dropped, kind.columns)
         report("tokenizer", 0, 1)
         kind.learn(cleaned["train"])
         learnt = corpus.tokenizer.train_sides(*(_texts(cleaned["train"], side) for side in kind.sides))
@@ -65,13 +58,13 @@ def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | 
             tokenizers[side].save(temporary / f"{prefix}tokenizer.json")
         for split in SPLITS:
             rows = len(splits[split]) - counters[split].dropped.total()
-            with RowGroups(temporary / f"{split}.arrow", kind.schema) as file:
+            with pa.ipc.new_file(str(temporary / f"{split}.arrow"), kind.schema) as file:
                 for start, batch in batches_of_file(cleaned[split]):
                     report(split, start, rows)
-                    file.add(_encode(kind, batch, tokenizers, split, counters[split]))
+                    columns = _encode(kind, batch, tokenizers, split, counters[split])
+                    file.write_table(pa.table(columns, schema=kind.schema))
             report(split, rows, rows)
-            if counters[split].kept == 0:
-                raise ExperimentError(_nothing_left(split, counters[split].dropped, kind.columns))
+            _check_rows_left(split, len(splits[split]), counters[split].dropped, kind.columns)
             cleaned[split].unlink()
         stats = {
             "vocabulary": {side: tokenizer.size for side, tokenizer in tokenizers.items()},
@@ -86,174 +79,99 @@ def _texts(cleaned: Path, column: str) -> Iterator[str]:
         yield from rows[column].to_pylist()
 
 
-def _clean(kind: _Kind, dataset: datasets.Dataset, path: Path, dropped: Counter[str], report: Progress) -> None:
-    with RowGroups(path, kind.cleaned_schema) as file:
-        for start, rows in batches_of_rows(dataset):
-            report("clean", start, len(dataset))
-            columns: list[list[Any]] = [[] for _ in kind.cleaned_schema]
-            for row in kind.clean(rows):
-                if isinstance(row, str):
-                    dropped[row] += 1
-                    continue
-                for column, value in zip(columns, row, strict=True):
-                    column.append(value)
-            file.add(dict(zip(kind.cleaned_schema.names, columns, strict=True)))
+def _clean(
+    kind: Pairs | Sentences, dataset: datasets.Dataset, path: Path, dropped: Counter[str], report: Progress
+) -> None:
+    schema = kind.cleaned_schema
+    with pa.ipc.new_file(str(path), schema) as file:
+        for number, rows in enumerate(dataset.iter(batch_size=ROWS_OF_A_BATCH)):
+            report("clean", number * ROWS_OF_A_BATCH, len(dataset))
+            cleaned = list(kind.clean(rows))
+            dropped.update(row for row in cleaned if isinstance(row, str))
+            kept = [dict(zip(schema.names, row, strict=True)) for row in cleaned if not isinstance(row, str)]
+            file.write_table(pa.Table.from_pylist(kept, schema=schema))
 
 
 def _encode(
-    kind: _Kind, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str, counter: SplitCounter
+    kind: Pairs | Sentences, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str, counter: SplitCounter
 ) -> dict[str, Any]:
     """The columns of the rows that are within the limits."""
     ids = {side: tokenizers[side].encode_rows(rows[side].to_pylist()) for side in kind.sides}
     lengths = [each.lengths for each in ids.values()]
     # A normaliser may leave nothing of a text that looked like one.
-    empty = np.any([each == 0 for each in lengths], axis=0)
-    kept = kept_rows(counter.dropped, ("empty", empty), *kind.cleaning.over_limit(lengths, split))
-    rows, ids = rows.take(pa.array(kept)), {side: each.take(kept) for side, each in ids.items()}
+    kept = np.all([each > 0 for each in lengths], axis=0)
+    counter.drop("empty", ~kept)
+    for reason, too_long in kind.cleaning.over_limit(lengths, split):
+        counter.drop(reason, kept & too_long)
+        kept &= ~too_long
+    numbers = np.flatnonzero(kept)
+    rows, ids = rows.take(pa.array(numbers)), {side: each.take(numbers) for side, each in ids.items()}
     more = kind.more(rows, tokenizers, split)
     counter.add(ids, more.get("label", ()))
     columns = {side: rows[side] for side in kind.sides}
     return columns | {f"{kind.sides[side]}ids": list_array(each) for side, each in ids.items()} | more
 
 
-class _Kind(Protocol):
-    """What differs between sentence pairs and labelled sentences.
-
-    sides: the columns of text, and the prefix of each in other names (`source_`).
-    columns: the settings that choose the columns.
-    """
-
-    unit: str
-    sides: dict[str, str]
-    columns: str
-    cleaning: TextCleaning
-    cleaned_schema: pa.Schema
-    schema: pa.Schema
-    class_names: list[str]
-
-    def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
-        """For each raw row the values of `cleaned_schema`, or the reason to drop it."""
-
-    def learn(self, train: Path) -> None:
-        """Takes what it must know of the clean training split."""
-
-    def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
-        """The columns beside texts and ids, of clean rows."""
-
-    def info(self) -> DataInfo | LabelledInfo:
-        """The content of `data.json`."""
-
-
-class _Pairs:
-    def __init__(self, corpus: Corpus, train: datasets.Dataset) -> None:
-        self.unit, self.columns = "pairs", "data.source and data.target"
-        self.class_names: list[str] = []
-        self.sides = {"source": "source_", "target": "target_"}
-        self.corpus = corpus
-        self.cleaning: TextCleaning = corpus.cleaning
-        self.aligned = "source_spans" in train.column_names
-        texts = dict.fromkeys(self.sides, pa.string())
-        spans = dict.fromkeys(("source_spans", "target_spans"), _PAIRS) if self.aligned else {}
-        links = dict.fromkeys(("sure_links", "possible_links"), _PAIRS) if self.aligned else {}
-        self.cleaned_schema = pa.schema(texts | spans)
-        self.schema = pa.schema(texts | dict.fromkeys(("source_ids", "target_ids"), _IDS) | links)
-
-    def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
-        spans = zip(rows["source_spans"], rows["target_spans"], strict=True) if self.aligned else repeat(())
-        for source, target, known in zip(rows["source"], rows["target"], spans, strict=False):
-            texts = self.cleaning.clean(source, target)
-            yield texts if isinstance(texts, str) else [*texts, *known]
-
-    def learn(self, train: Path) -> None:
-        pass
-
-    def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
-        if not self.aligned:
-            return {}
-        offsets = [
-            [encoded.offsets for encoded in tokenizers[side].encode_batch(rows[side].to_pylist())]
-            for side in self.sides
-        ]
-        spans = (rows[f"{side}_spans"].to_pylist() for side in self.sides)
-        links = [links_between(*row) for row in zip(*offsets, *spans, strict=True)]
-        return {"sure_links": [sure for sure, _ in links], "possible_links": [possible for _, possible in links]}
-
-    def info(self) -> DataInfo:
-        return DataInfo(
-            format=FORMAT,
-            source_language=self.corpus.source_language,
-            target_language=self.corpus.target_language,
-            bleu_tokenize=self.corpus.bleu_tokenize,
-            joint=self.corpus.tokenizer.joint,
-            has_alignments=self.aligned,
+def _check_rows_left(split: str, rows: int, dropped: Counter[str], columns: str) -> None:
+    if rows == 0:
+        raise ExperimentError(f"data: the {split} split has no rows at all; see data.splits for where they come from")
+    if dropped.total() == rows:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items()))
+        raise ExperimentError(
+            f"data: nothing is left of the {split} split; {rows} rows were dropped ({reasons}); "
+            f"see data.cleaning for the limits and {columns} for the columns"
         )
 
 
-class _Sentences:
-    def __init__(self, corpus: LabelledCorpus, train: datasets.Dataset) -> None:
-        self.unit, self.columns = "sentences", "data.text and data.label"
-        self.cleaned_schema = pa.schema({"text": pa.string(), "label": pa.int32()})
-        self.schema = pa.schema({"text": pa.string(), "label": pa.int32(), "ids": _IDS})
-        self.sides = {"text": ""}
-        self.corpus = corpus
-        self.cleaning: TextCleaning = corpus.cleaning
-        self._own_names = getattr(train.features["label"], "names", None)
-        self._places: dict[Label, int] = {}  # of all labels, in the order of their first use
+class SplitCounter:
+    """Counts the rows of a split, batch by batch; it grows with the number of different lengths, not of rows.
 
-    def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
-        for text, raw_label in zip(rows["text"], rows["label"], strict=True):
-            label = label_of(raw_label, self.cleaning.tidy)
-            if label is None:
-                yield "no_label"
-                continue
-            texts = self.cleaning.clean(text)
-            yield texts if isinstance(texts, str) else [*texts, self._places.setdefault(label, len(self._places))]
-
-    def learn(self, train: Path) -> None:
-        self._labels = list(self._places)
-        places = {place for _, rows in batches_of_file(train) for place in rows["label"].to_pylist()}
-        self._classes = Classes([self._labels[place] for place in places], self.corpus.label_names, self._own_names)
-        self.class_names = self._classes.names
-
-    def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
-        return {"label": [self._classes.number(self._labels[place], split) for place in rows["label"].to_pylist()]}
-
-    def info(self) -> LabelledInfo:
-        return LabelledInfo(format=FORMAT, labels=self.class_names)
-
-
-def links_between(
-    source_offsets: Sequence[Span],
-    target_offsets: Sequence[Span],
-    source_spans: Sequence[Span],
-    target_spans: Sequence[Span],
-) -> tuple[list[Link], list[Link]]:
-    """(sure, possible) links between the tokens of aligned fields; every sure one is possible too.
-
-    Every token of a field is a possible link to every token of the same field on the other side;
-    the link is sure where both are one token. A token belongs to each field that it has a character of.
+    unit: the name of the rows, `pairs` or `sentences`.
+    dropped: the number of dropped rows, by reason.
     """
-    sure: set[tuple[int, int]] = set()
-    possible: set[tuple[int, int]] = set()
-    for source_span, target_span in zip(source_spans, target_spans, strict=True):
-        sources = _tokens_in(source_offsets, source_span)
-        targets = _tokens_in(target_offsets, target_span)
-        links = {(t, s) for t in targets for s in sources}
-        possible |= links
-        if len(links) == 1:
-            sure |= links
-    return [list(link) for link in sorted(sure)], [list(link) for link in sorted(possible)]
 
+    def __init__(self, unit: str, sides: Sequence[str]) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._unit, self._rows, self._labels, self._unknown = unit, 0, Counter[int](), Counter[str]()
+        self._lengths: dict[str, Counter[int]] = {side: Counter() for side in sides}
 
-def _tokens_in(offsets: Sequence[Span], span: Span) -> list[int]:
-    return [i for i, (start, end) in enumerate(offsets) if max(start, span[0]) < min(end, span[1])]
+    def drop(self, reason: str, rows: NDArray[np.bool_]) -> None:
+        """rows: whether each is dropped."""
+        if rows.any():
+            self.dropped[reason] += int(rows.sum())
 
+    def add(self, ids: Mapping[str, Ragged], labels: Sequence[int] = ()) -> None:
+        """ids: of the kept rows, by side. labels: numbers of their classes, where they have some."""
+        self._rows += len(next(iter(ids.values())))
+        self._labels.update(labels)
+        for side, lengths in self._lengths.items():
+            lengths.update(ids[side].lengths.tolist())
+            self._unknown[side] += int(np.count_nonzero(ids[side].values == UNK))
 
-def _nothing_left(split: str, dropped: Counter[str], columns: str) -> str:
-    if not dropped:
-        return f"data: the {split} split has no rows at all; see data.splits for where they come from"
-    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items()))
-    return (
-        f"data: nothing is left of the {split} split; {dropped.total()} rows were dropped ({reasons}); "
-        f"see data.cleaning for the limits and {columns} for the columns"
-    )
+    def summary(self, class_names: Sequence[str] = ()) -> dict[str, Any]:
+        """class_names: by their numbers."""
+        labels = {name: self._labels[number] for number, name in enumerate(class_names)}
+        return {
+            "rows": self._rows + self.dropped.total(),
+            self._unit: self._rows,
+            "dropped": dict(self.dropped),
+            **({"labels": labels} if labels else {}),
+            **{side: self._summary_of_side(side) for side in self._lengths},
+        }
+
+    def _summary_of_side(self, side: str) -> dict[str, Any]:
+        """Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length, sentences]."""
+        histogram = sorted(self._lengths[side].items())
+        lengths, counts = np.array(histogram).T
+        tokens = int((lengths * counts).sum())
+        reached = np.cumsum(counts) / counts.sum()
+        return {
+            "tokens": tokens,
+            "mean_length": round(tokens / int(counts.sum()), 4),
+            "p50_length": int(lengths[np.searchsorted(reached, 0.50)]),
+            "p95_length": int(lengths[np.searchsorted(reached, 0.95)]),
+            "max_length": int(lengths[-1]),
+            "unknown_tokens": self._unknown[side],
+            "unknown_rate": round(self._unknown[side] / tokens, 6),
+            "length_histogram": [list(each) for each in histogram],
+        }

@@ -6,14 +6,12 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from json import dumps
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
 from attnlab.batch import Batch, LabelledBatch, Padding
 from attnlab.data.corpus import SPLITS, BleuTokenize
@@ -21,9 +19,10 @@ from attnlab.data.padding import pad_labelled, pad_pairs
 from attnlab.data.rows import MappedIds, open_rows
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
-from attnlab.files import read_json
+from attnlab.files import read_own_record
 
 FORMAT = 2
+_REMEDY = "run the prepare stage again"
 _SHARED = (*(f"{split}.arrow" for split in SPLITS), "data.json", "stats.json")
 
 
@@ -73,19 +72,11 @@ class PreparedSplit(_MappedSplit):
         super().__init__(path)
         self.source = MappedIds(self._table["source_ids"])
         self.target = MappedIds(self._table["target_ids"])
-        self.has_alignments = "sure_links" in self._table.column_names
+        self.source_lengths, self.target_lengths = self.source.lengths, self.target.lengths
 
     def batch(self, rows: NDArray[np.int64], padding: Padding) -> Batch:
         """The padded batch of these rows."""
         return pad_pairs(self.source.take(rows), self.target.take(rows), rows, padding)
-
-    @property
-    def source_lengths(self) -> NDArray[np.int32]:
-        return self.source.lengths
-
-    @property
-    def target_lengths(self) -> NDArray[np.int32]:
-        return self.target.lengths
 
     def source_ids(self, row: int) -> NDArray[np.int32]:
         return self.source[row]
@@ -106,7 +97,7 @@ class PreparedSplit(_MappedSplit):
         return self._links("possible_links", row)
 
     def _links(self, name: str, row: int) -> NDArray[np.int64]:
-        links = self._table[name][row].as_py() if self.has_alignments else []
+        links = self._table[name][row].as_py() if name in self._table.column_names else []
         return np.array(links, dtype=np.int64).reshape(-1, 2)
 
 
@@ -117,19 +108,12 @@ class LabelledSplit(_MappedSplit):
         super().__init__(path)
         self.ids = MappedIds(self._table["ids"])
         self.labels: NDArray[np.int64] = self._table["label"].to_numpy().astype(np.int64)
+        self.source_lengths = self.ids.lengths
+        self.target_lengths = np.zeros_like(self.source_lengths)  # a label takes no tokens of a batch
 
     def batch(self, rows: NDArray[np.int64], padding: Padding) -> LabelledBatch:
         """The padded batch of these rows."""
         return pad_labelled(self.ids.take(rows), self.labels[rows], rows, padding)
-
-    @property
-    def source_lengths(self) -> NDArray[np.int32]:
-        return self.ids.lengths
-
-    @property
-    def target_lengths(self) -> NDArray[np.int32]:
-        """All zero: a label takes no place in a batch that is bounded by tokens."""
-        return np.zeros(len(self), dtype=np.int32)
 
     def text(self, row: int) -> str:
         return self._table["text"][row].as_py()
@@ -155,24 +139,14 @@ class PreparedFolder(Generic[SplitT, InfoT]):
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
-        # The format first: a folder in another one may have other files.
-        facts = self._json("data.json") if (self.folder / "data.json").is_file() else {"format": FORMAT}
-        if facts.get("format") != FORMAT:
-            raise ExperimentError(
-                f"{self.folder} was prepared in format {facts.get('format')}, this version reads {FORMAT}; "
-                "run the prepare stage again"
-            )
         missing = [name for name in self.files() if not (self.folder / name).is_file()]
         if missing:
-            raise ExperimentError(f"{self.folder} lacks prepared data: {', '.join(missing)} missing; prepare it again")
-        self.stats = self._json("stats.json")
-        try:
-            self.info: InfoT = TypeAdapter(self.info_type).validate_json(dumps(facts), strict=True)
-            self.sizes = {split: int(self.stats["splits"][split][self.unit]) for split in SPLITS}
-        except (KeyError, TypeError, ValueError) as error:
-            raise ExperimentError(
-                f"{self.folder} is incomplete ({_first_problem(error)}); run the prepare stage again"
-            ) from error
+            raise ExperimentError(f"{self.folder} lacks prepared data: {', '.join(missing)} missing; {_REMEDY}")
+        self.info: InfoT = read_own_record(self.folder / "data.json", self.info_type, _REMEDY)
+        if self.info.format != FORMAT:
+            raise ExperimentError(f"{self.folder} has format {self.info.format}, not {FORMAT}; {_REMEDY}")
+        self.stats = read_own_record(self.folder / "stats.json", dict[str, Any], _REMEDY)
+        self.sizes = {split: self.stats["splits"][split][self.unit] for split in SPLITS}
         self._splits: dict[str, SplitT] = {}
 
     @classmethod
@@ -182,14 +156,12 @@ class PreparedFolder(Generic[SplitT, InfoT]):
 
     def split(self, name: str) -> SplitT:
         """name: `train`, `validation` or `test`."""
-        if name not in SPLITS:
-            raise ValueError(f"the split must be one of {', '.join(SPLITS)}, got {name}")
         if name not in self._splits:
             file = self.folder / f"{name}.arrow"
             try:
                 self._splits[name] = self.split_type(file)
             except (pa.ArrowException, OSError, KeyError, TypeError) as error:
-                raise _unreadable(file, error) from error
+                raise ExperimentError(f"{file} cannot be read ({error}); {_REMEDY}") from error
         return self._splits[name]
 
     @property
@@ -200,16 +172,6 @@ class PreparedFolder(Generic[SplitT, InfoT]):
             with (self.folder / name).open("rb") as file:
                 digest.update(f"{name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
         return digest.hexdigest()
-
-    def _json(self, name: str) -> dict[str, Any]:
-        file = self.folder / name
-        try:
-            found = read_json(file)
-        except (ValueError, OSError) as error:
-            raise _unreadable(file, error) from error
-        if not isinstance(found, dict):
-            raise _unreadable(file, TypeError(f"it must hold an object, got {type(found).__name__}"))
-        return found
 
 
 class PreparedData(PreparedFolder[PreparedSplit, DataInfo]):
@@ -247,21 +209,4 @@ class LabelledData(PreparedFolder[LabelledSplit, LabelledInfo]):
 
 def read_labels(path: Path) -> list[str]:
     """The names of the classes in a `data.json`; raises ExperimentError where they are missing."""
-    try:
-        return TypeAdapter(LabelledInfo).validate_json(path.read_text(encoding="utf-8"), strict=True).labels
-    except (OSError, ValueError) as error:
-        raise ExperimentError(
-            f"{path} does not name the classes ({_first_problem(error)}); take a whole folder"
-        ) from error
-
-
-def _first_problem(error: Exception) -> str:
-    """The first problem of a validation, with its place; the message of any other error."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors()[0]
-    return ": ".join([".".join(map(str, first["loc"])), first["msg"]] if first["loc"] else [first["msg"]])
-
-
-def _unreadable(file: Path, error: Exception) -> ExperimentError:
-    return ExperimentError(f"{file} cannot be read ({error}); run the prepare stage again")
+    return read_own_record(path, LabelledInfo, "take a whole folder").labels

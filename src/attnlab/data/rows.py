@@ -1,13 +1,14 @@
-"""Arrow files of prepared rows: written in groups, read batch by batch or mapped."""
+"""Arrow files of prepared rows: read batch by batch, or mapped.
+
+The footer of such a file comes last: one that was not written to its end cannot be opened. They are not compressed, so
+that they can be mapped.
+"""
 
 from __future__ import annotations
 
-import json
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -15,54 +16,9 @@ from numpy.typing import NDArray
 
 from attnlab.data.padding import Ragged
 
-if TYPE_CHECKING:
-    import datasets
-
-_ROWS = 1_000
-_GROUP = 50 * _ROWS
-
-
-def batches_of_rows(dataset: datasets.Dataset) -> Iterator[tuple[int, dict[str, list[Any]]]]:
-    """(number of the first row, columns) of one batch after the other."""
-    start = 0
-    for rows in dataset.iter(batch_size=_ROWS):
-        yield start, rows
-        start += _ROWS
-
-
-class RowGroups:
-    """Writes an Arrow file in groups of many batches, uncompressed, so that it can be mapped.
-
-    The footer that lists the groups comes last: a file that was not written to its end cannot be opened.
-    """
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema, self._writer = schema, pa.ipc.new_file(str(path), schema)
-        self._pending: list[pa.Table] = []
-
-    def add(self, columns: Mapping[str, Sequence[Any] | pa.Array]) -> None:
-        self._pending.append(pa.table(columns, schema=self._schema))
-        if sum(table.num_rows for table in self._pending) >= _GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._pending:
-            self._writer.write_table(pa.concat_tables(self._pending).combine_chunks())
-        self._pending.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None:
-            self._flush()
-        self._writer.close()
-
 
 def open_rows(path: Path) -> pa.Table:
-    """What `RowGroups` wrote. The file is mapped: a row is read when somebody looks at it."""
+    """All rows. The file is mapped: a row is read when somebody looks at it."""
     with pa.memory_map(str(path)) as file:
         table = pa.ipc.open_file(file).read_all()
     table.validate()
@@ -70,58 +26,45 @@ def open_rows(path: Path) -> pa.Table:
 
 
 def batches_of_file(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(number of the first row, columns) of one batch after the other, of what `RowGroups` wrote.
-
-    Only one group is in memory at a time.
-    """
+    """(number of the first row, columns) of one batch after the other; only one is in memory at a time."""
     start = 0
     with pa.OSFile(str(path)) as file:
-        groups = pa.ipc.open_file(file)
-        for i in range(groups.num_record_batches):
-            for rows in pa.Table.from_batches([groups.get_batch(i)]).to_batches(max_chunksize=_ROWS):
-                yield start, rows
-                start += len(rows)
+        batches = pa.ipc.open_file(file)
+        for i in range(batches.num_record_batches):
+            rows = batches.get_batch(i)
+            yield start, rows
+            start += len(rows)
 
 
 def list_array(ids: Ragged) -> pa.Array:
-    """Rows of ids as `RowGroups` takes them: a list of int32 each."""
+    """Rows of ids as a column of lists of int32."""
     return pa.ListArray.from_arrays(pa.array(ids.offsets, pa.int32()), pa.array(ids.values, pa.int32()))
 
 
 class MappedIds:
-    """A column of lists of int32, in the groups that `RowGroups` wrote.
+    """A column of lists of int32, in the batches that were written.
 
     lengths: (rows,) of the lists.
-
-    Raises TypeError for a column of anything else.
     """
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        if column.type != pa.list_(pa.int32()):
-            raise TypeError(f"a column of ids must hold lists of int32, got {column.type}")
         # Views of the file: making them reads nothing.
-        self._groups = [
-            Ragged(group.values.to_numpy(zero_copy_only=True), group.offsets.to_numpy(zero_copy_only=True))
-            for group in column.chunks
+        self._batches = [
+            Ragged(batch.values.to_numpy(zero_copy_only=True), batch.offsets.to_numpy(zero_copy_only=True))
+            for batch in column.chunks
         ]
-        self._starts = np.cumsum([0, *map(len, self._groups)]).tolist()
+        self._starts = np.cumsum([0, *map(len, self._batches)]).tolist()
         self.lengths: NDArray[np.int32] = np.concatenate(
-            [np.empty(0, np.int32), *(group.lengths for group in self._groups)]
+            [np.empty(0, np.int32), *(batch.lengths for batch in self._batches)]
         )
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def __getitem__(self, row: int) -> NDArray[np.int32]:
-        if not 0 <= row < len(self):
-            raise IndexError(f"row must be between 0 and {len(self) - 1}, got {row}")
-        group = bisect(self._starts, row) - 1
-        return self._groups[group][row - self._starts[group]]
+        batch = bisect(self._starts, row) - 1
+        return self._batches[batch][row - self._starts[batch]]
 
     def take(self, rows: NDArray[np.int64]) -> Ragged:
         """The chosen rows, in the order given."""
         return Ragged.from_rows([self[row] for row in rows.tolist()])
-
-
-def write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -34,12 +34,11 @@ class Batching:
 class BatchSampler(Sampler[Rows]):
     """Yields the row numbers of one batch after the other.
 
-    The sequence of global batches is a function of (lengths, batching, seed, epoch) alone, for one and for two
-    processes. Each of `world_size` takes `batch[rank::world_size]` of every one, so that all of them make the same
-    number of steps. So no batch has fewer rows than two, or than there are processes: one that would gets rows of its
-    neighbour, or is one with it, which may then have more tokens than `size` where that is a few long sentences. What
-    is left alone by one process and not by two is a sentence that takes more than half of a batch's tokens, and every
-    one where `size` is one sentence; the batches of three processes and more differ in the rows that are moved.
+    The sequence of global batches is a function of (lengths, batching, seed, epoch) alone, the same for one and for two
+    processes. Each process takes `batch[rank::world_size]` of every batch, so that all make the same number of steps.
+    So a batch has at least two rows, and one for each process: one with fewer gets rows of its neighbour, or joins it,
+    and may then exceed `size` by a few long sentences. Only a sentence that takes more than half of a batch's tokens
+    is alone in one process and not in two; three and more processes move other rows.
 
     source_lengths, target_lengths: (rows,) without `<eos>`.
     shuffle: False gives the order for evaluation: by length, the same in every epoch.
@@ -56,8 +55,6 @@ class BatchSampler(Sampler[Rows]):
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        if not 0 <= rank < world_size:
-            raise ValueError(f"rank must be between 0 and world_size - 1 ({world_size - 1}), got {rank}")
         if len(source_lengths) < world_size:
             raise ValueError(f"there must be a row for each of {world_size} processes, got {len(source_lengths)}")
         self.source_lengths, self.target_lengths = np.asarray(source_lengths), np.asarray(target_lengths)

@@ -7,7 +7,6 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +22,6 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 WORD_START = "▁"
 Ids = Sequence[int] | NDArray[np.integer]
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """ids without `<bos>` and `<eos>`, and the [start, end) characters of the text that each came from.
-
-    Of characters that normalisation put together, the first stands for all.
-    """
-
-    ids: list[int]
-    offsets: list[tuple[int, int]]
 
 
 class Tokenizer:
@@ -56,20 +44,23 @@ class Tokenizer:
         """Of the vocabulary, the four special tokens counted."""
         return self._backend.get_vocab_size(with_added_tokens=False)
 
-    def encode_batch(self, texts: Sequence[str]) -> list[Encoded]:
-        encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
-        return [Encoded(_ours_are_unknown(e.ids), e.offsets) for e in encodings]
-
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids alone, which is faster."""
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [_ours_are_unknown(e.ids) for e in encodings]
+        """The ids of each text, without `<bos>` and `<eos>`."""
+        rows = self.encode_rows(texts)
+        return [rows[i].tolist() for i in range(len(rows))]
 
     def encode_rows(self, texts: Sequence[str]) -> Ragged:
-        """The ids alone as one flat array, which is faster still."""
+        """As `encode_ids`, as one flat array, which is faster."""
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         rows = Ragged.from_rows([e.ids for e in encodings])
         return Ragged(np.where(rows.values <= EOS, UNK, rows.values), rows.offsets)
+
+    def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """The [start, end) characters of each text that each of its tokens came from.
+
+        Of characters that normalisation put together, the first stands for all.
+        """
+        return [e.offsets for e in self._backend.encode_batch(list(texts), add_special_tokens=False)]
 
     def decode(self, ids: Ids, unknown: Sequence[str] | None = None) -> str:
         """The text; `<pad>`, `<bos>` and `<eos>` are left out.
@@ -77,11 +68,8 @@ class Tokenizer:
         unknown: what each unknown token reads, in their order; None reads `<unk>` each time.
         """
         words = itertools.repeat(SPECIAL_TOKENS[UNK]) if unknown is None else iter(unknown)
-        tokens = [
-            self._as_token(next(words)) if i == UNK else self._token(i)
-            for i in map(int, ids)
-            if i not in (PAD, BOS, EOS)
-        ]
+        written = [i for i in map(int, ids) if i not in (PAD, BOS, EOS)]
+        tokens = [self._as_token(next(words)) if i == UNK else self._token(i) for i in written]
         return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)
 
     def surfaces(self, text: str) -> list[str]:
@@ -89,7 +77,7 @@ class Tokenizer:
 
         A token reaches to where the next one starts: its offsets miss what normalisation put together.
         """
-        offsets = self.encode_batch([text])[0].offsets
+        (offsets,) = self.offsets([text])
         starts = [start for start, _ in offsets] + [len(text)]
         spans = [text[start : max(end, after)] for (start, end), after in zip(offsets, starts[1:], strict=True)]
         return [span.strip() or span for span in spans]
@@ -99,12 +87,8 @@ class Tokenizer:
 
     def tokens(self, ids: Ids) -> list[str]:
         """A readable name for each id: `<eos>`, `␣` for white space, words without their mark."""
-        return [self._readable(self._token(int(i))) for i in ids]
-
-    def _readable(self, token: str) -> str:
-        if self._marked:
-            token = token.removeprefix(WORD_START)
-        return token if token.strip() else "␣"
+        tokens = [self._token(int(i)).removeprefix(WORD_START if self._marked else "") for i in ids]
+        return [token if token.strip() else "␣" for token in tokens]
 
     def _token(self, i: int) -> str:
         token = self._backend.id_to_token(i)
@@ -118,16 +102,10 @@ class Tokenizer:
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ExperimentError(
-                f"the tokeniser {path} cannot be read ({error}); run the stage again that wrote its folder"
-            ) from error
-        try:
-            return cls(tokenizers.Tokenizer.from_str(text))
+            return cls(tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8")))
         except Exception as error:  # the library raises plain Exception
             raise ExperimentError(
-                f"{path} is not a tokeniser of attnlab ({error}); run the stage again that wrote its folder"
+                f"the tokeniser {path} cannot be read ({error}); run the stage again that wrote its folder"
             ) from error
 
 
@@ -145,7 +123,3 @@ class TokenizerTrainer(ABC):
         if self.joint:
             return [self.train(itertools.chain(*sides))] * len(sides)
         return [self.train(side) for side in sides]
-
-
-def _ours_are_unknown(ids: list[int]) -> list[int]:
-    return [UNK if i <= EOS else i for i in ids]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from attnlab.data.cleaning import AS_IT_IS
-from attnlab.data.corpus import SPLITS, BleuTokenize, Corpus, split_sizes
+from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, split_sizes
 from attnlab.data.tokenizer import TokenizerTrainer
 
 if TYPE_CHECKING:
@@ -54,10 +53,8 @@ class SequenceCorpus(Corpus):
         # The test split draws first; at worst it takes all that it can of what training could use too.
         shared = sum(number for n, number in self.stock.items() if n in self.test_stock)
         left = sum(self.stock.values()) - min(self.sizes[2], shared)
-        for split, size, most in (
-            ("test", self.sizes[2], sum(self.test_stock.values())),
-            ("others", sum(self.sizes[:2]), left),
-        ):
+        wanted = ("test", self.sizes[2], sum(self.test_stock.values())), ("others", sum(self.sizes[:2]), left)
+        for split, size, most in wanted:
             if size > most:
                 raise ValueError(
                     f"num_pairs must not ask for more than there are different sequences: {size} for the "

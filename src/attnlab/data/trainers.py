@@ -21,12 +21,7 @@ _WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
 _ANY_CHARACTER = r"[\s\S]"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
 _NO_LIMIT = 2**31
-_FORMS = {
-    "nfc": normalizers.NFC,
-    "nfd": normalizers.NFD,
-    "nfkc": normalizers.NFKC,
-    "nfkd": normalizers.NFKD,
-}
+_LEARNER: dict[str, Any] = {"special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
 
 
 @dataclass(frozen=True)
@@ -36,17 +31,13 @@ class _Trainer(TokenizerTrainer):
     joint: bool = False
 
     def normalizers(self) -> list[Any]:
-        steps: list[Any] = [] if self.normalization == "none" else [_FORMS[self.normalization]()]
+        steps: list[Any] = [] if self.normalization == "none" else [getattr(normalizers, self.normalization.upper())()]
         return [*steps, normalizers.Lowercase()] if self.lowercase else steps
 
     def mark_word_starts(self, backend: tokenizers.Tokenizer) -> None:
         """Spaces become marks, so that joining the tokens gives the text back; a mark in the text becomes `_`."""
-        marks = [
-            normalizers.Replace(WORD_START, "_"),
-            normalizers.Replace(" ", WORD_START),
-            normalizers.Prepend(WORD_START),
-        ]
-        backend.normalizer = normalizers.Sequence([*self.normalizers(), *marks])
+        marks = [normalizers.Replace(WORD_START, "_"), normalizers.Replace(" ", WORD_START)]
+        backend.normalizer = normalizers.Sequence([*self.normalizers(), *marks, normalizers.Prepend(WORD_START)])
         backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD_OR_MARK), "isolated")
         backend.decoder = decoders.Sequence(
             [decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
@@ -105,12 +96,7 @@ class BpeTrainer(_Trainer):
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.BPE(unk_token=_UNKNOWN))
         self.mark_word_starts(backend)
-        trainer = learners.BpeTrainer(
-            vocab_size=self.vocabulary_size,
-            min_frequency=self.min_frequency,
-            special_tokens=list(SPECIAL_TOKENS),
-            show_progress=False,
-        )
+        trainer = learners.BpeTrainer(vocab_size=self.vocabulary_size, min_frequency=self.min_frequency, **_LEARNER)
         backend.train_from_iterator(texts, trainer)
         return _finished(backend)
 
@@ -124,12 +110,7 @@ class UnigramTrainer(_Trainer):
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.Unigram())
         self.mark_word_starts(backend)
-        trainer = learners.UnigramTrainer(
-            vocab_size=self.vocabulary_size,
-            special_tokens=list(SPECIAL_TOKENS),
-            unk_token=_UNKNOWN,
-            show_progress=False,
-        )
+        trainer = learners.UnigramTrainer(vocab_size=self.vocabulary_size, unk_token=_UNKNOWN, **_LEARNER)
         try:
             backend.train_from_iterator(texts, trainer)
         except Exception as error:  # the library raises plain Exception
@@ -145,10 +126,7 @@ def _train_words(
     backend: tokenizers.Tokenizer, texts: Iterable[str], vocabulary_size: int | None, min_frequency: int
 ) -> Tokenizer:
     trainer = learners.WordLevelTrainer(
-        vocab_size=vocabulary_size or _NO_LIMIT,
-        min_frequency=min_frequency,
-        special_tokens=list(SPECIAL_TOKENS),
-        show_progress=False,
+        vocab_size=vocabulary_size or _NO_LIMIT, min_frequency=min_frequency, **_LEARNER
     )
     backend.train_from_iterator(texts, trainer)
     return _finished(backend, settle=_settle_words)

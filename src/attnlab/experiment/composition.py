@@ -17,8 +17,7 @@ from torch.overrides import TorchFunctionMode
 from attnlab.batch import Padding
 from attnlab.config.binding import bind_sections, class_named, component
 from attnlab.config.paths import Paths
-from attnlab.config.secrets import refuse_literal_passwords
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, refuse_literal_passwords
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task
 from attnlab.experiment.hydra_config import choices_of, compose_config

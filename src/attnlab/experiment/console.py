@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from attnlab.config.secrets import masked
-from attnlab.errors import ExperimentError, JobFailedError
+from attnlab.errors import ExperimentError, JobFailedError, masked
 from attnlab.experiment.rewording import is_of_hydra, sentence
 
 log = logging.getLogger("attnlab")

@@ -16,8 +16,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from attnlab.config.secrets import masked_values
-from attnlab.errors import ExperimentError, JobFailedError
+from attnlab.errors import ExperimentError, JobFailedError, masked_values
 from attnlab.experiment.console import mistakes_as_sentences, show_problems
 from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config

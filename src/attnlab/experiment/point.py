@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable
 from attnlab.experiment.experiment import Experiment, here
-from attnlab.files import atomic_folder, read_own_json
+from attnlab.files import atomic_folder, read_own_record
 from attnlab.tracking.run_folder import DONE, RUN_FOLDER, forget_runs, reset_without_checkpoint
 from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
 
@@ -119,4 +119,4 @@ def _begin_anew(experiment: Experiment, point: Path) -> None:
 
 def read_done(point: Path) -> dict[str, Any]:
     """What a finished training found; raises ExperimentError where its file is damaged."""
-    return read_own_json(point / "done.json", "train it again with rerun=true")
+    return read_own_record(point / "done.json", dict[str, Any], "train it again with rerun=true")

@@ -19,8 +19,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.identity import config_digest, experiment_identity
-from attnlab.config.secrets import masked_values
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked_values
 from attnlab.experiment.composition import check
 from attnlab.experiment.console import mistakes_as_sentences
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment, jobs_of_launcher

@@ -15,8 +15,7 @@ from rich.table import Table
 
 from attnlab.config.identity import config_digest, target_modules
 from attnlab.config.paths import EVALUATION, check_replaceable
-from attnlab.config.secrets import masked_values
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked_values
 from attnlab.experiment.console import log, progress_bars
 from attnlab.experiment.experiment import (
     EVALUATE_SECTIONS,

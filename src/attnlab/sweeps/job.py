@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from attnlab.config.secrets import masked
+from attnlab.errors import masked
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, choices_of, name_of
 
 # Environment variables that the first process sets for its workers, wherever they run.

@@ -18,8 +18,7 @@ from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from attnlab.config.secrets import masked
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked
 from attnlab.files import atomic_file
 
 # What a server or a database that went away, or refuses, makes of a call.

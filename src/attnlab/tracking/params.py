@@ -16,7 +16,7 @@ from typing import Any
 
 import attnlab
 from attnlab.config.identity import PACKAGE_ROOT
-from attnlab.config.secrets import masked
+from attnlab.errors import masked
 
 LONGEST_VALUE = 6000  # MLflow's limit
 _KIND = re.compile(

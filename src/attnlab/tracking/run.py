@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from attnlab.config.identity import config_digest
-from attnlab.config.secrets import masked, masked_values
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked, masked_values
 from attnlab.files import atomic_file, atomic_folder, write_json
 from attnlab.tracking.run_folder import (
     DONE,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import NonNegativeInt
 
-from attnlab.config.secrets import masked
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked
 from attnlab.tracking.params import origin_tags
 from attnlab.tracking.run import Run, UntrackedRun, conclude_runs
 from attnlab.tracking.run_folder import RunRecord

@@ -1,0 +1,176 @@
+"""What differs between sentence pairs and labelled sentences on the way from a corpus to prepared data.
+
+Both kinds have: `unit`, the name of a row in the statistics; `sides`, the columns of text and the prefix of each in
+other names; `columns`, the settings that choose them; and the schemas of the cleaned and of the prepared rows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from attnlab.data.corpus import Corpus, TextCleaning
+from attnlab.data.hub import LabelledCorpus
+from attnlab.data.prepared import FORMAT, DataInfo, LabelledInfo
+from attnlab.data.rows import open_rows
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import ExperimentError, show
+
+if TYPE_CHECKING:
+    import datasets
+
+Tokenizers = dict[str, Tokenizer]  # by side
+Span = Sequence[int]  # [start, end) in characters
+Link = list[int]  # [target position, source position]
+Label = int | str
+
+_IDS = pa.list_(pa.int32())
+_PAIRS = pa.list_(pa.list_(pa.int32()))
+
+
+class Pairs:
+    unit, columns = "pairs", "data.source and data.target"
+    sides = {"source": "source_", "target": "target_"}  # noqa: RUF012
+    class_names: Sequence[str] = ()
+
+    def __init__(self, corpus: Corpus, train: datasets.Dataset) -> None:
+        self.corpus = corpus
+        self.cleaning: TextCleaning = corpus.cleaning
+        self.aligned = "source_spans" in train.column_names
+        texts = dict.fromkeys(self.sides, pa.string())
+        spans = dict.fromkeys(("source_spans", "target_spans"), _PAIRS) if self.aligned else {}
+        links = dict.fromkeys(("sure_links", "possible_links"), _PAIRS) if self.aligned else {}
+        self.cleaned_schema = pa.schema(texts | spans)
+        self.schema = pa.schema(texts | dict.fromkeys(("source_ids", "target_ids"), _IDS) | links)
+
+    def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
+        """For each raw row the values of `cleaned_schema`, or the reason to drop it."""
+        spans = zip(rows["source_spans"], rows["target_spans"], strict=True) if self.aligned else repeat(())
+        for source, target, known in zip(rows["source"], rows["target"], spans, strict=False):
+            texts = self.cleaning.clean(source, target)
+            yield texts if isinstance(texts, str) else [*texts, *known]
+
+    def learn(self, train: Path) -> None:
+        """Pairs have nothing to learn from the clean training split."""
+
+    def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
+        """The columns beside texts and ids, of clean rows."""
+        if not self.aligned:
+            return {}
+        offsets = [tokenizers[side].offsets(rows[side].to_pylist()) for side in self.sides]
+        spans = (rows[f"{side}_spans"].to_pylist() for side in self.sides)
+        links = [links_between(*row) for row in zip(*offsets, *spans, strict=True)]
+        return {"sure_links": [sure for sure, _ in links], "possible_links": [possible for _, possible in links]}
+
+    def info(self) -> DataInfo:
+        """The content of `data.json`."""
+        return DataInfo(
+            format=FORMAT,
+            source_language=self.corpus.source_language,
+            target_language=self.corpus.target_language,
+            bleu_tokenize=self.corpus.bleu_tokenize,
+            joint=self.corpus.tokenizer.joint,
+            has_alignments=self.aligned,
+        )
+
+
+def links_between(
+    source_offsets: Sequence[Span],
+    target_offsets: Sequence[Span],
+    source_spans: Sequence[Span],
+    target_spans: Sequence[Span],
+) -> tuple[list[Link], list[Link]]:
+    """(sure, possible) links between the tokens of aligned fields; every sure one is possible too.
+
+    Every token of a field is a possible link to every token of the same field on the other side;
+    the link is sure where both are one token. A token belongs to each field that it has a character of.
+    """
+    sure: set[tuple[int, int]] = set()
+    possible: set[tuple[int, int]] = set()
+    for source_span, target_span in zip(source_spans, target_spans, strict=True):
+        sources = _tokens_in(source_offsets, source_span)
+        targets = _tokens_in(target_offsets, target_span)
+        links = {(t, s) for t in targets for s in sources}
+        possible |= links
+        if len(links) == 1:
+            sure |= links
+    return [list(link) for link in sorted(sure)], [list(link) for link in sorted(possible)]
+
+
+def _tokens_in(offsets: Sequence[Span], span: Span) -> list[int]:
+    return [i for i, (start, end) in enumerate(offsets) if max(start, span[0]) < min(end, span[1])]
+
+
+class Sentences:
+    """Classes are the labels of the training split: whole numbers by size, or else text in its alphabetical order."""
+
+    unit, columns = "sentences", "data.text and data.label"
+    sides = {"text": ""}  # noqa: RUF012
+    cleaned_schema = pa.schema({"text": pa.string(), "label": pa.string()})  # the label as JSON
+    schema = pa.schema({"text": pa.string(), "label": pa.int32(), "ids": _IDS})
+
+    def __init__(self, corpus: LabelledCorpus, train: datasets.Dataset) -> None:
+        self.cleaning: TextCleaning = corpus.cleaning
+        self._names, self._own_names = corpus.label_names, getattr(train.features["label"], "names", None)
+
+    def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
+        for text, raw_label in zip(rows["text"], rows["label"], strict=True):
+            label = _label_of(raw_label, self.cleaning.tidy)
+            texts = self.cleaning.clean(text) if label is not None else "no_label"
+            yield texts if isinstance(texts, str) else [*texts, json.dumps(label)]
+
+    def learn(self, train: Path) -> None:
+        """Takes the classes from the clean training split; raises ExperimentError where they are no classes."""
+        labels = sorted(json.loads(label) for label in open_rows(train)["label"].unique().to_pylist())
+        if len(labels) < 2:
+            raise ExperimentError(
+                f"data.label: a classifier needs at least two classes, but every label of the training split "
+                f"is {labels[0]!r}; choose another column by data.label"
+            )
+        names = self._names
+        if names is not None and labels != list(range(len(names))):
+            raise ExperimentError(
+                f"data.label_names has {len(names)} names for the labels 0 to {len(names) - 1}, but the labels of the "
+                f"training split are {show(labels)}; give each of 0, 1, ... its name, or null"
+            )
+        if names is None:
+            known = dict(enumerate(self._own_names or []))
+            names = [known.get(label, str(label)) for label in labels]
+        self.class_names = names
+        self._labels, self._numbers = labels, {json.dumps(label): number for number, label in enumerate(labels)}
+
+    def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
+        labels = rows["label"].to_pylist()
+        unseen = [json.loads(label) for label in labels if label not in self._numbers]
+        if unseen:
+            raise ExperimentError(
+                f"data.label: the {split} split has the label {unseen[0]!r}, which no sentence of the training split "
+                f"has (it has {show(self._labels)}), so that no model can learn it; leave such rows out, or choose "
+                "other data.splits"
+            )
+        return {"label": [self._numbers[label] for label in labels]}
+
+    def info(self) -> LabelledInfo:
+        return LabelledInfo(format=FORMAT, labels=self.class_names)
+
+
+def _label_of(value: Any, tidy: Callable[[str], str]) -> Label | None:
+    """A raw value as a label; None where there is none. Raises ExperimentError where the value can be no label."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, str):
+        return tidy(value).strip() or None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return int(value)  # a column of whole numbers with a gap comes as fractions
+    raise ExperimentError(
+        f"data.label: a label must be a whole number, true or false, or text, got {value!r}; data.label names "
+        "the column"
+    )
