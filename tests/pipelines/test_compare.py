@@ -75,7 +75,7 @@ REFUSALS = {
     "samples": (("sweep=last", "samples=3"), "samples must be a whole number between 100 and 100000, got 3"),
     "confidence": (("sweep=last", "confidence=1"), "confidence must be a number of at least 0.5 and below 1, got 1"),
     "key": (("sweep=last", "sample=3"), "sample is not a setting; did you mean samples?"),
-    "tracking key": (("sweep=last", "tracking.url=x"), "tracking.url is not a setting; did you mean uri?"),
+    "tracking key": (("sweep=last", "tracking.url=x"), "tracking.url is not a setting; did you mean tracking.uri?"),
     "tracking": (("sweep=last", "tracking=wandb"), "tracking must be one of mlflow, none; got 'wandb'"),
     "paths": (("sweep=last", "paths.data=x"), "paths.data is not a setting; paths has: runs"),
     "no value": (("sweep",), "takes settings written key=value, got 'sweep'"),
@@ -85,7 +85,10 @@ REFUSALS = {
         "tracking must be mlflow where runs or filter is given",
     ),
     "runs without a database": (("runs=[1e5]",), "tracking.uri: there is no database"),
-    "no list": (("runs=abc",), "runs: Invalid value assigned: str is not a ListConfig"),
+    "no list": (
+        ("runs=abc",),
+        "runs must be a list of text that is not empty with at least 1 entry or null, got 'abc'",
+    ),
     "into": (("sweep=last", "into=runs"), "holds something else than a comparison"),
     "nothing built": (("builds=[runs]",), "builds: runs/resolved.yaml is missing; run the compose stage first"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -216,15 +215,6 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     assert all_runs() == [("FINISHED", None)]
     with FileLock(state / "lock").acquire(timeout=0):
         pass  # released
-
-
-def test_pending_run_of_an_earlier_version_is_a_sentence(runs, point, capsys):
-    (point / "tracked.json").write_text(json.dumps({"told": False}))
-    code, printed = main(runs, capsys)
-    assert code == 1
-    assert f"points/{point.name}: an earlier version of attnlab wrote this run" in printed
-    (point / "tracked.json").write_text(json.dumps({"told": True}))
-    assert main(runs, capsys)[0] == 0
 
 
 def test_damaged_outcome_is_a_sentence(tmp_path):

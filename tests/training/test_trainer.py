@@ -206,6 +206,13 @@ def test_patience_stops_training_after_validations_without_improvement(train):
     assert len(run.values(TOKEN_NLL)) == 3
 
 
+def test_training_prints_a_line_for_each_validation(train, capfd):
+    run = train(max_steps=4, validate_every=2)
+    lines = [line for line in capfd.readouterr().err.splitlines() if "validation:" in line]
+    nll = [f"step      {step}  validation: token nll {value:.3f} · bleu" for step, value in run.curve(TOKEN_NLL)]
+    assert [line[: len(start)] for line, start in zip(lines, nll, strict=True)] == nll
+
+
 def test_training_by_epochs_validates_after_each_epoch(train, prepared):
     run = train(max_steps=None, max_epochs=2, validate_every=None)
     per_epoch = math.ceil(len(prepared.split("train")) / 16)

@@ -22,14 +22,13 @@ PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
 PACKAGE_ROOT = FOLDER / PACKAGE
 
-# What decides none of an experiment's results, and is not followed: messages, progress bars, what MLflow and sweeps
+# What decides none of an experiment's results, and is not followed: messages, what MLflow and sweeps
 # record, and the code that checks a config, whose values count by themselves.
 NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
     "attnlab.sweeps",
     "attnlab.tracking",
-    "attnlab.training.progress",
 )
 
 # Libraries that compute, each counted where the code imports it: another version may give other data (babel, datasets,

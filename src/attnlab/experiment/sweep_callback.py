@@ -21,9 +21,9 @@ from omegaconf import DictConfig, OmegaConf
 from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import check
-from attnlab.experiment.console import mistakes_as_sentences
-from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment, jobs_of_launcher
+from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
 from attnlab.experiment.hydra_config import compose_in_command
+from attnlab.experiment.launch import mistakes_as_sentences
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.naming import short_key
 from attnlab.sweeps.record import SweepRecord
@@ -75,7 +75,6 @@ class SweepPlan:
     overrides: the command's.
     varies: the keys that differ from point to point.
     points: how many there will be.
-    workers: jobs at a time.
     beside: whether jobs run beside each other, each in a process of its own.
     experiments: the checked points: all of a small grid, else each value once; of ranges the ends.
     """
@@ -83,7 +82,6 @@ class SweepPlan:
     overrides: list[str]
     varies: list[str]
     points: int
-    workers: int
     beside: bool
     experiments: list[Experiment]
 
@@ -111,7 +109,6 @@ class SweepPlan:
             overrides,
             list(dict.fromkeys(varies)),
             int(hydra.sweeper.get("n_trials") or math.prod(map(len, values))),
-            jobs_of_launcher(hydra.launcher),
             "n_jobs" in hydra.launcher,
             experiments,
         )
@@ -119,7 +116,6 @@ class SweepPlan:
     @property
     def identity(self) -> str:
         """The same for the same sweep: more trials go on from those that are there."""
-
         of_points = {
             experiment_identity(_deciding(experiment.values), "", experiment.sources(TRAIN_SOURCES))
             for experiment in self.experiments
@@ -130,18 +126,14 @@ class SweepPlan:
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
 
     def led(self) -> AbstractContextManager[Any]:
-        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not so many at a time."""
-
+        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not on this machine."""
         first = self.experiments[0]
         if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:
             raise ExperimentError("launcher: there is no Slurm on this machine; start the sweep on the cluster")
         for experiment in self.experiments:
-            try:
-                experiment.hardware.check_sweep()
-                if first.launcher.on_this_machine:
-                    experiment.hardware.check_available(self.workers)
-            except ValueError as error:
-                raise ExperimentError(f"hardware.{error}") from error
+            experiment.hardware.check_sweep()
+            if first.launcher.on_this_machine:
+                experiment.hardware.check_available()
         record = SweepRecord(
             identity=self.identity,
             name=" × ".join(short_key(key) for key in self.varies) or "one point",
@@ -152,8 +144,7 @@ class SweepPlan:
             started=0.0,
             quiet=self.beside,
         )
-        workers = first.launcher.workers if isinstance(first.launcher, Slurm) else self.workers
-        where = first.paths.runs_folder, workers, first.launcher.on_this_machine
+        where = first.paths.runs_folder, first.launcher.workers, first.launcher.on_this_machine
         return led(record, first.tracking, *where, anew=first.rerun)
 
 

@@ -10,7 +10,6 @@ from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import DeliverSettings
-from attnlab.files import read_own_json
 from attnlab.tracking.archive import experiments_and_sweeps, places_of_runs, remove_archived
 from attnlab.tracking.run_folder import Run
 from attnlab.tracking.settings import MlflowTracking
@@ -32,7 +31,7 @@ class Deliveries:
 
 def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
     """Upload all pending runs; one that cannot be uploaded does not hold up the others."""
-    made, connection = Deliveries(problems=written_by_an_earlier_version(runs_folder)), tracking.connection(runs_folder)
+    made, connection = Deliveries(), tracking.connection(runs_folder)
     for home in experiments_and_sweeps(runs_folder):
         for place in places_of_runs(home):
             name = place.relative_to(runs_folder).as_posix()
@@ -64,16 +63,6 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> Deliveries:
                 print(f"{name}: uploaded")
                 made.uploaded += 1
     return made
-
-
-def written_by_an_earlier_version(runs_folder: Path) -> list[str]:
-    """A sentence for each pending run in the format of earlier versions."""
-    return [
-        f"{path.parent.relative_to(runs_folder)}: an earlier version of attnlab wrote this run; upload it with that "
-        f"version, or remove {path}"
-        for path in sorted(runs_folder.glob("*/*/tracked.json"))
-        if read_own_json(path, "remove it").get("told") is not True
-    ]
 
 
 def main(settings: DeliverSettings) -> None:
