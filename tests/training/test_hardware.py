@@ -111,33 +111,28 @@ OLDER = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 
 
 @pytest.mark.parametrize(
-    ("known", "kernels", "expected"),
+    ("known", "kernels", "lstm_fails", "expected"),
     [
-        (AVX2, "AVX2", False),
-        (AVX512, "AVX512", False),
-        (AVX512_BFLOAT16, "AVX512", True),
-        (AMX, "AVX512", True),
-        (AVX512_BFLOAT16, "AVX2", False),
-        (ARM, "DEFAULT", False),
+        (AVX2, "AVX2", False, False),
+        (AVX512, "AVX512", False, False),
+        (AVX512_BFLOAT16, "AVX512", False, True),
+        (AMX, "AVX512", False, True),
+        (AMX, "AVX512", True, False),
+        (AVX512_BFLOAT16, "AVX2", False, False),
+        (ARM, "DEFAULT", False, False),
     ],
-    ids=["avx2", "avx512", "avx512_bf16", "amx", "avx512_bf16 held back", "arm"],
+    ids=["avx2", "avx512", "avx512_bf16", "amx", "oneDNN restricted", "torch restricted", "arm"],
 )
-def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, expected, monkeypatch):
+def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, lstm_fails, expected, monkeypatch):
+    def lstm(*_: object) -> None:
+        if lstm_fails:
+            raise RuntimeError("could not create a primitive descriptor")
+
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: kernels)
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
-    monkeypatch.setattr(torch, "lstm", lambda *_: None)  # this machine's oneDNN may refuse it
+    monkeypatch.setattr(torch, "lstm", lstm)
     assert cpu_has_bfloat16() is expected
-
-
-def test_cpu_has_bfloat16_is_false_if_onednn_refuses_an_lstm(monkeypatch):
-    def refuse(*_: object) -> None:
-        raise RuntimeError("could not create a primitive descriptor")
-
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: AMX)
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
-    monkeypatch.setattr(torch, "lstm", refuse)
-    assert cpu_has_bfloat16() is False
 
 
 def test_cpu_has_bfloat16_is_false_on_an_older_processor():

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attnlab.batch import LabelledBatch, Padding
+from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 from attnlab.training.speed import SpeedCounters, cpu_seconds, peak_megabytes
 
@@ -58,14 +58,6 @@ def test_speed_counts_real_tokens_and_excludes_validations(trainer):
     assert 0.55 <= last["time/validation_cpu_seconds"] < 0.9
     assert last["speed/target_tokens_per_cpu_second"] == pytest.approx(36 / last["time/training_cpu_seconds"])
     assert last["system/resident_megabytes"] > 10
-
-
-def test_speed_of_labelled_sentences_has_no_target_tokens(trainer):
-    ones = torch.ones(3, 2, dtype=torch.long)
-    batch = LabelledBatch(ones, ones.bool(), torch.zeros(3, dtype=torch.long), torch.arange(3))
-    train(SpeedCounters(every=1), trainer, [batch] * 2)
-    assert trainer.logger.records[-1][1]["speed/sentences"] == 6
-    assert not any("target" in name for name in trainer.logger.records[-1][1])
 
 
 def test_cpu_seconds_include_child_processes():

@@ -10,7 +10,7 @@ import string
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -64,10 +64,30 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
             if not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
                 print(help_text([text for text in arguments if not text.startswith("-")]))
                 return
-        from attnlab.experiment.sweep_callback import leading
-
         with leading() if leads_sweeps else nullcontext():
             application()
+
+
+_leader: ExitStack | None = None
+
+
+@contextmanager
+def leading() -> Iterator[None]:
+    """Within this block a multirun is a sweep; its run is closed at the end, also after a failure.
+
+    Hydra calls `on_multirun_end` only where no job failed.
+    """
+    global _leader
+    try:
+        with ExitStack() as _leader:
+            yield
+    finally:
+        _leader = None
+
+
+def leader() -> ExitStack | None:
+    """What is closed at the end of the sweep; None outside of `leading`."""
+    return _leader
 
 
 def help_text(overrides: list[str]) -> str:

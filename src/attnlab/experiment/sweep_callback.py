@@ -7,8 +7,8 @@ import math
 import shutil
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import check
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
 from attnlab.experiment.hydra_config import compose_in_command
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.launch import leader, mistakes_as_sentences
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.naming import short_key
 from attnlab.sweeps.record import SweepRecord
@@ -35,22 +35,6 @@ LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
 NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "save_every_minutes")
 
-_leader: ExitStack | None = None
-
-
-@contextmanager
-def leading() -> Iterator[None]:
-    """Within this block a multirun is a sweep; its run is closed at the end, also after a failure.
-
-    Hydra calls `on_multirun_end` only where no job failed.
-    """
-    global _leader
-    try:
-        with ExitStack() as _leader:
-            yield
-    finally:
-        _leader = None
-
 
 class SweepCallback(Callback):
     """Checks the points of a multirun, and opens the records of a sweep; see conf/config.yaml."""
@@ -59,8 +43,8 @@ class SweepCallback(Callback):
         with mistakes_as_sentences():  # which ends the process: Hydra would make a warning of an exception, and go on
             try:
                 plan = SweepPlan.of(config, config_name)
-                if _leader is not None:
-                    _leader.enter_context(plan.led())
+                if (stack := leader()) is not None:
+                    stack.enter_context(plan.led())
             except (ExperimentError, OSError):
                 raise
             except Exception:

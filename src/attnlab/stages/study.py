@@ -1,8 +1,4 @@
-"""A study: experiments that differ in a few choices, each trained once, and what they show together.
-
-No stage of the chain: its experiments are those of train.py, under the same identities, and what is trained already is
-not trained again.
-"""
+"""A study: experiments of train.py that differ in a few choices, each trained once, and what they show together."""
 
 from __future__ import annotations
 

@@ -23,9 +23,12 @@ COMMON = (
 )
 ENCODERS = {"RNN": "rnn", "LSTM": "lstm"}
 ATTENTIONS = {"without attention": "none", "with attention": "bahdanau"}
-FIXED = ("model.encoder.bidirectional=false",)
 VARIED = {
-    f"{encoder}, {attention}": (f"model/encoder={cell}", f"model/attention={score}", *FIXED)
+    f"{encoder}, {attention}": (
+        f"model/encoder={cell}",
+        f"model/attention={score}",
+        "model.encoder.bidirectional=false",
+    )
     for encoder, cell in ENCODERS.items()
     for attention, score in ATTENTIONS.items()
 }

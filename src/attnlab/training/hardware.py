@@ -81,8 +81,8 @@ class Hardware:
     def with_precision(self) -> Hardware:
         """The same hardware with precision 32 or bf16 in place of `auto`.
 
-        It depends on the processor's instructions, so that a machine always chooses the same. A GPU gets 32: the gain of
-        bfloat16 there was never measured.
+        It depends on the processor's instructions, so that a machine always chooses the same. A GPU gets 32, for the
+        gain of bfloat16 there was never measured.
         """
         if self.precision != "auto":
             return self

@@ -117,8 +117,6 @@ def explain_out_of_memory(remedy: str) -> Iterator[None]:
 class EndWithParent(pl.Callback):
     """Ends a training process whose parent was killed; it would train on, and write, beside a resumed training.
 
-    torch interrupts such processes itself, but background processes of a shell script ignore interrupts.
-
     Processes of `ddp_fork` are children of the process that made this callback. Those of `ddp`, except the first of
     each node, are children of that first process, of torchrun or of Slurm.
     """
