@@ -88,7 +88,7 @@ def build_trainer(
         strategy="auto" if hardware.strategy == "single" else hardware.strategy,
         precision="bf16-mixed" if hardware.precision == "bf16" else "32-true",
         max_steps=steps,
-        max_epochs=math.ceil(steps / steps_per_epoch),
+        max_epochs=-1,
         val_check_interval=validate_every,
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,
