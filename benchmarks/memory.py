@@ -22,7 +22,7 @@ from results import Row, report
 from running import run_attnlab
 from spool import counters, newest_point
 
-HELD, PEAK = "system/resident_megabytes", "system/peak_resident_megabytes"
+HELD, PEAK = "system/resident_megabytes", "system/peak_training_megabytes"
 
 
 def train(data: Path, epochs: int, precision: str) -> tuple[Path, Cost]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from attnlab.experiment.console import mistakes_as_sentences
+from attnlab.experiment.launch import mistakes_as_sentences
 
 if __name__ == "__main__":
     with mistakes_as_sentences():

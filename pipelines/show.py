@@ -5,7 +5,7 @@ python pipelines/show.py
 
 from __future__ import annotations
 
-from attnlab.experiment.console import mistakes_as_sentences
+from attnlab.experiment.launch import mistakes_as_sentences
 
 if __name__ == "__main__":
     with mistakes_as_sentences():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from attnlab.experiment.command_settings import WayBackSettings, read_settings
-from attnlab.experiment.console import mistakes_as_sentences
+from attnlab.experiment.launch import mistakes_as_sentences
 
 if __name__ == "__main__":
     with mistakes_as_sentences():

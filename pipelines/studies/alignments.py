@@ -9,7 +9,7 @@ stand on).
 
 from __future__ import annotations
 
-from attnlab.experiment.console import mistakes_as_sentences
+from attnlab.experiment.launch import mistakes_as_sentences
 from attnlab.stages.alignments import main
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ sequences to copy. Writes length_curve.png, .csv and .json (what the figures sta
 
 from __future__ import annotations
 
-from attnlab.experiment.console import mistakes_as_sentences
+from attnlab.experiment.launch import mistakes_as_sentences
 from attnlab.stages.length_curve import main
 
 if __name__ == "__main__":

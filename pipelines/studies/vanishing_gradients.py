@@ -9,7 +9,7 @@ attnlab.evaluation.gradient_flow.
 
 from __future__ import annotations
 
-from attnlab.experiment.console import mistakes_as_sentences
+from attnlab.experiment.launch import mistakes_as_sentences
 from attnlab.stages.vanishing_gradients import main
 
 if __name__ == "__main__":

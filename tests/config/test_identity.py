@@ -138,7 +138,6 @@ def test_edit_of_what_only_shows_changes_no_training(package, experiments, folde
     before = identities(experiments)
     for file in (package / folder).rglob("*.py"):
         append(file)
-    append(package / "training/progress.py")
     append(package / "errors.py")
     assert identities(experiments) == before
 

@@ -130,21 +130,20 @@ def test_sentence_beyond_the_location_scores_rows_is_refused_before_training(
     refused(
         ended,
         "model.attention.max_length is 6, the tokens (`<eos>` included) of the longest source that the location score "
-        "reads, but the validation split has a source of 8; raise it to 8, or choose data.cleaning.max_length=5 with "
-        "data.cleaning.limit_evaluation=true",
+        "reads, but the validation split has a source of 8; raise it to 8",
     )
     assert not (folder / "runs" / "points").exists()
 
 
 MIXTURES = {
-    "pairs": (("task=classification", "data=dates"), "data is a DatesCorpus, which goes with task=translation; with"),
-    "labels": (("data=rt_polarity",), "data is a LabelledCorpus, which goes with task=classification; with task="),
-    "model alone": (("model=classifier",), "model is a Classifier, which goes with task=classification; with task=tr"),
-    "other model": (("task=classification", "model=seq2seq"), "model is a Seq2Seq, which goes with task=translation"),
-    "training alone": (("training=classification",), "training is a ClassificationTraining, which goes with task="),
+    "pairs": (("task=classification", "data=dates"), "with task=classification choose labelled sentences"),
+    "labels": (("data=rt_polarity",), "with task=translation choose a corpus of sentence pairs"),
+    "model alone": (("model=classifier",), "with task=translation choose model=seq2seq"),
+    "other model": (("task=classification", "model=seq2seq"), "with task=classification choose model=classifier"),
+    "training alone": (("training=classification",), "with task=translation choose training=standard"),
     "other training": (("task=classification", "training=standard"), "with task=classification choose training=clas"),
     "search": (("task=classification", "search=greedy"), "choose search=none, for a classifier decodes nothing"),
-    "no search": (("search=none",), "search is null, which goes with task=classification; with task=translation cho"),
+    "no search": (("search=none",), "got null; with task=translation choose search=beam"),
     "unknown": (("task=tagging",), "task must be one of classification, translation; got 'tagging'"),
     "teacher forcing": (("task=classification", "training.teacher_forcing.ratio=1"), "teacher_forcing is not"),
     "no attention": (("task=classification", "model/attention=none"), "Could not override 'model/decoder'"),
@@ -152,7 +151,7 @@ MIXTURES = {
     "window": (("task=classification", "model/scope=local_m"), "model.scope local_m follows the target word by word"),
     "joint": (("task=classification", "data.tokenizer.joint=true"), "data.tokenizer.joint must be false"),
     "ensemble": (("task=classification", "paths.ensemble=[other]"), "paths.ensemble must be null"),
-    "preset against task": (("experiment=rt_polarity", "task=translation"), "data is a LabelledCorpus, which goes"),
+    "preset against task": (("experiment=rt_polarity", "task=translation"), "with task=translation choose a corpus"),
 }  # fmt: skip
 
 
@@ -166,7 +165,7 @@ def test_sections_of_another_task_are_refused_in_a_sentence(
 
 def test_section_of_another_task_is_reported_with_other_problems(command: Command) -> None:
     ended = command("train.py", "task=classification", "data=dates", "seed=1.5")
-    refused(ended, "data is a DatesCorpus", "seed must be a whole number")
+    refused(ended, "data._target_ must be", "seed must be a whole number")
     assert len(ended.err.strip().splitlines()) == 2
 
 

@@ -11,6 +11,7 @@ from entry_points import ATTENTIONS, PIPELINES, Command
 from test_refusals import left
 
 SCRIPTS = ["compose.py", "prepare.py", "train.py", "evaluate.py", "report.py"]
+STUDIES = ["studies/alignments.py", "studies/length_curve.py", "studies/vanishing_gradients.py"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -24,16 +25,27 @@ def test_help(command: Command, folder: Path, script: str) -> None:
     assert left(folder) == []
 
 
-def test_help_imports_nothing_heavy(folder: Path) -> None:
+def test_help_of_compare_shows_its_settings(command: Command, folder: Path) -> None:
+    ended = command("compare.py", "--help")
+    assert ended.code == 0, ended.err
+    for expected in ("python pipelines/compare.py sweep=last", "baseline: null", "samples: 1000", "tracking: mlflow"):
+        assert expected in ended.out
+    assert left(folder) == []
+
+
+@pytest.mark.parametrize("script", ["train.py", "compare.py", *STUDIES])
+def test_help_imports_nothing_heavy(folder: Path, script: str) -> None:
     program = (
-        f"import runpy, sys; sys.argv = ['train.py', '--help']\n"
-        f"try: runpy.run_path({str(PIPELINES / 'train.py')!r}, run_name='__main__')\n"
-        "except SystemExit: pass\n"
-        "heavy = {'torch', 'pytorch_lightning', 'mlflow', 'datasets', 'matplotlib'}\n"
+        f"import runpy, sys; sys.argv = [{script!r}, '--help']\n"
+        f"try: runpy.run_path({str(PIPELINES / script)!r}, run_name='__main__')\n"
+        "except SystemExit as ended: assert not ended.code\n"
+        "heavy = {'torch', 'pytorch_lightning', 'mlflow', 'datasets', 'matplotlib', 'scipy', 'sacrebleu'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)
+    assert f"python pipelines/{script}" in ended.stdout
     assert ended.stdout.strip().splitlines()[-1] == "[]"
+    assert left(folder) == []
 
 
 @pytest.mark.parametrize("arguments", [("--cfg", "job"), ("--info", "defaults"), ("--info", "all"), ("--hydra-help",)])

@@ -46,7 +46,6 @@ def test_nested_settings_are_composed_and_null_leaves_them_to_the_config() -> No
 
 INVALID = {
     "a list": (b"- a\n", "params.yaml must be a mapping"),
-    "text": (b"hello\n", "params.yaml must be a mapping"),
     "broken": (b"seed: [\n", "params.yaml is not valid YAML in line 2"),
     "not UTF-8": (b"seed: \xff\n", "params.yaml cannot be read: 'utf-8' codec"),
     "twice": (b"seed: 1\nseed: 2\n", "is not valid YAML in line 2: found duplicate key seed"),

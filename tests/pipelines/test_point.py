@@ -19,3 +19,4 @@ def test_damaged_checkpoint_is_replaced_by_the_one_before(damaged, expected, tmp
     found = checkpoint_to_go_on_from(tmp_path)
     assert (found and found.name) == expected
     assert capsys.readouterr().err.count("is damaged") == len(damaged)
+    assert (tmp_path / "checkpoints" / LAST).exists() == (expected != BEFORE_LAST)

@@ -89,7 +89,7 @@ def test_example_of_register_is_a_date_of_the_demo(folder: Path, command: Comman
         (["run=0123"], "there is no database"),
         (["run=0123", "alias=v1"], "alias"),
         (["run=0123", "name=a/b"], "name"),
-        (["run=0123", "tracking=none"], "tracking must be mlflow"),
+        (["run=0123", "tracking=none"], "tracking must be one of mlflow; got 'none'"),
         (["run=0123", "colour=red"], "colour"),
         (["--best"], "got '--best'"),
     ],

@@ -7,11 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 from entry_points import TINY, Command
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
-from omegaconf import OmegaConf
-
-from attnlab.experiment.experiment import jobs_at_a_time
 
 REFUSED = "hardware.strategy ddp starts its other processes with the command of the first one"
 DDP = ("hardware.devices=2", "hardware.strategy=ddp")
@@ -52,37 +47,8 @@ def test_sweep_with_strategy_ddp_starts_no_point(
     assert not (folder / "runs").exists()
 
 
-def test_sweep_with_several_jobs_on_a_gpu_is_refused(
-    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    ended = command("train.py", "-m", *TINY, "tracking=none", "launcher=joblib", "hardware=gpu", "seed=1,2")
-    assert "hardware.accelerator gpu runs one job of a sweep at a time" in ended.err
-    assert not (folder / "runs").exists()
-
-
 def test_large_grid_is_checked_by_each_value_alone(folder: Path, command: Command) -> None:
     seeds = ",".join(map(str, range(40)))
     ended = command("prepare.py", "-m", *TINY, f"seed={seeds}", "training.max_steps=1,0")
     assert ended.code == 1
     assert ended.err.splitlines() == ["error: training.max_steps must be a whole number above 0 or null, got 0"]
-
-
-def with_node(monkeypatch, mode, launcher):
-    monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
-    monkeypatch.setattr(HydraConfig, "get", lambda: OmegaConf.create({"mode": mode, "launcher": launcher}))
-    monkeypatch.setattr("attnlab.training.hardware.cores", lambda: 8)
-
-
-@pytest.mark.parametrize(
-    ("launcher", "jobs"), [({}, 1), ({"n_jobs": None}, 1), ({"n_jobs": 3}, 3), ({"n_jobs": -1}, 8), ({"n_jobs": -3}, 6)]
-)
-def test_jobs_at_a_time_in_a_sweep_are_the_launchers(launcher, jobs, monkeypatch):
-    with_node(monkeypatch, RunMode.MULTIRUN, launcher)
-    assert jobs_at_a_time() == jobs
-
-
-def test_jobs_at_a_time_in_a_plain_run_is_one(monkeypatch):
-    with_node(monkeypatch, RunMode.RUN, {"n_jobs": 3})
-    assert jobs_at_a_time() == 1

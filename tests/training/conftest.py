@@ -21,9 +21,9 @@ from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.text_metrics import TextMetrics
 from attnlab.search.greedy import GreedySearch
 from attnlab.training.hardware import Hardware
+from attnlab.training.modules import Seq2SeqModule
 from attnlab.training.optimisation import Adam, ConstantSchedule
 from attnlab.training.processes import supervise_forked
-from attnlab.training.seq2seq_module import Seq2SeqModule
 from attnlab.training.settings import TranslationTraining
 from attnlab.training.spool import MetricSpool
 from attnlab.training.teacher_forcing import ConstantTeacherForcing

@@ -25,8 +25,8 @@ from attnlab.data.sampler import Batching
 from attnlab.data.trainers import WordTrainer
 from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import ClassMetrics
-from attnlab.training.classifier_module import ClassifierModule
 from attnlab.training.hardware import Hardware
+from attnlab.training.modules import ClassifierModule
 from attnlab.training.optimisation import SGD, Adam, ConstantSchedule, PlateauSchedule
 from attnlab.training.settings import ClassificationTraining
 from attnlab.training.spool import MetricSpool

@@ -1,4 +1,4 @@
-"""Diverged trainings end with an error that names a remedy, and save no broken checkpoint."""
+"""Trainings that diverge or run out of memory end with an error that names a remedy, and save no broken checkpoint."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import checkpoint_step
 from attnlab.training.optimisation import Adam
+from attnlab.training.processes import explain_out_of_memory
 
 
 class Multiply(pl.Callback):
@@ -54,7 +55,7 @@ def test_training_resumes_exactly_from_the_checkpoint_before_the_divergence(trai
 
 def test_training_with_too_high_a_rate_names_the_setting(train):
     with pytest.raises(ExperimentError, match=r"diverged .* try a smaller training.optimizer.learning_rate"):
-        train(optimizer=Adam(1e30), gradient_clip=0.0)
+        train(optimizer=Adam(1e38), gradient_clip=0.0)
 
 
 class Spoil(pl.Callback):
@@ -69,8 +70,7 @@ class Spoil(pl.Callback):
 @pytest.mark.parametrize("save_every_minutes", [None, 1e-9])
 def test_training_with_nan_weights_writes_no_checkpoint(train, save_every_minutes, tmp_path, monkeypatch):
     # As on an accelerator, where gradients are checked in logged steps only.
-    monkeypatch.setattr("attnlab.training.stepping.check_finite", lambda *args: None)
-    monkeypatch.setattr("attnlab.training.seq2seq_module.check_finite", lambda *args: None)
+    monkeypatch.setattr("attnlab.training.modules.LabModule.check_finite", lambda *args: None)
     with pytest.raises(ExperimentError, match=r"diverged before step [45]: model\.encoder\.embedding\.weight is no"):
         train(
             max_steps=12, validate_every=4, callbacks=[Spoil()], save_every_minutes=save_every_minutes, folder="broken"
@@ -80,3 +80,10 @@ def test_training_with_nan_weights_writes_no_checkpoint(train, save_every_minute
         state = torch.load(path, weights_only=True)["state_dict"]
         assert all(bool(value.isfinite().all()) for value in state.values())
     assert bool(saved) == (save_every_minutes is not None)
+
+
+def test_out_of_memory_error_reports_what_to_make_smaller():
+    with pytest.raises(ExperimentError, match=r"^out of memory: .*; try less$"), explain_out_of_memory("try less"):
+        torch.empty(10**17)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), explain_out_of_memory("try less"):
+        torch.ones(2, 3) @ torch.ones(2, 3)

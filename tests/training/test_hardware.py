@@ -10,6 +10,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
+from attnlab.errors import ExperimentError
 from attnlab.training import hardware as module
 from attnlab.training.hardware import cpu_has_bfloat16
 from attnlab.training.spool import MetricSpool
@@ -40,23 +41,18 @@ def test_hardware_apply_sets_threads_and_tf32_of_products_and_cudnn(precision, t
         assert (newer.fp32_precision == cudnn.conv.fp32_precision == "tf32") == tf32
 
 
-@pytest.mark.parametrize("accelerator", ["gpu", "mps"])
-def test_hardware_with_several_jobs_on_one_gpu_is_refused(accelerator, hardware, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    monkeypatch.setattr("attnlab.training.hardware.cores", lambda: 8)
-    hardware(accelerator=accelerator).check_available(jobs=1)
-    with pytest.raises(ValueError, match=f"accelerator {accelerator} runs one job .* got 2; choose launcher.workers=1"):
-        hardware(accelerator=accelerator).check_available(jobs=2)
-    hardware().check_available(jobs=2)
-
-
 def test_hardware_with_ddp_is_refused_in_a_sweep(hardware):
-    with pytest.raises(ValueError, match=r"strategy ddp starts .* choose hardware.strategy=ddp_fork"):
+    with pytest.raises(ExperimentError, match=r"hardware.strategy ddp starts .* choose hardware.strategy=ddp_fork"):
         hardware(strategy="ddp", devices=2).check_sweep()
     hardware(strategy="ddp_fork", devices=2).check_sweep()
     hardware().check_sweep()
+
+
+def test_hardware_with_more_threads_than_cores_is_refused(hardware, monkeypatch):
+    monkeypatch.setattr(module, "cores", lambda: 4)
+    hardware(threads=4).check_available()
+    with pytest.raises(ExperimentError, match=r"hardware\.threads must be at most 4 on this machine, got 5"):
+        hardware(threads=5).check_available()
 
 
 @pytest.mark.parametrize(
@@ -95,28 +91,13 @@ def test_hardware_with_missing_devices_is_refused(hardware, monkeypatch):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     hardware().check_available()
     for name in ("gpu", "mps"):
-        with pytest.raises(ValueError, match=f"accelerator {name} is not on this machine; it has: cpu$"):
+        with pytest.raises(ExperimentError, match=f"hardware.accelerator {name} is not on this machine; it has: cpu$"):
             hardware(accelerator=name).check_available()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     hardware(accelerator="gpu").check_available()
-    with pytest.raises(ValueError, match="devices must be at most 1 on this machine, got 2"):
+    with pytest.raises(ExperimentError, match=r"hardware\.devices must be at most 1 on this machine, got 2"):
         hardware(accelerator="gpu", devices=2, strategy="ddp").check_available()
-
-
-def test_hardware_with_more_threads_than_cores_is_refused(hardware, monkeypatch):
-    monkeypatch.setattr("attnlab.training.hardware.cores", lambda: 4)
-    hardware(threads=4).check_available()
-    hardware(threads=2).check_available(jobs=2)
-    hardware(strategy="ddp_fork", devices=2, threads=2).check_available()
-    with pytest.raises(ValueError, match=r"threads must be at most 4 with 1 process\(es\) at a time on the 4 core"):
-        hardware(threads=5).check_available()
-    with pytest.raises(ValueError, match=r"threads must be at most 1 with 4 process.*, got 2"):
-        hardware(threads=2).check_available(jobs=4)
-    with pytest.raises(ValueError, match=r"at most 1 with 4 process"):
-        hardware(strategy="ddp_fork", devices=2, threads=2).check_available(jobs=2)
-    with pytest.raises(ValueError, match=r"threads: 5 processes at a time need as many cores, .* has 4; choose fewer"):
-        hardware().check_available(jobs=5)
 
 
 # --- precision
@@ -130,39 +111,28 @@ OLDER = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 
 
 @pytest.mark.parametrize(
-    ("known", "kernels", "expected"),
+    ("known", "kernels", "lstm_fails", "expected"),
     [
-        (AVX2, "AVX2", False),
-        (AVX512, "AVX512", False),
-        (AVX512_BFLOAT16, "AVX512", True),
-        (AMX, "AVX512", True),
-        (AVX512_BFLOAT16, "AVX2", False),
-        (ARM, "DEFAULT", False),
+        (AVX2, "AVX2", False, False),
+        (AVX512, "AVX512", False, False),
+        (AVX512_BFLOAT16, "AVX512", False, True),
+        (AMX, "AVX512", False, True),
+        (AMX, "AVX512", True, False),
+        (AVX512_BFLOAT16, "AVX2", False, False),
+        (ARM, "DEFAULT", False, False),
     ],
-    ids=["avx2", "avx512", "avx512_bf16", "amx", "avx512_bf16 held back", "arm"],
+    ids=["avx2", "avx512", "avx512_bf16", "amx", "oneDNN restricted", "torch restricted", "arm"],
 )
-def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, expected, monkeypatch):
+def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, lstm_fails, expected, monkeypatch):
+    def lstm(*_: object) -> None:
+        if lstm_fails:
+            raise RuntimeError("could not create a primitive descriptor")
+
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: kernels)
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
-    monkeypatch.setattr(torch, "lstm", lambda *_: None)  # this machine's oneDNN may refuse it
+    monkeypatch.setattr(torch, "lstm", lstm)
     assert cpu_has_bfloat16() is expected
-
-
-def test_cpu_has_bfloat16_is_false_if_onednn_refuses_an_lstm(monkeypatch):
-    def refuse(*_: object) -> None:
-        raise RuntimeError("could not create a primitive descriptor")
-
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: AMX)
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
-    monkeypatch.setattr(torch, "lstm", refuse)
-    assert cpu_has_bfloat16() is False
-
-
-def test_cpu_has_bfloat16_draws_no_random_numbers():
-    before = torch.get_rng_state()
-    cpu_has_bfloat16()
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_cpu_has_bfloat16_is_false_on_an_older_processor():
@@ -180,7 +150,9 @@ def test_precision_bf16_is_refused_if_the_device_lacks_it(hardware, monkeypatch)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: False)
     for name in ("cpu", "gpu", "mps"):
-        with pytest.raises(ValueError, match=f"^precision must be 32 or auto on this machine, whose {name} does not"):
+        with pytest.raises(
+            ExperimentError, match=f"^hardware.precision must be 32 or auto on this machine, whose {name} does not"
+        ):
             hardware(precision="bf16", accelerator=name).check_available()
         hardware(accelerator=name).check_available()
 

@@ -10,8 +10,8 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
+from attnlab.training.checkpoints import best_checkpoints
 from attnlab.training.optimisation import Adam
-from attnlab.training.outcome import best_checkpoints
 from attnlab.training.resume import ExactResume
 from attnlab.training.spool import MetricSpool, history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing

@@ -66,17 +66,7 @@ def test_spool_cut_removes_the_records_after_an_offset(spool):
     assert [record.metrics["loss"] for record in spool.read()[0]] == [3.0, 1.0]
 
 
-WHOLE = {"time": 1, "step": 1, "epoch": 1, "metrics": {"loss": 1.0}}
-DAMAGED = [{**WHOLE, "metrics": {"loss": 10**400}}, *({**WHOLE, name: "1"} for name in WHOLE), {**WHOLE, "time": None}]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        *[b"x", b"\xff", b"[]", b"{}", b'{"metrics": 3}', b'{"metrics": {"loss": {}}}'],
-        *[json.dumps(record).encode() for record in DAMAGED],
-    ],
-)
+@pytest.mark.parametrize("damage", [b"x", b"\xff", b"[]", b"{}", b'{"metrics": 3}', b'{"metrics": {"loss": {}}}'])
 def test_spool_with_a_damaged_record_reports_its_place(spool, damage):
     spool.append({"loss": 3.0}, step=1)
     first = spool.size()

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 from attnlab.training.loss import summed_loss, summed_nll
-from attnlab.training.optimisation import SGD, ConstantSchedule, CosineSchedule, PlateauSchedule
+from attnlab.training.optimisation import SGD, CosineSchedule, PlateauSchedule
 from attnlab.training.spool import MetricSpool, history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing, LinearTeacherForcing
 
@@ -188,29 +188,17 @@ def test_plateau_schedule_lowers_the_rate_after_validations(train):
     assert saved["optimizer_states"][0]["param_groups"][0]["lr"] == pytest.approx(0.001 / 8)
 
 
-@pytest.mark.parametrize("schedule", [CosineSchedule(2), ConstantSchedule(4)], ids=["cosine", "warm-up"])
-def test_schedule_by_steps_sets_the_rate_of_each_step(schedule, train):
-    run = train(schedule=schedule, optimizer=SGD(0.5), max_steps=8)
-    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
-    scheduler, expected = schedule(optimizer, 8, "", "")["scheduler"], []
-    for _ in range(8):
-        expected.append(optimizer.param_groups[0]["lr"])
-        optimizer.step()
-        scheduler.step()
-    assert run.values("train/learning_rate") == pytest.approx(expected)
-
-
 def test_patience_stops_training_after_validations_without_improvement(train):
     run = train(**STANDSTILL, patience=2, max_steps=40, validate_every=3)
     assert run.trainer.global_step == 9  # the first is the best, two bring nothing better
     assert len(run.values(TOKEN_NLL)) == 3
 
 
-def test_training_by_epochs_validates_after_each_epoch(train, prepared):
-    run = train(max_steps=None, max_epochs=2, validate_every=None)
-    per_epoch = math.ceil(len(prepared.split("train")) / 16)
-    assert run.trainer.global_step == 2 * per_epoch
-    assert len(run.values(TOKEN_NLL)) == 2
+def test_training_prints_a_line_for_each_validation(train, capfd):
+    run = train(max_steps=4, validate_every=2)
+    lines = [line for line in capfd.readouterr().err.splitlines() if "validation:" in line]
+    nll = [f"step      {step}  validation: token nll {value:.3f} · bleu" for step, value in run.curve(TOKEN_NLL)]
+    assert [line[: len(start)] for line, start in zip(lines, nll, strict=True)] == nll
 
 
 @pytest.mark.parametrize(("max_steps", "validate_every", "validations"), [(2, 250, 1), (6, 4, 2)])

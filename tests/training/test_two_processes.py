@@ -14,7 +14,7 @@ import torch
 
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
-from attnlab.training.outcome import best_checkpoints
+from attnlab.training.checkpoints import best_checkpoints
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing
 

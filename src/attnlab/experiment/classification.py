@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.hub import LabelledCorpus
-from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData
-from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
+from attnlab.experiment.experiment import Experiment, Half, Metrics, Progress, Task
 from attnlab.files import atomic_folder
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
@@ -29,16 +28,10 @@ class Classification(Task):
     columns = ("text", "label")
     shared_files = ("tokenizer.json", "data.json")
     source_side = "text"
-    length_limit = "max_length"
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
     def sections(self) -> dict[str, Any]:
-        return {
-            "data": LabelledCorpus,
-            "model": Part[Classifier],
-            "search": None,
-            "training": ClassificationTraining,
-        }
+        return {"data": LabelledCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}
 
     def choices(self) -> dict[str, str]:
         return {
@@ -53,9 +46,6 @@ class Classification(Task):
             return ["paths.ensemble must be null: only models that translate are put together"]
         return []
 
-    def prepare(self, corpus: LabelledCorpus, folder: Path, progress: Progress) -> None:
-        prepare(corpus, folder, progress)
-
     def read_data(self, folder: Path) -> LabelledData:
         return LabelledData(folder)
 
@@ -63,7 +53,7 @@ class Classification(Task):
         return {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
 
     def module(self, experiment: Experiment, model: Classifier, data: LabelledData) -> pl.LightningModule:
-        from attnlab.training.classifier_module import ClassifierModule
+        from attnlab.training.modules import ClassifierModule
 
         return ClassifierModule(model, experiment.training, len(data.labels))
 
@@ -83,13 +73,7 @@ class Classification(Task):
         return draw
 
     def evaluate(
-        self,
-        experiment: Experiment,
-        model: Path,
-        data: LabelledData,
-        into: Path,
-        half: Callable[[], Any] | None,
-        progress: Progress,
+        self, experiment: Experiment, model: Path, data: LabelledData, into: Path, half: Half, progress: Progress
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
         from attnlab.tracking.pictures import ClassifiedSentences

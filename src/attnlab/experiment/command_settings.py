@@ -8,48 +8,44 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import yaml  # type: ignore[import-untyped]
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import Field, NonNegativeInt
 
-from attnlab.config.paths import runs_folder
+from attnlab.config.binding import TARGET, bind
+from attnlab.config.paths import NotEmpty, runs_folder
 from attnlab.errors import ExperimentError
-from attnlab.experiment.rewording import CONF, is_of_hydra, sentence
+from attnlab.experiment.hydra_config import CONF, sentence
+from attnlab.tracking.settings import MlflowTracking, Tracking
 
 SettingsT = TypeVar("SettingsT", bound="Settings")
-WAYS = ("sweep", "runs", "filter", "builds")
+Texts = Annotated[list[NotEmpty], Field(min_length=1)]
 
 
 @dataclass
 class RunsPath:
     """runs: the folder of experiments, prepared data and MLflow's database."""
 
-    runs: str = "runs"
+    runs: NotEmpty = "runs"
 
 
 @dataclass
 class Settings:
     """What the commands around the stages share; a command's own settings are further fields with their defaults.
 
-    tracking: a choice of conf/tracking, and then the tracker; its settings are tracking.uri, tracking.experiment, ...
+    tracking: one of `trackers`, the choices of conf/tracking that the command can use, and then the tracker; its
+        settings are tracking.uri, tracking.experiment, ...
     """
 
-    paths: RunsPath = field(default_factory=RunsPath)
-    tracking: Any = "mlflow"
-
-    def problems(self) -> list[str]:
-        """What is wrong with settings whose types are right."""
-        return [] if self.paths.runs else ["paths.runs must be text that is not empty, got ''"]
-
-    @property
-    def is_mlflow(self) -> bool:
-        from attnlab.tracking.settings import MlflowTracking
-
-        return isinstance(self.tracking, MlflowTracking)
+    trackers: ClassVar[tuple[str, ...]] = ("mlflow",)
+    paths: RunsPath
+    tracking: MlflowTracking
 
     @property
     def runs_folder(self) -> Path:
@@ -73,43 +69,30 @@ class CompareSettings(Settings):
     Exactly one of sweep, runs, filter and builds is given.
     """
 
-    sweep: str | None = None
-    runs: list[str] | None = None
-    filter: str | None = None
-    builds: list[str] | None = None
-    metric: str | None = None
-    baseline: str | None = None
-    samples: int = 1000
-    confidence: float = 0.95
-    seed: int = 1
-    sentences: int = 6
-    into: str | None = None
+    trackers = ("mlflow", "none")
+    tracking: Tracking  # type: ignore[assignment]
+    sweep: NotEmpty | None = None
+    runs: Texts | None = None
+    filter: NotEmpty | None = None
+    builds: Texts | None = None
+    metric: NotEmpty | None = None
+    baseline: NotEmpty | None = None
+    samples: Annotated[int, Field(ge=100, le=100_000)] = 1000
+    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    sentences: NonNegativeInt = 6
+    into: NotEmpty | None = None
 
-    def problems(self) -> list[str]:
-        problems = super().problems()
-        if not 100 <= self.samples <= 100_000:
-            problems.append(f"samples must be a whole number between 100 and 100000, got {self.samples}")
-        if not 0.5 <= self.confidence < 1:
-            problems.append(f"confidence must be a number of at least 0.5 and below 1, got {self.confidence}")
-        if not 0 <= self.seed < 2**32:
-            problems.append(f"seed must be a whole number of at least 0 and below 4294967296, got {self.seed}")
-        if self.sentences < 0:
-            problems.append(f"sentences must be a whole number of at least 0, got {self.sentences}")
-        problems += [f"{name} must not be empty" for name, value in vars(self).items() if value in ("", [])]
-        given = [way for way in WAYS if getattr(self, way) is not None]
+    def __post_init__(self) -> None:
+        ways = ("sweep", "runs", "filter", "builds")
+        given = [way for way in ways if getattr(self, way) is not None]
         if len(given) != 1:
             shown = " and ".join(given) or "none of them"
-            problems.append(f"give exactly one of {', '.join(WAYS)}, such as sweep=last; got {shown}")
-        return problems
+            raise ValueError(f"give exactly one of {', '.join(ways)}, such as sweep=last; got {shown}")
 
 
-@dataclass
 class DeliverSettings(Settings):
-    def problems(self) -> list[str]:
-        return [
-            *super().problems(),
-            *([] if self.is_mlflow else ["tracking must be mlflow, which runs are uploaded to"]),
-        ]
+    """tracking: the tracker that runs are uploaded to; its settings are tracking.uri, tracking.experiment, ..."""
 
 
 @dataclass
@@ -121,39 +104,31 @@ class RegisterSettings(Settings):
     alias: the version that is found under it.
     """
 
-    sweep: str | None = None
-    run: str | None = None
-    name: str = "attnlab"
-    alias: str = "champion"
+    sweep: NotEmpty | None = None
+    run: NotEmpty | None = None
+    name: NotEmpty = "attnlab"
+    alias: NotEmpty = "champion"
 
-    def problems(self) -> list[str]:
-        problems = super().problems()
+    def __post_init__(self) -> None:
         if not re.fullmatch(r"[^/:]{1,250}", self.name):
-            problems.append(f"name must be 1 to 250 characters without / and :, got {self.name!r}")
+            raise ValueError(f"name must be 1 to 250 characters without / and :, got {self.name!r}")
         if not re.fullmatch(r"(?!latest$|v\d+$)[A-Za-z_][\w\-]{0,249}", self.alias):
-            problems.append(
+            raise ValueError(
                 f"alias must be a word such as champion, and not read as a version (latest, v3), got {self.alias!r}"
             )
-        if bool(self.sweep) == bool(self.run):
-            problems.append("give exactly one of sweep and run, such as sweep=last")
-        if not self.is_mlflow:
-            problems.append("tracking must be mlflow, whose registry this is about")
-        return problems
+        if (self.sweep is None) == (self.run is None):
+            raise ValueError("give exactly one of sweep and run, such as sweep=last")
 
 
 @dataclass
 class WayBackSettings(Settings):
     """run: an MLflow run id."""
 
-    run: str | None = None
+    run: NotEmpty | None = None
 
-    def problems(self) -> list[str]:
-        problems = super().problems()
-        if not self.run:
-            problems.append(f"run must be an MLflow run id, got {self.run!r}")
-        if not self.is_mlflow:
-            problems.append("tracking must be mlflow, where the runs are")
-        return problems
+    def __post_init__(self) -> None:
+        if self.run is None:
+            raise ValueError("run must be an MLflow run id, got null")
 
 
 def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
@@ -161,10 +136,8 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
 
     Raises ExperimentError for settings that are unknown or wrong.
     """
-    from attnlab.config.binding import bind
-    from attnlab.tracking.settings import Tracking
-
-    config = OmegaConf.structured(kind)
+    own = {field.name: field.default for field in fields(kind) if field.name not in ("paths", "tracking")}
+    config = OmegaConf.create({"paths": {"runs": "runs"}, "tracking": "mlflow", **own})
     if {"-h", "--help"} & set(arguments):
         description = str(sys.modules["__main__"].__doc__).strip()
         print(description, "Settings: change with key=value", cleandoc(str(kind.__doc__)), sep="\n\n", end="\n\n")
@@ -176,30 +149,25 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
         if not key.strip() or not equals or text.startswith("-"):
             raise ExperimentError(f"this command takes settings written key=value, got {text!r}; --help shows them")
         given[key.strip()] = value
-    choice, choices = given.pop("tracking", "mlflow"), sorted(path.stem for path in (CONF / "tracking").glob("*.yaml"))
-    if choice not in choices:
-        raise ExperimentError(f"tracking must be one of {', '.join(choices)}; got {choice!r}")
+    choice = given.pop("tracking", "mlflow")
+    if choice not in kind.trackers:
+        raise ExperimentError(f"tracking must be one of {', '.join(kind.trackers)}; got {choice!r}")
     config.tracking = OmegaConf.load(CONF / "tracking" / f"{choice}.yaml")
+    OmegaConf.set_struct(config, True)
     try:
         for key, value in given.items():
-            if key.startswith("tracking."):
-                config.merge_with(DictConfig({"tracking": OmegaConf.from_dotlist([f"{key}={value}"]).tracking}))
-            else:  # as text: an identity may look like a number; the field has the type
-                is_list = value.startswith("[")
-                OmegaConf.update(config, key, yaml.load(value, yaml.BaseLoader) if is_list else _text(value))
-        settings: Any = OmegaConf.to_object(config)
-    except yaml.YAMLError as error:
-        raise ExperimentError(f"a list cannot be read ({' '.join(str(error).split())}); write it as [a,b]") from None
-    except Exception as error:
-        if not is_of_hydra(error):
-            raise
+            OmegaConf.update(config, key, _parsed(value, OmegaConf.select(config, key)))
+        node: Any = OmegaConf.to_container(config, resolve=True)
+    except (OmegaConfBaseException, yaml.YAMLError) as error:
         raise ExperimentError(sentence(error)) from error
-    settings.tracking = bind(settings.tracking, Tracking, "tracking")
-    problems = settings.problems()
-    if problems:
-        raise ExperimentError(problems)
-    return settings
+    node["paths"][TARGET] = f"{RunsPath.__module__}.{RunsPath.__name__}"
+    return bind({TARGET: f"{kind.__module__}.{kind.__name__}", **node}, kind)
 
 
-def _text(value: str) -> str | None:
-    return None if value == "null" else value
+def _parsed(text: str, default: Any) -> Any:
+    """The value of a setting, by its default: text stays as it is, for an identity may look like a number."""
+    if text == "null":
+        return None
+    if text.startswith("["):
+        return yaml.load(text, yaml.BaseLoader)
+    return yaml.safe_load(text) if isinstance(default, (bool, int, float)) else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,13 +15,12 @@ from pydantic import Field, PositiveFloat
 from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind_sections, class_named, component
+from attnlab.config.binding import bind_sections
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, refuse_literal_passwords
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task
-from attnlab.experiment.hydra_config import choices_of, compose_config
-from attnlab.experiment.rewording import CONF, sentence
+from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, sentence
 from attnlab.experiment.translation import Translation
 from attnlab.files import check_writable
 from attnlab.sweeps.settings import Launcher, Sweep
@@ -29,7 +28,7 @@ from attnlab.tracking.settings import Tracking
 from attnlab.training.hardware import Hardware
 
 TASKS: tuple[Task, ...] = (Translation(), Classification())
-_ENVIRONMENT = re.compile(r"\$\{oc\.(env|decode)\b")
+_ENVIRONMENT = re.compile(r"(?<!\\)\$\{oc\.(env|decode)\b")
 
 
 def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "config") -> Experiment:
@@ -39,14 +38,13 @@ def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "con
 
 def check(config: DictConfig) -> Experiment:
     """Bind every section to its constructor and try the model for size; raises ExperimentError with all problems."""
-
     values, written = plain(config), plain(config, keep_environment=True)
     refuse_literal_passwords(written)
     task = task_named(values.get("task"))
     try:
-        bound = _bound(task, values)
+        bound = bind_sections(values, sections_of(task))
     except ExperimentError as error:
-        raise ExperimentError(_first_causes(error.problems, config)) from error
+        raise ExperimentError([_with_choices(problem, task) for problem in error.problems]) from error
     if bound["hardware"].precision == "auto":
         bound["hardware"] = bound["hardware"].with_precision()
         for sections in (values, written):  # what is hashed, written and logged is what it means here
@@ -54,7 +52,7 @@ def check(config: DictConfig) -> Experiment:
     for name in ("model", "padding"):
         if "${oc." in json.dumps(written[name]):
             raise ExperimentError(
-                f"{name} takes a value from an environment variable; a model folder must be readable without it, so "
+                f"{name} takes a value from an environment variable, without which its model folder could not be read; "
                 f"give the value itself"
             )
     problems = task.check(bound)
@@ -91,7 +89,6 @@ def task_named(name: Any) -> Task:
 
 def sections_of(task: Task) -> dict[str, Any]:
     """What each section of the config must be under a task, as annotations."""
-
     return {
         "task": str,
         **task.sections(),
@@ -108,69 +105,11 @@ def sections_of(task: Task) -> dict[str, Any]:
     }
 
 
-def _bound(task: Task, values: dict[str, Any]) -> dict[str, Any]:
-    """The sections as objects; for one that belongs to another task, that is its only problem."""
-
-    sections = sections_of(task)
-    wrong = _of_other_tasks(task, values)
-    if not wrong:
-        return bind_sections(values, sections)
-    others = [{key: value for key, value in part.items() if key not in wrong} for part in (values, sections)]
-    problems = list(wrong.values())
-    try:
-        bind_sections(*others)
-    except ExperimentError as error:
-        problems += error.problems
-    raise ExperimentError(problems)
-
-
-def _of_other_tasks(task: Task, values: Mapping[str, Any]) -> dict[str, str]:
-    """The sections that belong to another task than the chosen one, with a sentence for each."""
-    problems = {}
-    for other in TASKS:
-        for section, kind in other.sections().items():
-            if other.name != task.name and section in values and _is(values[section], kind):
-                node = values[section]
-                shown = "null" if node is None else f"a {node['_target_'].rpartition('.')[2]}"
-                problems[section] = (
-                    f"{section} is {shown}, which goes with task={other.name}; with task={task.name} choose "
-                    f"{task.choices()[section]}"
-                )
-    return problems
-
-
-def _is(node: Any, annotation: Any) -> bool:
-    """Whether a node of the config names a class that the annotation allows, or is the null that it asks for."""
-
-    kind = component(annotation)
-    if kind is None:
-        return node is None
-    try:
-        return isinstance(node, Mapping) and issubclass(class_named(node.get("_target_"), kind), kind)
-    except ValueError:
-        return False
-
-
-def _first_causes(problems: list[str], config: DictConfig) -> list[str]:
-    """The problems without those of settings that only refer, as `${hardware.threads}`, to one with a problem."""
-    written: Any = OmegaConf.to_container(config, resolve=False)
-    places = {problem.split(" ", 1)[0] for problem in problems}
-
-    def referred(place: str) -> str | None:
-        value = written
-        for name in place.split("."):
-            value = value.get(name) if isinstance(value, dict) else None
-        found = re.fullmatch(r"\$\{(\.*)([\w.]+)\}", value) if isinstance(value, str) else None
-        if found is None:
-            return None
-        above = place.split(".")[: -len(found[1])] if found[1] else []  # one dot is a neighbour, a further one a level
-        return ".".join([*above, found[2]])
-
-    def is_repeated(place: str) -> bool:
-        cause = referred(place)
-        return cause is not None and (cause in places or is_repeated(cause))
-
-    return [problem for problem in problems if not is_repeated(problem.split(" ", 1)[0])]
+def _with_choices(problem: str, task: Task) -> str:
+    """The problem, with what to choose where a whole section is of another task."""
+    place = re.match(r"(\w+)(\._target_)? must be", problem)
+    choices = task.choices().get(place[1]) if place else None
+    return problem if choices is None else f"{problem}; with task={task.name} choose {choices}"
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
@@ -183,29 +122,17 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
     """
     written: Any = OmegaConf.to_container(config, resolve=False)
     written.pop("hydra", None)
-    texts: list[str] = []
-
-    def marked(node: Any) -> Any:
-        """The node with a mark in the place of each text from the environment, which references then lead to."""
-        if isinstance(node, dict):
-            return {key: marked(value) for key, value in node.items()}
-        if isinstance(node, list):
-            return [marked(value) for value in node]
-        if isinstance(node, str) and _ENVIRONMENT.search(node):
-            texts.append(node)
-            return f"\0{len(texts) - 1}\0"
-        return node
-
-    def unmarked(node: Any) -> Any:
-        if isinstance(node, dict):
-            return {key: unmarked(value) for key, value in node.items()}
-        if isinstance(node, list):
-            return [unmarked(value) for value in node]
-        return re.sub("\0(\\d+)\0", lambda found: texts[int(found[1])], node) if isinstance(node, str) else node
-
     try:
-        if keep_environment:
-            return unmarked(OmegaConf.to_container(OmegaConf.create(marked(written)), resolve=True))
-        return OmegaConf.to_container(OmegaConf.create(written), resolve=True)  # type: ignore[return-value]
+        chosen = OmegaConf.create(_escaped(written) if keep_environment else written)
+        return OmegaConf.to_container(chosen, resolve=True)  # type: ignore[return-value]
     except (OmegaConfBaseException, ValueError) as error:
         raise ExperimentError(sentence(error)) from error
+
+
+def _escaped(node: Any) -> Any:
+    """A plain config whose texts from the environment are resolved to themselves."""
+    if isinstance(node, dict):
+        return {key: _escaped(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_escaped(value) for value in node]
+    return _ENVIRONMENT.sub(r"\\\g<0>", node) if isinstance(node, str) else node

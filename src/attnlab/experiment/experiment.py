@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from attnlab.config.identity import experiment_identity
 from attnlab.errors import ExperimentError
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 # Which sections decide a stage's output, and the functions that make it, those of the experiment's task among them.
 # dvc.yaml says the same to DVC, and a test derives it from these.
 PREPARE_SECTIONS = ("data",)
-PREPARE_SOURCES = ("attnlab.stages.prepare:prepare", "task:prepare")
+PREPARE_SOURCES = ("attnlab.stages.prepare:prepare",)
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware")
 TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
@@ -41,6 +40,8 @@ SWEEP_SECTIONS = ("sweep", "launcher")
 
 
 Metrics = dict[str, float | int | None]
+Half = Callable[[], Any] | None
+"""A context in which the model's sums are of half precision; None for full precision."""
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
@@ -52,7 +53,6 @@ class Task(Protocol):
     columns: what a row of its raw data holds.
     shared_files: of its prepared data, what a model was trained with and keeps a copy of.
     source_side: of the statistics of its prepared data, what the encoder reads.
-    length_limit: the setting of `data.cleaning` that leaves out what is longer.
     trial_sizes: run-time sizes to try a model with before anything is prepared.
     """
 
@@ -60,7 +60,6 @@ class Task(Protocol):
     columns: tuple[str, ...]
     shared_files: tuple[str, ...]
     source_side: str
-    length_limit: str
     trial_sizes: Mapping[str, int]
 
     def sections(self) -> dict[str, Any]:
@@ -73,20 +72,15 @@ class Task(Protocol):
         """What is wrong with sections that are right each by itself."""
         return []
 
-    def prepare(self, corpus: Any, folder: Path, progress: Progress) -> None:
-        """Write the prepared data of a corpus."""
-
     def open_data(self, folder: Path) -> Any:
         """The prepared data of a folder; raises ExperimentError where there are none of this task."""
-        if (folder / "data.json").is_file() and not self.has_files_in(folder):
+        is_ours = all((folder / name).is_file() for name in self.shared_files)
+        if (folder / "data.json").is_file() and not is_ours:
             raise ExperimentError(
                 f"paths.data: {folder} was prepared for another task than task={self.name}; choose that task, or give "
                 "data of this one"
             )
         return self.read_data(folder)
-
-    def has_files_in(self, folder: Path) -> bool:
-        return all((folder / name).is_file() for name in self.shared_files)
 
     def read_data(self, folder: Path) -> Any:
         """Data that this task prepared."""
@@ -102,17 +96,12 @@ class Task(Protocol):
         # The statistics do not count <eos>, which the score does.
         longest = {name: split[self.source_side]["max_length"] + 1 for name, split in data.stats["splits"].items()}
         split = max(longest, key=lambda name: longest[name])
-        if longest[split] <= most:
-            return
-        remedy = f"raise it to {longest[split]}"
-        if "cleaning" in experiment.config["data"] and most > 1:
-            remedy += (
-                f", or choose data.cleaning.{self.length_limit}={most - 1} with data.cleaning.limit_evaluation=true"
+        if longest[split] > most:
+            raise ExperimentError(
+                f"model.attention.max_length is {most}, the tokens (`<eos>` included) of the longest source that the "
+                f"location score reads, but the {split} split has a source of {longest[split]}; raise it to "
+                f"{longest[split]}"
             )
-        raise ExperimentError(
-            f"model.attention.max_length is {most}, the tokens (`<eos>` included) of the longest source that the "
-            f"location score reads, but the {split} split has a source of {longest[split]}; {remedy}"
-        )
 
     def sizes(self, data: Any) -> dict[str, int]:
         """The run-time sizes that the model takes from the data, by their names in `ModelFacts`."""
@@ -124,24 +113,12 @@ class Task(Protocol):
         """Given the module, what a validation draws of the same few sentences each time."""
 
     def evaluate(
-        self,
-        experiment: Experiment,
-        model: Path,
-        data: Any,
-        into: Path,
-        half: Callable[[], Any] | None,
-        progress: Progress,
+        self, experiment: Experiment, model: Path, data: Any, into: Path, half: Half, progress: Progress
     ) -> Metrics:
-        """Write the evaluation of a model folder, whole or not at all.
-
-        half: a context in which the model's sums are of half precision, None for full precision.
-        """
+        """Write the evaluation of a model folder, whole or not at all."""
 
     def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        """Write the page.
-
-        choices: of each group, as they are shown.
-        """
+        """Write the page; `choices` are those of each group, as they are shown."""
 
 
 @dataclass(frozen=True)
@@ -178,10 +155,6 @@ class Experiment:
         """The models that are evaluated beside the first."""
         return [here(folder) for folder in self.paths.ensemble or []]
 
-    def sections(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Sections to write down."""
-        return {name: self.config[name] for name in names}
-
     @property
     def logged(self) -> dict[str, Any]:
         """The sections that go to a tracker."""
@@ -198,12 +171,7 @@ class Experiment:
 
     def use_hardware(self) -> None:
         """Set torch up; raises ExperimentError where this machine lacks the device."""
-        try:
-            self.hardware.check_available(jobs_at_a_time())
-        except ValueError as error:
-            # DVC keeps what compose made of `auto`, maybe on another machine.
-            again = "; `dvc repro --force --single-item compose` composes for this machine"
-            raise ExperimentError(f"hardware.{error}{again if 'DVC_STAGE' in os.environ else ''}") from error
+        self.hardware.check_available()
         self.hardware.apply()
 
 
@@ -213,23 +181,10 @@ def output_folder() -> Path:
 
 
 def overrides() -> list[str]:
-    """What the command line chose for this job, as it was written: `${oc.env:NAME}` stays."""
+    """What the command line chose for this job, as it was written: `${oc.env:NAME}` stays; outside of Hydra nothing."""
+    if not HydraConfig.initialized():
+        return []
     return OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)  # type: ignore[return-value]
-
-
-def jobs_at_a_time() -> int:
-    """How many jobs of a sweep Hydra's launcher runs on this machine at once; 1 outside of sweeps."""
-    if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
-        return 1
-    return jobs_of_launcher(HydraConfig.get().launcher)
-
-
-def jobs_of_launcher(launcher: DictConfig) -> int:
-    """The number of jobs at once; `launcher` is Hydra's own node."""
-    from attnlab.training.hardware import cores
-
-    jobs = int(launcher.get("n_jobs") or 1)  # joblib's name and meaning: -1 is all cores
-    return jobs if jobs > 0 else max(1, cores() + 1 + jobs)
 
 
 def here(path: str) -> Path:

@@ -1,27 +1,49 @@
-"""How a command of Hydra's starts, and how each of its jobs runs: the config is checked once, then the stage begins."""
+"""How a command starts and runs its jobs, and what it shows: mistakes as sentences, lines and progress bars."""
 
 from __future__ import annotations
 
+import errno
 import importlib
+import logging
 import os
 import string
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from attnlab.errors import ExperimentError, JobFailedError, masked_values
-from attnlab.experiment.console import mistakes_as_sentences, show_problems
+from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
 from attnlab.experiment.experiment import Experiment, overrides
-from attnlab.experiment.hydra_config import compose_config
-from attnlab.experiment.rewording import groups
+from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
+from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
+
+log = logging.getLogger("attnlab")
+
+ENVIRONMENT = {
+    # Dependencies that would call home, or warn about how they were started.
+    "DO_NOT_TRACK": "1",
+    "DVC_NO_ANALYTICS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    # oneDNN, and torch around it, store a product for each shape that they met, a thousand of them by default, and
+    # batches come in many shapes: training in bfloat16 grew by gigabytes. Read when torch starts.
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16",
+    "LRU_CACHE_CAPACITY": "16",
+    # Otherwise Hydra prints what failed in its own words, and ends the process.
+    "HYDRA_FULL_ERROR": "1",
+}
+# A full disk, a folder that may not be written to, a mounted one that cannot be replaced: no fault of the program.
+MACHINE_FAULTS = {
+    errno.EACCES, errno.EBUSY, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM,
+    errno.EROFS, errno.EXDEV,
+}  # fmt: skip
 
 
 def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
@@ -37,10 +59,30 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
             if not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
                 print(help_text([text for text in arguments if not text.startswith("-")]))
                 return
-        from attnlab.experiment.sweep_callback import leading
-
         with leading() if leads_sweeps else nullcontext():
             application()
+
+
+_leader: ExitStack | None = None
+
+
+@contextmanager
+def leading() -> Iterator[None]:
+    """Within this block a multirun is a sweep; its run is closed at the end, also after a failure.
+
+    Hydra calls `on_multirun_end` only where no job failed.
+    """
+    global _leader
+    try:
+        with ExitStack() as _leader:
+            yield
+    finally:
+        _leader = None
+
+
+def leader() -> ExitStack | None:
+    """What is closed at the end of the sweep; None outside of `leading`."""
+    return _leader
 
 
 def help_text(overrides: list[str]) -> str:
@@ -83,3 +125,59 @@ def run_job(stage: str, config: DictConfig) -> Any:
 
 def _run(stage: str, experiment: Experiment) -> Any:
     return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
+
+
+@contextmanager
+def mistakes_as_sentences() -> Iterator[None]:
+    """End the process with the sentences of an error that the user can mend; any other error keeps its traceback."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        yield
+    except JobFailedError:
+        _fail(["jobs of the sweep failed; their errors stand above"])
+    except ExperimentError as error:
+        _fail(error.problems)
+    except KeyboardInterrupt:
+        print("stopped by Ctrl-C", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        if is_of_hydra(error):
+            _fail([hydra_sentence(error)])
+        if not isinstance(error, OSError) or error.errno not in MACHINE_FAULTS:
+            raise
+        _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
+
+
+def show_problems(problems: list[str], place: str = "") -> None:
+    for problem in problems:
+        print(f"error: {place}{masked(problem)}", file=sys.stderr)
+
+
+def _fail(problems: list[str]) -> NoReturn:
+    show_problems(problems)
+    sys.exit(1)
+
+
+def say(text: str) -> None:
+    """Print a line, and write it to the log file in the folder of the run."""
+    print(text)
+    log.info(text)
+
+
+@contextmanager
+def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
+    """Gives `show(what, done, total)`: one bar for each kind of work, on terminals only."""
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    console, bars_of = Console(stderr=True), {}
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in bars_of:
+                bars_of[what] = bars.add_task(what, total=total)
+            bars.update(bars_of[what], completed=done, total=total)
+
+        yield show

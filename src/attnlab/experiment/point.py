@@ -11,27 +11,37 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable
-from attnlab.experiment.experiment import Experiment, here
+from attnlab.config.paths import LEARNING_CURVES, MODEL, Output, check_replaceable
+from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
 from attnlab.files import atomic_folder, read_own_record
 from attnlab.tracking.run_folder import DONE, RUN_FOLDER, forget_runs, reset_without_checkpoint
 from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
 
 
+def point_of(experiment: Experiment, data: Any) -> Path:
+    """The folder of an experiment on its prepared data; its name is the experiment's identity."""
+    folder = experiment.paths.runs_folder / "points" / experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def publish(point: Path, experiment: Experiment) -> None:
     """Copy the finished outputs to where the config wants them."""
-    for name, wanted in (("model", experiment.paths.model), ("training", experiment.paths.training)):
-        if wanted is not None:
-            with atomic_folder(here(wanted)) as temporary:
-                shutil.copytree(point / name, temporary, dirs_exist_ok=True)
+    for name, wanted, _ in _wanted_outputs(experiment):
+        with atomic_folder(wanted) as temporary:
+            shutil.copytree(point / name, temporary, dirs_exist_ok=True)
 
 
 def check_wanted_places(experiment: Experiment) -> None:
     """Raise ExperimentError where `publish` would remove something else, before anything is trained."""
-    if experiment.paths.model is not None:
-        check_replaceable("paths.model", here(experiment.paths.model), MODEL)
-    if experiment.paths.training is not None:
-        check_replaceable("paths.training", here(experiment.paths.training), LEARNING_CURVES)
+    for name, wanted, kind in _wanted_outputs(experiment):
+        check_replaceable(f"paths.{name}", wanted, kind)
+
+
+def _wanted_outputs(experiment: Experiment) -> Iterator[tuple[str, Path, Output]]:
+    for name, kind in (("model", MODEL), ("training", LEARNING_CURVES)):
+        if (wanted := getattr(experiment.paths, name)) is not None:
+            yield name, here(wanted), kind
 
 
 @contextmanager
@@ -42,14 +52,12 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
     """
     lock = FileLock(point / "lock")
     try:
-        lock.acquire(timeout=0)
+        held = lock.acquire(timeout=0)
     except Timeout:
         print(f"another process is at {point}; waiting for it", file=sys.stderr)
-        lock.acquire()
-    try:
+        held = lock.acquire()
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 def checkpoint_to_go_on_from(point: Path) -> Path | None:
@@ -65,20 +73,17 @@ def checkpoint_to_go_on_from(point: Path) -> Path | None:
             damaged = True
             continue
         print(f"experiment {point.name} goes on from its checkpoint at step {step}", file=sys.stderr)
+        if damaged:  # or it would become the previous one when the next one is saved
+            path.with_name(LAST).unlink(missing_ok=True)
         return path
     if damaged:
         print(f"experiment {point.name} has no other checkpoint; training starts again", file=sys.stderr)
     return None
 
 
-def has_checkpoint(point: Path) -> bool:
-    """Whether its training came to one, whole or not."""
-    return any((point / "checkpoints" / name).is_file() for name in (LAST, BEFORE_LAST))
-
-
 def changed_since(point: Path, moment: float) -> bool:
     """Whether its training, finished or not, was saved after this moment, in seconds since 1970."""
-    saved = (point / "done.json", point / "checkpoints" / "last.ckpt")
+    saved = (point / DONE, point / "checkpoints" / LAST)
     return any(path.is_file() and path.stat().st_mtime >= moment for path in saved)
 
 
@@ -102,21 +107,18 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
     with ExitStack() as held:
         for lock in sorted(point.glob("evaluations/*/lock")):
             held.enter_context(only_one_at_a_time(lock.parent))
-        _begin_anew(experiment, point)
-
-
-def _begin_anew(experiment: Experiment, point: Path) -> None:
-    is_new = not (point / DONE).is_file() and not has_checkpoint(point)
-    if is_new and reset_without_checkpoint(point):
-        return clear(point, RUN_FOLDER)
-    experiment.tracking.conclude(experiment.paths.runs_folder, point)
-    # Killed between these, it must not be taken for finished, nor go on without its metrics.
-    clear(point / "checkpoints")
-    (point / DONE).unlink(missing_ok=True)
-    forget_runs(point)
-    return clear(point)
+        came_to = (point / DONE, point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST)
+        if not any(path.is_file() for path in came_to) and reset_without_checkpoint(point):
+            clear(point, RUN_FOLDER)
+            return
+        experiment.tracking.conclude(experiment.paths.runs_folder, point)
+        # Killed between these, it must not be taken for finished, nor go on without its metrics.
+        clear(point / "checkpoints")
+        (point / DONE).unlink(missing_ok=True)
+        forget_runs(point)
+        clear(point)
 
 
 def read_done(point: Path) -> dict[str, Any]:
     """What a finished training found; raises ExperimentError where its file is damaged."""
-    return read_own_record(point / "done.json", dict[str, Any], "train it again with rerun=true")
+    return read_own_record(point / DONE, dict[str, Any], "train it again with rerun=true")

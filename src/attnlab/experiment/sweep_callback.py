@@ -7,8 +7,8 @@ import math
 import shutil
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,9 @@ from omegaconf import DictConfig, OmegaConf
 from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.errors import ExperimentError, masked_values
 from attnlab.experiment.composition import check
-from attnlab.experiment.console import mistakes_as_sentences
-from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment, jobs_of_launcher
+from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
 from attnlab.experiment.hydra_config import compose_in_command
+from attnlab.experiment.launch import leader, mistakes_as_sentences
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepRecord, short_key
 from attnlab.sweeps.settings import Slurm
@@ -33,22 +33,6 @@ LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
 NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "save_every_minutes")
 
-_leader: ExitStack | None = None
-
-
-@contextmanager
-def leading() -> Iterator[None]:
-    """Within this block a multirun is a sweep; its run is closed at the end, also after a failure.
-
-    Hydra calls `on_multirun_end` only where no job failed.
-    """
-    global _leader
-    try:
-        with ExitStack() as _leader:
-            yield
-    finally:
-        _leader = None
-
 
 class SweepCallback(Callback):
     """Checks the points of a multirun, and opens the records of a sweep; see conf/config.yaml."""
@@ -57,8 +41,8 @@ class SweepCallback(Callback):
         with mistakes_as_sentences():  # which ends the process: Hydra would make a warning of an exception, and go on
             try:
                 plan = SweepPlan.of(config, config_name)
-                if _leader is not None:
-                    _leader.enter_context(plan.led())
+                if (stack := leader()) is not None:
+                    stack.enter_context(plan.led())
             except (ExperimentError, OSError):
                 raise
             except Exception:
@@ -73,7 +57,6 @@ class SweepPlan:
     overrides: the command's.
     varies: the keys that differ from point to point.
     points: how many there will be.
-    workers: jobs at a time.
     beside: whether jobs run beside each other, each in a process of its own.
     experiments: the checked points: all of a small grid, else each value once; of ranges the ends.
     """
@@ -81,7 +64,6 @@ class SweepPlan:
     overrides: list[str]
     varies: list[str]
     points: int
-    workers: int
     beside: bool
     experiments: list[Experiment]
 
@@ -109,7 +91,6 @@ class SweepPlan:
             overrides,
             list(dict.fromkeys(varies)),
             int(hydra.sweeper.get("n_trials") or math.prod(map(len, values))),
-            jobs_of_launcher(hydra.launcher),
             "n_jobs" in hydra.launcher,
             experiments,
         )
@@ -117,7 +98,6 @@ class SweepPlan:
     @property
     def identity(self) -> str:
         """The same for the same sweep: more trials go on from those that are there."""
-
         of_points = {
             experiment_identity(_deciding(experiment.values), "", experiment.sources(TRAIN_SOURCES))
             for experiment in self.experiments
@@ -128,18 +108,14 @@ class SweepPlan:
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
 
     def led(self) -> AbstractContextManager[Any]:
-        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not so many at a time."""
-
+        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not on this machine."""
         first = self.experiments[0]
         if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:
             raise ExperimentError("launcher: there is no Slurm on this machine; start the sweep on the cluster")
         for experiment in self.experiments:
-            try:
-                experiment.hardware.check_sweep()
-                if first.launcher.on_this_machine:
-                    experiment.hardware.check_available(self.workers)
-            except ValueError as error:
-                raise ExperimentError(f"hardware.{error}") from error
+            experiment.hardware.check_sweep()
+            if first.launcher.on_this_machine:
+                experiment.hardware.check_available()
         record = SweepRecord(
             identity=self.identity,
             name=" × ".join(short_key(key) for key in self.varies) or "one point",
@@ -150,8 +126,7 @@ class SweepPlan:
             started=0.0,
             quiet=self.beside,
         )
-        workers = first.launcher.workers if isinstance(first.launcher, Slurm) else self.workers
-        where = first.paths.runs_folder, workers, first.launcher.on_this_machine
+        where = first.paths.runs_folder, first.launcher.workers, first.launcher.on_this_machine
         return led(record, first.tracking, *where, anew=first.rerun)
 
 

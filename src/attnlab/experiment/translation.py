@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
-from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
-from attnlab.experiment.experiment import Experiment, Metrics, Progress, Task
+from attnlab.experiment.experiment import Experiment, Half, Metrics, Progress, Task
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import Search, without_attention
 from attnlab.training.settings import TranslationTraining
@@ -28,7 +27,6 @@ class Translation(Task):
     columns = ("source", "target")
     shared_files = ("source_tokenizer.json", "target_tokenizer.json")
     source_side = "source"
-    length_limit = "max_source_length"
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
 
     def sections(self) -> dict[str, Any]:
@@ -43,29 +41,18 @@ class Translation(Task):
         }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
-        return [*self._check_vocabulary(bound), *self._check_searches(bound)]
-
-    def _check_vocabulary(self, bound: Mapping[str, Any]) -> list[str]:
-        if bound["model"].values["tied_embeddings"] != "all" or bound["data"].tokenizer.joint:
-            return []
-        return [
-            "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint is false; "
-            "choose data.tokenizer.joint=true or model.tied_embeddings=target"
-        ]
-
-    def _check_searches(self, bound: Mapping[str, Any]) -> list[str]:
-        if bound["paths"].ensemble or bound["model"].values.get("attention") is not None:
-            return []  # in an ensemble another model may attend
-        searches = {"search": bound["search"], "training.validation_search": bound["training"].validation_search}
-        return [
-            problem
-            for path, search in searches.items()
-            if search.needs_attention
-            for problem in without_attention(f"{path}.{search.needs_attention}").problems
-        ]
-
-    def prepare(self, corpus: Corpus, folder: Path, progress: Progress) -> None:
-        prepare(corpus, folder, progress)
+        problems, model = [], bound["model"].values
+        if model["tied_embeddings"] == "all" and not bound["data"].tokenizer.joint:
+            problems.append(
+                "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint is false; "
+                "choose data.tokenizer.joint=true or model.tied_embeddings=target"
+            )
+        if model.get("attention") is None and not bound["paths"].ensemble:  # in an ensemble another model may attend
+            searches = {"search": bound["search"], "training.validation_search": bound["training"].validation_search}
+            for path, search in searches.items():
+                if search.needs_attention:
+                    problems += without_attention(f"{path}.{search.needs_attention}").problems
+        return problems
 
     def read_data(self, folder: Path) -> PreparedData:
         return PreparedData(folder)
@@ -78,7 +65,7 @@ class Translation(Task):
 
     def module(self, experiment: Experiment, model: Seq2Seq, data: PreparedData) -> pl.LightningModule:
         from attnlab.evaluation.text_metrics import TextMetrics
-        from attnlab.training.seq2seq_module import Seq2SeqModule
+        from attnlab.training.modules import Seq2SeqModule
 
         validation = data.split("validation")
         return Seq2SeqModule(
@@ -105,13 +92,7 @@ class Translation(Task):
         return draw
 
     def evaluate(
-        self,
-        experiment: Experiment,
-        model: Path,
-        data: PreparedData,
-        into: Path,
-        half: Callable[[], Any] | None,
-        progress: Progress,
+        self, experiment: Experiment, model: Path, data: PreparedData, into: Path, half: Half, progress: Progress
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.evaluation.predictors import load_members

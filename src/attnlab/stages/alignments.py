@@ -1,21 +1,15 @@
-"""What each score aligns, on data whose alignments are known: exact match, alignment error rate, and offsets.
-
-    python pipelines/studies/alignments.py --data reverse
-
-Trains every score of conf/model/attention with several seeds. Writes alignments.png (how far beside the right source
-token the attention looks), .csv (a row for each experiment), .md (means over the seeds) and .json (what the figures
-stand on).
-"""
+"""The study of what each score aligns, on data whose alignments are known: see pipelines/studies/alignments.py."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from attnlab.experiment.rewording import CONF
-from attnlab.stages.study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
+from attnlab.experiment.hydra_config import CONF
+from attnlab.files import atomic_file
+from attnlab.stages.study import Point, compose_points, evaluated, study_parser, write_study
 
 NAME = "alignments"
 WITH_KNOWN_ALIGNMENTS = ("dates", "copy", "reverse")
@@ -26,7 +20,7 @@ LEARNED = 0.99  # the exact match from which on a seed has learned the task
 
 def measure(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
     """A row for each experiment, its offsets among it."""
-    for point, _, _, evaluation in evaluated(points):
+    for point, _, evaluation in evaluated(points):
         metrics, offsets = (
             json.loads((evaluation / name).read_text(encoding="utf-8"))
             for name in ("metrics.json", "alignment_offsets.json")
@@ -38,10 +32,9 @@ def measure(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
 
 def summed_offsets(rows: Sequence[dict[str, Any]]) -> list[dict[str, int]]:
     """The offsets of several experiments, counted together."""
-    counts: dict[int, int] = {}
+    counts: Counter[int] = Counter()
     for row in rows:
-        for found in row["offsets"]:
-            counts[found["offset"]] = counts.get(found["offset"], 0) + found["tokens"]
+        counts.update({found["offset"]: found["tokens"] for found in row["offsets"]})
     return [{"offset": offset, "tokens": counts[offset]} for offset in sorted(counts)]
 
 
@@ -67,12 +60,12 @@ def _mean_and_range(values: Sequence[float]) -> str:
 
 def main() -> None:
     every = sorted(path.stem for path in (CONF / "model" / "attention").glob("*.yaml") if path.stem != "none")
-    parser = StudyArguments(__doc__, into=f"runs/{NAME}", seeds=(1, 2, 3))
+    parser = study_parser(NAME)
     parser.add_argument("--data", default="reverse", choices=WITH_KNOWN_ALIGNMENTS, help="(%(default)s)")
-    parser.several("--scores", every, "choices of model/attention")
-    parser.several("--decoders", list(DECODERS), "choices of model/decoder")
-    parser.number("--steps", 500, "training steps")
-    arguments = parser.read()
+    for option, choices in (("--scores", every), ("--decoders", list(DECODERS))):
+        parser.add_argument(option, type=lambda text: text.split(","), default=choices, help=f"({','.join(choices)})")
+    parser.add_argument("--steps", type=int, default=500, help="training steps (%(default)s)")
+    arguments = parser.parse_intermixed_args()
     common = (f"data={arguments.data}", f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
     varied = {
         f"{score}, {decoder}": (f"model/attention={score}", f"model/decoder={decoder}")
@@ -82,18 +75,13 @@ def main() -> None:
     points = compose_points(common, varied, arguments.seeds, arguments.settings)
     rows = list(measure(points))
 
-    from attnlab.files import atomic_file
-    from attnlab.plots.figure import save_png
     from attnlab.plots.histograms import offset_histogram
 
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["score"], row["decoder"]), []).append(row)
-    into: Path = arguments.into
     panels = {f"{score}, {DECODERS[decoder]}": summed_offsets(group) for (score, decoder), group in groups.items()}
-    save_png(offset_histogram(panels), into / f"{NAME}.png")
-    write_table(into / f"{NAME}.csv", [{**row, "offsets": json.dumps(row["offsets"])} for row in rows])
-    with atomic_file(into / f"{NAME}.md") as temporary:
+    with atomic_file(arguments.into / f"{NAME}.md") as temporary:
         temporary.write_text(markdown(groups), encoding="utf-8")
-    write_facts(into / f"{NAME}.json", points, arguments)
-    print(markdown(groups) + str(into / f"{NAME}.png"))
+    table = [{**row, "offsets": json.dumps(row["offsets"])} for row in rows]
+    print(markdown(groups) + str(write_study(NAME, arguments, points, table, offset_histogram(panels))))

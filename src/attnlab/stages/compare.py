@@ -12,7 +12,7 @@ from rich.table import Table
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import CompareSettings
-from attnlab.experiment.console import progress_bars
+from attnlab.experiment.launch import progress_bars
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import PAGE, check_into, letters_sentence, notes, percent, ranking, write_comparison
 from attnlab.report.findings import Findings, Wanted, findings_of
@@ -34,11 +34,6 @@ def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Fi
     return findings
 
 
-def sweep_meant(settings: CompareSettings) -> SweepFolder | None:
-    """The folder of the sweep; None where runs are asked for by themselves."""
-    return None if settings.sweep is None else find_sweep(settings.runs_folder, settings.sweep)
-
-
 def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedRuns:
     """From the sweep's records, from folders, or from MLflow."""
     if sweep is not None:
@@ -47,7 +42,6 @@ def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedR
         return runs_of_builds([Path(folder).expanduser() for folder in settings.builds])
     if not isinstance(settings.tracking, MlflowTracking):
         raise ExperimentError("tracking must be mlflow where runs or filter is given")
-
     reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
     with tempfile.TemporaryDirectory(prefix="attnlab-compare-") as folder:
         if settings.runs is not None:
@@ -56,14 +50,6 @@ def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedR
             assert settings.filter is not None
             stored, asked = reader.by_filter(settings.filter, Path(folder)), ("filter", settings.filter)
         return runs_of_tracker(stored, asked, named=settings.runs is not None)
-
-
-def output_folder(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None) -> Path:
-    if settings.into is not None:
-        return Path(settings.into).expanduser().resolve()
-    if sweep is not None:
-        return sweep.path / place_of(compared, sweep)
-    return settings.runs_folder / place_of(compared, sweep)
 
 
 def place_of(compared: ComparedRuns, sweep: SweepFolder | None) -> str:
@@ -85,7 +71,6 @@ def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | 
         return "not logged: no sweep's run that all of these are children of"
     if sweep is not None and sweep.read().ended is None:
         return "not logged: the sweep has not ended"
-
     try:
         reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
         if not reader.has(compared.parent):
@@ -111,8 +96,9 @@ def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) 
 
 
 def main(settings: CompareSettings) -> None:
-    sweep = sweep_meant(settings)
+    sweep = None if settings.sweep is None else find_sweep(settings.runs_folder, settings.sweep)
     compared = read_runs(settings, sweep)
-    folder = output_folder(compared, settings, sweep)
+    own = (settings.runs_folder if sweep is None else sweep.path) / place_of(compared, sweep)
+    folder = own if settings.into is None else Path(settings.into).expanduser().resolve()
     findings = compare(compared, settings, folder)
     show(compared, findings, folder, log(compared, settings, sweep, folder))

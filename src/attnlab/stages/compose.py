@@ -27,9 +27,6 @@ def outputs(into: str = INTO) -> dict[str, str]:
     return {"data": f"{INTO}/data"} | {name: f"{into}/{name}" for name in ("model", "training", "evaluation", "report")}
 
 
-SECTIONS_OF_STAGES = {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}
-
-
 def compose(params: dict[str, Any], more: list[str] | None = None, into: str = INTO) -> dict[str, Any]:
     """The resolved config of params.yaml's content and more overrides; raises ExperimentError with every problem."""
     overrides = params.get("overrides") or []
@@ -65,24 +62,24 @@ def digests(resolved: dict[str, Any]) -> dict[str, str]:
     DVC's run cache leaves out every key called `size` when it looks whether a stage ran with the same params before
     (`dvc.stage.cache`), so that another beam size alone would get the results of the last one.
     """
-    return {name: config_digest({name: resolved[name]}) for name in SECTIONS_OF_STAGES}
+    names = {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}
+    return {name: config_digest({name: resolved[name]}) for name in names}
 
 
 def read_params(path: Path) -> dict[str, Any]:
     """The choices; raises ExperimentError where the file is no mapping of keys to values."""
     try:
-        text = path.read_text(encoding="utf-8")
-        if not isinstance(parse_yaml(text), dict):
-            raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
         # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
-        params: Any = OmegaConf.to_container(parse_yaml(text, OmegaConf.create))
+        params: Any = OmegaConf.to_container(parse_yaml(path.read_text(encoding="utf-8"), OmegaConf.create))
     except FileNotFoundError:
         raise ExperimentError(f"there is no {path.name} here; start in the project's folder") from None
     except (OSError, UnicodeDecodeError, OmegaConfBaseException) as error:
         raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
     except ValueError as error:
         raise ExperimentError(f"{path.name} {error}") from None
-    return dict(params)
+    if not isinstance(params, dict):
+        raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
+    return params
 
 
 def _flat(params: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

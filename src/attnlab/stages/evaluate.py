@@ -16,7 +16,6 @@ from rich.table import Table
 from attnlab.config.identity import config_digest, target_modules
 from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.errors import ExperimentError, masked_values
-from attnlab.experiment.console import log, progress_bars
 from attnlab.experiment.experiment import (
     EVALUATE_SECTIONS,
     EVALUATE_SOURCES,
@@ -28,6 +27,7 @@ from attnlab.experiment.experiment import (
     overrides,
 )
 from attnlab.experiment.hydra_config import changed_values
+from attnlab.experiment.launch import log, progress_bars
 from attnlab.experiment.point import only_one_at_a_time
 from attnlab.files import atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
@@ -82,8 +82,7 @@ def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
 
 def _other_precision(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
     """{"precision": ...} where it is not the one that the model was trained in."""
-    trained = read_config(model_folder).get("hardware", {}).get("precision")
-    own = experiment.hardware.precision
+    own, trained = experiment.hardware.precision, read_config(model_folder).get("hardware", {}).get("precision")
     return {} if own == trained else {"precision": own}
 
 
@@ -106,24 +105,17 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
     It has the models, the search, the settings that differ from the search's file, and another precision.
     """
     folders = [model_folder, *experiment.ensemble_folders]
-    models = " + ".join(readable_name(short_params(read_config(folder))) for folder in folders)
-    parts = [models]
-    search = experiment.config["search"]
-    if search is not None:
+    parts = [" + ".join(readable_name(short_params(read_config(folder))) for folder in folders)]
+    if (search := experiment.config["search"]) is not None:
         name = choice_name(search) or "search"
         settings = [f"{key}={as_text(value)}" for key, value in changed_values("search", name, search).items()]
         parts.append(" ".join([name, *settings]))
     parts += [f"precision {precision}" for precision in _other_precision(experiment, model_folder).values()]
-    return " · ".join(parts)
+    return " · ".join(parts)[:250]  # MLflow's limit
 
 
 def evaluate_and_track(
-    experiment: Experiment,
-    model_folder: Path,
-    data_folder: Path,
-    into: Path,
-    kept: Path | None = None,
-    begun: bool = False,
+    experiment: Experiment, model: Path, data: Path, into: Path, kept: Path | None = None, begun: bool = False
 ) -> None:
     """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
     another or the model is one of several), and print it.
@@ -132,16 +124,16 @@ def evaluate_and_track(
     begun: whether the tracker was there when this process began; going away since, it stops nothing.
     """
     check_replaceable("paths.evaluation", into, EVALUATION)
-    facts = read_facts(model_folder)
-    state = state_of_its_run(experiment, model_folder)
+    facts = read_facts(model)
+    state = state_of_its_run(experiment, model)
     state.mkdir(parents=True, exist_ok=True)
     job = current_job()
-    own_name = None if state.name == facts.identity else name_of_run(experiment, model_folder)
+    own_name = None if state.name == facts.identity else name_of_run(experiment, model)
     record = RunRecord(
-        config=config_of_run(experiment, model_folder),
+        config=config_of_run(experiment, model),
         identity=facts.identity,
-        data_digest=experiment.task.open_data(data_folder).digest,
-        data_source=str(data_folder),
+        data_digest=experiment.task.open_data(data).digest,
+        data_source=str(data),
         data_columns=experiment.task.columns,
         tags=tags(experiment, job),
         name=own_name if job is None else job.record.name,
@@ -151,10 +143,10 @@ def evaluate_and_track(
         if job is not None and run.run_id is not None:
             job.update(run_id=run.run_id)
         if kept is None:
-            evaluate(experiment, model_folder, data_folder, into)
+            evaluate(experiment, model, data, into)
         else:
             if not (kept / "metrics.json").is_file():
-                evaluate(experiment, model_folder, data_folder, kept)
+                evaluate(experiment, model, data, kept)
             with atomic_folder(into) as temporary:
                 shutil.copytree(kept, temporary, dirs_exist_ok=True)
         metrics = json.loads((into / "metrics.json").read_text(encoding="utf-8"))

@@ -1,19 +1,12 @@
-"""The length curve: quality by source length, with and without attention, far beyond the lengths of the training.
-
-    python pipelines/studies/length_curve.py
-
-After figure 2 of Bahdanau et al. 2015 and Cho et al. 2014 ("On the properties of neural machine translation"), on
-sequences to copy. Writes length_curve.png, .csv and .json (what the figures stand on).
-"""
+"""The study of quality by source length, with and without attention: see pipelines/studies/length_curve.py."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.stages.study import Point, StudyArguments, compose_points, evaluated, write_facts, write_table
+from attnlab.stages.study import Point, compose_points, evaluated, study_parser, table_of, write_study
 
 if TYPE_CHECKING:
     from attnlab.plots.systems import SeededCurve
@@ -30,10 +23,7 @@ COMMON = (
     "search=greedy",
     "tracking=none",
 )
-VARIED = {
-    "with attention": ("model/attention=bahdanau",),
-    "without attention": ("model/attention=none",),
-}
+VARIED = {"with attention": ("model/attention=bahdanau",), "without attention": ("model/attention=none",)}
 MEASURES = {"BLEU": "bleu", "exact match (%)": "exact_match"}
 
 
@@ -41,7 +31,7 @@ def measure(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
     """A row for each experiment and length of the test split."""
     from attnlab.evaluation.text_metrics import by_length
 
-    for point, data, _, evaluation in evaluated(points):
+    for point, data, evaluation in evaluated(points):
         with (evaluation / "hypotheses.jsonl").open(encoding="utf-8") as lines:
             sentences = [json.loads(line) for line in lines]
         lengths = [sentence["source_length"] for sentence in sentences]
@@ -64,29 +54,23 @@ def measure(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
 
 def panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[SeededCurve]]:
     """{measure: a curve for each model}, over the seeds, 0..100."""
-    import numpy as np
-
     from attnlab.plots.systems import SeededCurve
 
-    lengths, seeds = (sorted({row[name] for row in rows}) for name in ("length", "seed"))
     found: dict[str, list[SeededCurve]] = {}
     for title, measured in MEASURES.items():
+        scale = 1 if measured == "bleu" else 100
         for number, label in enumerate(VARIED):
-            values = np.full((len(seeds), len(lengths)), np.nan)
-            for row in rows:
-                if row["model"] == label:
-                    value = row[measured] * (1 if measured == "bleu" else 100)
-                    values[seeds.index(row["seed"]), lengths.index(row["length"])] = value
-            found.setdefault(title, []).append(SeededCurve(label, lengths, values, number))
+            lengths, values = table_of([row for row in rows if row["model"] == label], "length", measured)
+            found.setdefault(title, []).append(SeededCurve(label, lengths, scale * values, number))
     return found
 
 
 def main() -> None:
-    parser = StudyArguments(__doc__, into=f"runs/{NAME}", seeds=(1, 2, 3))
-    parser.number("--steps", 1500, "training steps")
-    parser.number("--length", 10, f"symbols of a training sequence at most, and {SHORTEST} at least")
-    parser.number("--test-length", 30, "symbols of a test sequence at most")
-    arguments = parser.read()
+    parser = study_parser(NAME)
+    parser.add_argument("--steps", type=int, default=1500, help="training steps (%(default)s)")
+    parser.add_argument("--length", type=int, default=10, help="symbols of a training sequence at most (%(default)s)")
+    parser.add_argument("--test-length", type=int, default=30, help="symbols of a test sequence at most (%(default)s)")
+    arguments = parser.parse_intermixed_args()
     common = (
         *COMMON,
         f"data.max_length={arguments.length}",
@@ -96,12 +80,7 @@ def main() -> None:
     points = compose_points(common, VARIED, arguments.seeds, arguments.settings)
     rows = list(measure(points))
 
-    from attnlab.plots.figure import save_png
     from attnlab.plots.systems import length_generalisation_figure
 
-    into: Path = arguments.into
     figure = length_generalisation_figure(panels(rows), (SHORTEST, arguments.length))
-    save_png(figure, into / f"{NAME}.png")
-    write_table(into / f"{NAME}.csv", rows)
-    write_facts(into / f"{NAME}.json", points, arguments)
-    print(into / f"{NAME}.png")
+    print(write_study(NAME, arguments, points, rows, figure))

@@ -8,21 +8,18 @@ from filelock import FileLock
 
 from attnlab.config.paths import PREPARED_DATA, check_replaceable
 from attnlab.data.hub import raw_state
+from attnlab.data.prepare import prepare as prepare_corpus
 from attnlab.errors import ExperimentError
-from attnlab.experiment.console import progress_bars, say
 from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, here
+from attnlab.experiment.launch import progress_bars, say
 from attnlab.files import atomic_folder
 
 
 def prepare(experiment: Experiment, folder: Path) -> None:
     """Write the prepared data to `folder`, whole or not at all."""
-    _check_place(folder)
-    with atomic_folder(folder) as temporary, progress_bars() as progress:
-        experiment.task.prepare(experiment.data, temporary, progress)
-
-
-def _check_place(folder: Path) -> None:
     check_replaceable("paths.data", folder, PREPARED_DATA)
+    with atomic_folder(folder) as temporary, progress_bars() as progress:
+        prepare_corpus(experiment.data, temporary, progress)
 
 
 def prepared_folder(experiment: Experiment) -> Path:
@@ -45,7 +42,7 @@ def prepare_where_missing(experiment: Experiment) -> Path:
             raise ExperimentError(
                 f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true"
             )
-        _check_place(folder)
+        check_replaceable("paths.data", folder, PREPARED_DATA)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not (folder / "data.json").is_file():

@@ -8,9 +8,9 @@ from pathlib import Path
 from attnlab.config.paths import REPORT, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
-from attnlab.experiment.console import say
 from attnlab.experiment.experiment import Experiment, here, output_folder
 from attnlab.experiment.hydra_config import shown_choices
+from attnlab.experiment.launch import say
 from attnlab.report.page import Stages
 from attnlab.stages.compose import outputs
 from attnlab.stages.evaluate import print_metrics

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,15 @@ from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.errors import ExperimentError
-from attnlab.experiment.console import log, say
-from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, output_folder
+from attnlab.experiment.experiment import TRAIN_SECTIONS, Experiment, output_folder
+from attnlab.experiment.launch import log, say
 from attnlab.experiment.point import (
     begin_anew,
     changed_since,
     check_wanted_places,
     checkpoint_to_go_on_from,
     only_one_at_a_time,
+    point_of,
     publish,
     read_done,
 )
@@ -38,11 +38,9 @@ from attnlab.sweeps.job import current_job
 from attnlab.tracking.params import readable_name, short_params
 from attnlab.tracking.pictures import PictureCallback
 from attnlab.tracking.run import Run, UntrackedRun
-from attnlab.tracking.run_folder import RunRecord
-from attnlab.training.checkpoints import BestCheckpoints
-from attnlab.training.memory import explain_out_of_memory
-from attnlab.training.outcome import averaged_weights, best_checkpoints, outcome_of
-from attnlab.training.processes import supervise_forked
+from attnlab.tracking.run_folder import DONE, RunRecord
+from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
+from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
 from attnlab.training.trainer import build_trainer
 
@@ -118,11 +116,11 @@ def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpo
         print(f"training ended early: the model is the mean of {len(best)} checkpoint(s)", file=sys.stderr)
     weights, step = averaged_weights(best)
     facts = ModelFacts(identity=point.name, step=step, **experiment.task.sizes(data))
-    sections = experiment.sections(("data", *TRAIN_SECTIONS, "search"))
+    sections = {name: experiment.config[name] for name in ("data", *TRAIN_SECTIONS, "search")}
     save_model(point / "model", weights, sections, facts, data.folder)
     write_history(point / SPOOL_NAME, point / "training" / "history.csv")
-    with atomic_file(point / "done.json") as path:
-        path.write_text(json.dumps({"step": facts.step, **asdict(outcome_of(checkpoint))}) + "\n")
+    with atomic_file(point / DONE) as path:
+        path.write_text(json.dumps({"step": facts.step, **outcome_of(checkpoint)}) + "\n")
 
 
 def data_to_train_on(experiment: Experiment) -> Any:
@@ -136,23 +134,21 @@ def main(experiment: Experiment) -> Any:
     experiment.use_hardware()
     check_wanted_places(experiment)
     data = data_to_train_on(experiment)
-    identity = experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
-    point = experiment.paths.runs_folder / "points" / identity
-    point.mkdir(parents=True, exist_ok=True)
+    point = point_of(experiment, data)
     if not is_first_process():
         # The first process does all the rest. Nothing changes here before all of them have started to train, so that
         # each sees the same.
-        if experiment.rerun or not (point / "done.json").is_file():
+        if experiment.rerun or not (point / DONE).is_file():
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
             train(experiment, data, point, UntrackedRun(), last)
         return None
-    log.info("experiment %s: %s", identity, readable_name(short_params(experiment.logged)))
+    log.info("experiment %s: %s", point.name, readable_name(short_params(experiment.logged)))
     job = current_job()
-    if job is not None:
-        job.update(identity=identity, data=str(data.folder))
+    update_job = (lambda **found: None) if job is None else job.update
+    update_job(identity=point.name, data=str(data.folder))
     record = RunRecord(
         config=experiment.logged,
-        identity=identity,
+        identity=point.name,
         data_digest=data.digest,
         data_source=str(data.folder),
         data_facts=data.sizes,
@@ -163,30 +159,29 @@ def main(experiment: Experiment) -> Any:
     with only_one_at_a_time(point):
         rerun_since = None if job is None else job.sweep.rerun_since
         anew = experiment.rerun and (rerun_since is None or not changed_since(point, rerun_since))
-        finished = (point / "done.json").is_file() and not anew
+        finished = (point / DONE).is_file() and not anew
+        update_job(new=not finished)
+        last = None
         if finished:
             read_done(point)  # a damaged one is reported before anything else is done
             log.info("it is finished already; rerun=true trains it again")
-            print(f"experiment {identity} is finished already; rerun=true trains it again", file=sys.stderr)
-            last = None
+            print(f"experiment {point.name} is finished already; rerun=true trains it again", file=sys.stderr)
         else:
             last = None if anew else checkpoint_to_go_on_from(point)
             if last is None:
                 begin_anew(experiment, point)
-        if job is not None:
-            job.update(new=not finished)
         if not finished or state_of_its_run(experiment, point / "model") == point:
             with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
-                if job is not None:
-                    job.update(run_id=run.run_id)
+                update_job(run_id=run.run_id)
                 if not finished:
                     train(experiment, data, point, run, last)
                 run.sync()
         publish(point, experiment)
-    log.info("trained: the model is of step %s, in %s", read_done(point).get("step"), point / "model")
+    done = read_done(point)
+    log.info("trained: the model is of step %s, in %s", done.get("step"), point / "model")
     if experiment.chain:
         evaluate_and_report(experiment, data, point)
-    values = [read_done(point)[name] for name in experiment.sweep.objectives]
+    values = [done[name] for name in experiment.sweep.objectives]
     return values[0] if len(values) == 1 else tuple(values)  # as Hydra's sweepers take them
 
 

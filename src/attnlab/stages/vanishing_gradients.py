@@ -1,22 +1,13 @@
-"""The vanishing-gradient picture: how much of the loss gradient reaches each encoder state, by its distance.
-
-    python pipelines/studies/vanishing_gradients.py
-
-A plain RNN and an LSTM in one direction, with and without attention, at initialisation and after a training on
-sequences to copy. Writes vanishing_gradients.png, .csv and .json (what the figures stand on). What is measured, says
-attnlab.evaluation.gradient_flow.
-"""
+"""The study of how much gradient reaches each encoder state: see pipelines/studies/vanishing_gradients.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.stages.study import Point, StudyArguments, compose_points, trained, write_facts, write_table
+from attnlab.stages.study import Point, compose_points, study_parser, table_of, trained, write_study
 
 if TYPE_CHECKING:
-    from attnlab.evaluation.gradient_flow import GradientFlow
     from attnlab.model.seq2seq import Seq2Seq
     from attnlab.plots.systems import SeededCurve
 
@@ -32,9 +23,12 @@ COMMON = (
 )
 ENCODERS = {"RNN": "rnn", "LSTM": "lstm"}
 ATTENTIONS = {"without attention": "none", "with attention": "bahdanau"}
-FIXED = ("model.encoder.bidirectional=false",)
 VARIED = {
-    f"{encoder}, {attention}": (f"model/encoder={cell}", f"model/attention={score}", *FIXED)
+    f"{encoder}, {attention}": (
+        f"model/encoder={cell}",
+        f"model/attention={score}",
+        "model.encoder.bidirectional=false",
+    )
     for encoder, cell in ENCODERS.items()
     for attention, score in ATTENTIONS.items()
 }
@@ -56,21 +50,18 @@ def measure(points: Sequence[Point], steps: int) -> Iterator[dict[str, Any]]:
         pl.seed_everything(point.seed, workers=True, verbose=False)
         start: Seq2Seq = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
         for when, model in (("at initialisation", start.eval()), (f"after {steps} steps", end)):
-            yield from _rows(point, when, gradient_flow(model, batches))
-
-
-def _rows(point: Point, when: str, flow: GradientFlow) -> Iterator[dict[str, Any]]:
-    for distance, sentences in enumerate(flow.sentences.tolist()):
-        yield {
-            "model": point.label,
-            "when": when,
-            "seed": point.seed,
-            "distance": distance,
-            "sentences": sentences,
-            "state_gradient": float(flow.state[distance]),
-            "hidden_gradient": float(flow.hidden[distance]),
-            "cell_gradient": None if flow.cell is None else float(flow.cell[distance]),
-        }
+            flow = gradient_flow(model, batches)
+            for distance, sentences in enumerate(flow.sentences.tolist()):
+                yield {
+                    "model": point.label,
+                    "when": when,
+                    "seed": point.seed,
+                    "distance": distance,
+                    "sentences": sentences,
+                    "state_gradient": float(flow.state[distance]),
+                    "hidden_gradient": float(flow.hidden[distance]),
+                    "cell_gradient": None if flow.cell is None else float(flow.cell[distance]),
+                }
 
 
 def panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[SeededCurve]]:
@@ -81,28 +72,18 @@ def panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[SeededCurve]]:
     for when in dict.fromkeys(row["when"] for row in rows):
         for label in VARIED:
             chosen = [row for row in rows if (row["when"], row["model"]) == (when, label)]
-            by_seed: dict[int, list[float]] = {}
-            for row in chosen:
-                by_seed.setdefault(row["seed"], []).append(row["state_gradient"])
-            distances = range(len(by_seed[chosen[0]["seed"]]))
+            distances, values = table_of(chosen, "distance", "state_gradient")
             encoder, attention = label.split(", ")
-            found.setdefault(when, []).append(
-                SeededCurve(
-                    label,
-                    distances,
-                    list(by_seed.values()),
-                    colour=list(ENCODERS).index(encoder),
-                    dashed=ATTENTIONS[attention] == "none",
-                )
-            )
+            colour, dashed = list(ENCODERS).index(encoder), ATTENTIONS[attention] == "none"
+            found.setdefault(when, []).append(SeededCurve(label, distances, values, colour=colour, dashed=dashed))
     return found
 
 
 def main() -> None:
-    parser = StudyArguments(__doc__, into=f"runs/{NAME}", seeds=(1, 2, 3))
-    parser.number("--steps", 400, "training steps")
-    parser.number("--length", 30, "symbols of a test sequence, and of a training sequence at most")
-    arguments = parser.read()
+    parser = study_parser(NAME)
+    parser.add_argument("--steps", type=int, default=400, help="training steps (%(default)s)")
+    parser.add_argument("--length", type=int, default=30, help="symbols of a sequence at most (%(default)s)")
+    arguments = parser.parse_intermixed_args()
     length, steps = arguments.length, arguments.steps
     common = (
         *COMMON,
@@ -113,11 +94,6 @@ def main() -> None:
     points = compose_points(common, VARIED, arguments.seeds, arguments.settings)
     rows = list(measure(points, steps))
 
-    from attnlab.plots.figure import save_png
     from attnlab.plots.systems import gradient_flow_figure
 
-    into: Path = arguments.into
-    save_png(gradient_flow_figure(panels(rows)), into / f"{NAME}.png")
-    write_table(into / f"{NAME}.csv", rows)
-    write_facts(into / f"{NAME}.json", points, arguments)
-    print(into / f"{NAME}.png")
+    print(write_study(NAME, arguments, points, rows, gradient_flow_figure(panels(rows))))

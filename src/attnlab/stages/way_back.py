@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import WayBackSettings
-from attnlab.experiment.rewording import CONF
+from attnlab.experiment.hydra_config import CONF
 from attnlab.files import parse_yaml
 from attnlab.tracking.stored_runs import Origin, StoredRuns
 
@@ -63,7 +63,6 @@ def _remark(text: str) -> str:
 
 def main(settings: WayBackSettings) -> None:
     assert settings.run is not None
-
     runs = settings.runs_folder
     reader = StoredRuns(settings.tracking.connection(runs))
     origin = reader.origin(settings.run, runs / "way_back" / settings.run)

@@ -1,4 +1,4 @@
-"""Checkpoints: the last one, to resume from, and the best ones, of which the model is made; how they are written."""
+"""Checkpoints: how they are written and when, which are the best, and the model and results that are read from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,16 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Checkpoint, ModelCheckpoint
 from pytorch_lightning.plugins.io import TorchCheckpointIO
+from torch import Tensor
 
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_file, sync
+from attnlab.training.modules import check_weights
 from attnlab.training.processes import StopSignals
-from attnlab.training.stepping import check_weights
+from attnlab.training.speed import SpeedCounters
 
 LAST, BEFORE_LAST = "last.ckpt", "before_last.ckpt"
+_PREFIX = "model."  # separates the model's weights from the metrics and other state of the LightningModule
 
 
 class CheckpointFiles(TorchCheckpointIO):
@@ -31,30 +34,21 @@ class CheckpointFiles(TorchCheckpointIO):
     killed process leaves incomplete.
     """
 
-    def __init__(self) -> None:
-        self._last_is_damaged = False
-
-    def load_checkpoint(self, path: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        # Training resumes from the previous one only if the last one is damaged or missing.
-        self._last_is_damaged = Path(path).name == BEFORE_LAST
-        return super().load_checkpoint(path, *args, **kwargs)
-
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         """Raises ExperimentError if the file cannot be written (a full disk, no permission); older checkpoints stay."""
         path = Path(path)
         try:
             with atomic_file(path) as temporary:
-                torch.save(checkpoint, temporary)
-                if path.name == LAST and path.exists() and not self._last_is_damaged:
+                with temporary.open("wb") as file:  # given a path, torch hides why it could not write
+                    torch.save(checkpoint, file)
+                if path.name == LAST and path.exists():
                     sync(temporary)  # a full disk may show only here, when the last one must still be in its place
                     os.replace(path, path.with_name(BEFORE_LAST))
-            self._last_is_damaged &= path.name != LAST
-        except (OSError, RuntimeError) as error:
-            # torch raises a RuntimeError of its own for a full disk.
-            reason = error.strerror if isinstance(error, OSError) else _write_problem(path.parent)
+        except OSError as error:
             raise ExperimentError(
-                f"the checkpoint {path} could not be written: {reason}; older checkpoints are still there: free some "
-                f"space or set paths.runs to another folder, and the same command resumes from the last of them"
+                f"the checkpoint {path} could not be written: {error.strerror}; older checkpoints are still there: "
+                f"free some space or set paths.runs to another folder, and the same command resumes from the last of "
+                f"them"
             ) from error
 
 
@@ -69,24 +63,8 @@ def checkpoint_step(path: Path) -> int:
         if damaged is not None:
             raise ValueError(f"the checksum of its part {damaged} is wrong")
         return int(torch.load(path, map_location="cpu", weights_only=True, mmap=True)["global_step"])
-    except ValueError:
-        raise
-    except OSError as error:
-        raise ValueError(error.strerror or str(error)) from error
     except Exception as error:  # whatever zipfile, torch or pickle raise for an invalid file
         raise ValueError(str(error).strip().split("\n")[0] or type(error).__name__) from error
-
-
-def _write_problem(folder: Path) -> str:
-    """Why torch could not write, found by trying to write."""
-    probe = folder / f".probe.{os.getpid()}"
-    try:
-        probe.write_bytes(bytes(1 << 20))
-    except OSError as error:
-        return str(error.strerror)
-    finally:
-        probe.unlink(missing_ok=True)
-    return "no space left on the device"
 
 
 class BestCheckpoints(ModelCheckpoint):
@@ -183,3 +161,77 @@ def _in_any_process(trainer: pl.Trainer, number: int, due: bool) -> tuple[int, b
     asked = torch.tensor([number, int(due)], device=trainer.strategy.root_device)
     torch.distributed.all_reduce(asked, torch.distributed.ReduceOp.MAX)
     return int(asked[0]), bool(asked[1])
+
+
+def outcome_of(checkpoint: ModelCheckpoint) -> dict[str, Any]:
+    """What a sweep can optimise in a finished training.
+
+    quality: the best value of the monitored metric, None if there is none; higher_is_better.
+    training_cpu_seconds: processor time of training, without validations.
+
+    Like `best_checkpoints`, it is read from the last checkpoint: the callbacks hold it only in the process that
+    trained, which may be a forked one.
+    """
+    states = _callback_states(checkpoint)
+    score = states[checkpoint.state_key]["best_model_score"]
+    return {
+        "quality": None if score is None else float(score),
+        "higher_is_better": checkpoint.mode == "max",
+        "training_cpu_seconds": float(states[SpeedCounters.__qualname__]["training_cpu"]),
+    }
+
+
+def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
+    """The `count` best checkpoints of a finished training, the best first; fewer if there are fewer.
+
+    Raises ExperimentError if one of them is damaged.
+    """
+    ranked = [Path(checkpoint.best_model_path)]
+    if count > 1:
+        known = _callback_states(checkpoint)[checkpoint.state_key]["best_k_models"]
+        scores = {ranked[0].with_name(name): float(score) for name, score in known.items()}
+        others = sorted(scores, key=scores.__getitem__, reverse=checkpoint.mode == "max")
+        ranked = [*ranked, *(path for path in others if path != ranked[0])][:count]
+    for path in ranked:
+        try:
+            checkpoint_step(path)
+        except ValueError as damage:
+            raise ExperimentError(
+                f"the checkpoint {path}, needed for the final model, is damaged: {damage}; train again with rerun=true"
+            ) from None
+    return ranked
+
+
+def averaged_weights(checkpoints: Sequence[Path]) -> tuple[dict[str, Tensor], int]:
+    """The mean of the checkpoints' weights, and the step of the first, the best one.
+
+    The average of one training's checkpoints is often better than the best of them, and unlike an ensemble costs
+    nothing at inference (Junczys-Dowmunt et al. 2016, section 2.3; Sockeye takes the best N too, fairseq the last N).
+
+    Sums are in float64, so that one checkpoint gives its own bits. Tensors of other types than floating point
+    (counters) are those of the first.
+    """
+    first, *others = checkpoints
+    weights, step = _load(first)
+    sums = {name: value.double() for name, value in weights.items() if value.is_floating_point()}
+    for path in others:
+        values, _ = _load(path)
+        for name in sums:
+            sums[name] += values[name]
+    means = {name: (total / len(checkpoints)).to(weights[name].dtype) for name, total in sums.items()}
+    return weights | means, step
+
+
+def _load(path: Path) -> tuple[dict[str, Tensor], int]:
+    saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    weights = {
+        name.removeprefix(_PREFIX): value for name, value in saved["state_dict"].items() if name.startswith(_PREFIX)
+    }
+    return weights, int(saved["global_step"])
+
+
+def _callback_states(checkpoint: ModelCheckpoint) -> dict[str, Any]:
+    """The final state of each callback, by its key."""
+    last = Path(checkpoint.best_model_path).parent / LAST
+    states: dict[str, Any] = torch.load(last, map_location="cpu", weights_only=True)["callbacks"]
+    return states

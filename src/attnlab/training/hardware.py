@@ -9,6 +9,8 @@ from typing import Literal
 import torch
 from pydantic import NonNegativeInt, PositiveInt
 
+from attnlab.errors import ExperimentError
+
 
 def cores() -> int:
     """The logical processors that this process may use: two threads of one core count as two."""
@@ -35,12 +37,6 @@ def cpu_has_bfloat16() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _has_bfloat16(accelerator: str) -> bool:
-    if accelerator == "gpu":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return accelerator == "cpu" and cpu_has_bfloat16()
 
 
 @dataclass(frozen=True)
@@ -85,8 +81,8 @@ class Hardware:
     def with_precision(self) -> Hardware:
         """The same hardware with precision 32 or bf16 in place of `auto`.
 
-        The choice depends on the processor's instructions, never on a measurement, so that a machine always chooses the
-        same. A GPU gets 32, because the gain of bfloat16 there was never measured.
+        It depends on the processor's instructions, so that a machine always chooses the same. A GPU gets 32, for the
+        gain of bfloat16 there was never measured.
         """
         if self.precision != "auto":
             return self
@@ -100,48 +96,37 @@ class Hardware:
         torch.backends.cudnn.allow_tf32 = self.matmul_precision != "highest"
 
     def check_sweep(self) -> None:
-        """Raise ValueError if this cannot be used in a sweep (`-m`)."""
+        """Raise ExperimentError if this cannot be used in a sweep (`-m`)."""
         if self.strategy == "ddp":
-            raise ValueError(
-                "strategy ddp starts its other processes with the command of the first one, so with -m each of them "
+            raise ExperimentError(
+                "hardware.strategy ddp starts its other processes with the command of the first one, so with -m each "
                 "would start the whole sweep again; choose hardware.strategy=ddp_fork (CPU only) or hardware.devices=1 "
                 "with hardware.strategy=single, or start one command for each point, without -m"
             )
 
-    def check_available(self, jobs: int = 1) -> None:
-        """Raise ValueError for missing devices, several jobs on one device, or more threads than cores.
+    def check_available(self) -> None:
+        """Raise ExperimentError if this machine lacks the devices or the precision, or has fewer cores than threads.
 
-        More threads than cores are slower than one thread: each small operation waits for all of them. Loader workers,
-        which mostly wait, and the processes of several GPUs do not count.
-
-        jobs: of a sweep, running at the same time.
+        More threads than cores are slower than one thread: each small operation waits for all of them.
         """
         available = {"cpu": True, "gpu": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
         if not available[self.accelerator]:
             names = ", ".join(name for name, there in available.items() if there)
-            raise ValueError(f"accelerator {self.accelerator} is not on this machine; it has: {names}")
-        if self.precision == "bf16" and not _has_bfloat16(self.accelerator):
-            raise ValueError(
-                f"precision must be 32 or auto on this machine, whose {self.accelerator} does not compute in bfloat16, "
-                "got bf16"
+            raise ExperimentError(f"hardware.accelerator {self.accelerator} is not on this machine; it has: {names}")
+        has_bfloat16 = {
+            "cpu": cpu_has_bfloat16,
+            "gpu": lambda: torch.cuda.is_bf16_supported(including_emulation=False),
+            "mps": lambda: False,
+        }
+        if self.precision == "bf16" and not has_bfloat16[self.accelerator]():
+            raise ExperimentError(
+                f"hardware.precision must be 32 or auto on this machine, whose {self.accelerator} does not compute in "
+                "bfloat16, got bf16"
             )
-        if self.accelerator == "gpu" and self.devices > torch.cuda.device_count():
-            raise ValueError(f"devices must be at most {torch.cuda.device_count()} on this machine, got {self.devices}")
-        if self.accelerator != "cpu" and jobs > 1:
-            raise ValueError(
-                f"accelerator {self.accelerator} runs one job of a sweep at a time, because all would use the same "
-                f"device, got {jobs}; choose launcher.workers=1; with several GPUs, start one command for each of "
-                "them, with its number in CUDA_VISIBLE_DEVICES"
-            )
-        processes = jobs * (self.devices if self.accelerator == "cpu" else 1)
-        if processes * self.threads > cores():
-            raise ValueError(
-                f"threads must be at most {cores() // processes} with {processes} process(es) at a time on the "
-                f"{cores()} core(s) of this machine, got {self.threads}"
-                if processes <= cores()
-                else f"threads: {processes} processes at a time need as many cores, but this machine has {cores()}; "
-                f"choose fewer devices, or a sweep with fewer jobs at a time"
-            )
+        if self.accelerator == "gpu" and self.devices > (count := torch.cuda.device_count()):
+            raise ExperimentError(f"hardware.devices must be at most {count} on this machine, got {self.devices}")
+        if self.threads > cores():
+            raise ExperimentError(f"hardware.threads must be at most {cores()} on this machine, got {self.threads}")
 
     @property
     def repeatable(self) -> str:

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from attnlab.errors import ExperimentError
@@ -19,7 +20,6 @@ from attnlab.errors import ExperimentError
 # Schedulers send these some time before they kill. submitit has Slurm send SIGUSR2: its handler requeues the job.
 STOPPING = (signal.SIGTERM, signal.SIGUSR1)
 REQUEUING = (signal.SIGUSR2,)
-REPEATED = 1.0  # seconds: a second signal that comes sooner is the same request, sent to a process and to its group
 POLL = 0.2  # seconds between two checks of the parent; a resumed training takes longer to start
 _MARK = f"{ExperimentError.__module__}.{ExperimentError.__qualname__}: "
 
@@ -27,12 +27,11 @@ _MARK = f"{ExperimentError.__module__}.{ExperimentError.__qualname__}: "
 class StopSignals:
     """Records a stop signal until the current step has ended.
 
-    received: the first signal that is not handled yet.
+    received: a signal that is not handled yet.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self._when = 0.0
         self._before: dict[int, Any] = {}
 
     def remember_handlers(self) -> None:
@@ -55,10 +54,7 @@ class StopSignals:
         handler(number, None)
 
     def _record(self, number: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if self.received is not None and now > self._when + REPEATED:
-            raise SystemExit(128 + number)  # a second request: stop at once
-        self.received, self._when = number, now
+        self.received = number
 
 
 @contextmanager
@@ -75,29 +71,6 @@ def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
     if launcher is None or not launcher.is_interactive_compatible:  # only launchers that fork are
         yield
         return
-    try:
-        with forward_signals(launcher.kill):
-            yield
-    except ProcessRaisedException as error:
-        # The exception of another process arrives as the text of its traceback.
-        last = str(error).rstrip().rpartition("\n")[2]
-        if last.startswith(_MARK):
-            raise ExperimentError(last.removeprefix(_MARK)) from None
-        raise
-    except ProcessExitedException as error:
-        how = f"was killed by {error.signal_name}" if error.signal_name else f"ended with exit code {error.exit_code}"
-        raise ExperimentError(
-            f"one of the {trainer.world_size} training processes {how}; the same command resumes from the last "
-            f"checkpoint (a process that the system kills without a message most often ran out of memory)"
-        ) from None
-
-
-@contextmanager
-def forward_signals(send: Callable[[int], None]) -> Iterator[None]:
-    """Forward stop signals with `send`; afterwards end this process as the signal would have."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     here, received = os.getpid(), 0
 
     def forward(number: int, frame: FrameType | None) -> None:
@@ -105,24 +78,44 @@ def forward_signals(send: Callable[[int], None]) -> Iterator[None]:
         if os.getpid() != here:  # a child that has not set its own handler yet
             raise SystemExit(128 + number)
         received = number
-        send(number)
+        launcher.kill(number)
 
     before = {number: signal.signal(number, forward) for number in STOPPING}
     try:
         yield
-    except Exception:
+    except Exception as error:
         if received:
-            raise SystemExit(128 + received) from None  # the children stopped because of the signal
+            raise SystemExit(128 + received) from None  # the processes stopped because of the signal
+        # The exception of another process arrives as the text of its traceback.
+        last = str(error).rstrip().rpartition("\n")[2]
+        if isinstance(error, ProcessRaisedException) and last.startswith(_MARK):
+            raise ExperimentError(last.removeprefix(_MARK)) from None
+        if isinstance(error, ProcessExitedException):
+            name = error.signal_name
+            ended = f"was killed by {name}" if name else f"ended with exit code {error.exit_code}"
+            raise ExperimentError(
+                f"one of the {trainer.world_size} training processes {ended}; the same command resumes from the last "
+                f"checkpoint (a process that the system kills without a message most often ran out of memory)"
+            ) from None
         raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
+@contextmanager
+def explain_out_of_memory(remedy: str) -> Iterator[None]:
+    """Raise ExperimentError `out of memory: ...; <remedy>` if the device or the process runs out of memory."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error):
+            raise ExperimentError(f"out of memory: {error}; {remedy}") from error
+        raise
+
+
 class EndWithParent(pl.Callback):
     """Ends a training process whose parent was killed; it would train on, and write, beside a resumed training.
-
-    torch interrupts such processes itself, but background processes of a shell script ignore interrupts.
 
     Processes of `ddp_fork` are children of the process that made this callback. Those of `ddp`, except the first of
     each node, are children of that first process, of torchrun or of Slurm.
@@ -132,13 +125,9 @@ class EndWithParent(pl.Callback):
         self._made_in, self._parent = os.getpid(), os.getppid()
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        if os.getpid() != self._made_in:
-            self._watch(self._made_in)
-        elif trainer.local_rank > 0:
-            self._watch(self._parent)
-
-    def _watch(self, parent: int) -> None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        if os.getpid() != self._made_in or trainer.local_rank > 0:
+            parent = self._parent if os.getpid() == self._made_in else self._made_in
+            threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:

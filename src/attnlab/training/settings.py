@@ -69,10 +69,8 @@ class Training(ABC):
 
     def total_steps(self, steps_per_epoch: int) -> int:
         """The steps after which training ends at the latest."""
-        limits = [self.max_steps] if self.max_steps is not None else []
-        if self.max_epochs is not None:
-            limits.append(self.max_epochs * steps_per_epoch)
-        return min(limits)
+        of_epochs = None if self.max_epochs is None else self.max_epochs * steps_per_epoch
+        return min(steps for steps in (self.max_steps, of_epochs) if steps is not None)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_file
@@ -58,7 +58,6 @@ class MetricSpool:
         self.path = Path(path)
         self.remedy = remedy
         self._file: BinaryIO | None = None
-        self._process = -1
 
     def append(self, metrics: Mapping[str, float], step: int, epoch: int | None = None) -> None:
         """Write one record with the current time.
@@ -119,18 +118,16 @@ class MetricSpool:
             os.truncate(self.path, offset)
 
     def close(self) -> None:
-        if self._file is not None and self._process == os.getpid():
+        if self._file is not None:
             self._file.close()
         self._file = None
 
     def _opened(self) -> BinaryIO:
-        # A forked process opens the file again, so that it shares no buffer with its parent.
-        if self._file is None or self._process != os.getpid():
+        if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
                 os.truncate(self.path, _complete(self.path))
             self._file = self.path.open("ab")
-            self._process = os.getpid()
         return self._file
 
     def _parsed(self, line: bytes, start: int) -> Record:
@@ -138,15 +135,9 @@ class MetricSpool:
         try:
             fields = json.loads(line.decode())
             metrics = {name: float(value) for name, value in fields["metrics"].items()}
-            time, step, epoch = (fields[name] for name in ("time", "step", "epoch"))
-            if not (isinstance(time, int) and isinstance(step, int) and isinstance(epoch, int | None)):
-                raise TypeError
-            return Record(time, step, epoch, metrics)
+            return Record(int(fields["time"]), int(fields["step"]), fields["epoch"], metrics)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
             raise ExperimentError(f"{self.path} is damaged: invalid record at byte {start}; {self.remedy}") from None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_file": None, "_process": -1}
 
 
 def history(path: Path) -> Iterator[HistoryRow]:

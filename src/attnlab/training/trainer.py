@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import math
+import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -11,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.callbacks import EarlyStopping, RichProgressBar
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
 from attnlab.training.hardware import Hardware
-from attnlab.training.memory import ReturnFreedMemory
 from attnlab.training.processes import EndWithParent
-from attnlab.training.progress import TrainingProgress
 from attnlab.training.resume import ExactResume
 from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
+
+_log = logging.getLogger(__name__)
 
 
 def build_trainer(
@@ -67,9 +69,8 @@ def build_trainer(
     )
     own: list[pl.Callback] = [
         EndWithParent(),
-        TrainingProgress(),
+        ValidationLines(),
         SpeedCounters(settings.log_every),
-        ReturnFreedMemory(),
         ExactResume(spool, saved),
         ValidateAtTheEnd(),
         checkpoint,
@@ -78,13 +79,14 @@ def build_trainer(
     ]
     if settings.patience is not None:
         own.append(Patience(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
-    precision: Any = "bf16-mixed" if hardware.precision == "bf16" else "32-true"
+    if sys.stderr.isatty():
+        own.append(RichProgressBar(console_kwargs={"stderr": True}))
     trainer = pl.Trainer(
         accelerator=hardware.accelerator,
         devices=hardware.devices,
         num_nodes=hardware.nodes,
         strategy="auto" if hardware.strategy == "single" else hardware.strategy,
-        precision=precision,
+        precision="bf16-mixed" if hardware.precision == "bf16" else "32-true",
         max_steps=steps,
         max_epochs=-1,
         val_check_interval=validate_every,
@@ -93,9 +95,10 @@ def build_trainer(
         log_every_n_steps=settings.log_every,
         logger=SpoolLogger(spool),
         plugins=[CheckpointFiles()],
-        callbacks=[*own, *callbacks],
+        callbacks=[*own, *callbacks, ReturnFreedMemory()],
         use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
         enable_model_summary=False,
+        enable_progress_bar=sys.stderr.isatty(),
         default_root_dir=checkpoints.parent,
     )
     return trainer, checkpoint
@@ -150,6 +153,37 @@ class Patience(EarlyStopping):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.wait_count >= self.patience:
             trainer.should_stop = True
+
+
+class ValidationLines(pl.Callback):
+    """Prints and logs a line for each validation, also where there is no terminal for a progress bar."""
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if not trainer.is_global_zero:
+            return
+        values = {
+            name.rpartition("/")[2].replace("_nll", " nll"): float(value)
+            for name, value in trainer.callback_metrics.items()
+            if name.startswith("validation/") and not name.endswith("perplexity")  # exp of the NLL
+        }
+        ranked = sorted(values, key=lambda name: ("nll" not in name, name))
+        words = " · ".join(f"{name} {values[name]:.3f}" for name in ranked)
+        line = f"step {trainer.global_step:>6}  validation: {words}"
+        print(line, file=sys.stderr)
+        _log.info(line)
+
+
+class ReturnFreedMemory(pl.Callback):
+    """Trims the heap after each validation, if the C library can (glibc).
+
+    Decoding and drawing in a validation fragment the heap; without trimming, the process grows with each validation.
+    """
+
+    def __init__(self) -> None:
+        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda pad: None)
+
+    def on_validation_end(self, *args: Any) -> None:
+        self._trim(0)
 
 
 def _quiet() -> None:

@@ -1,0 +1,248 @@
+"""The LightningModules of translation and of classification: training step, validation and their metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torchmetrics import MeanMetric
+
+from attnlab.batch import Batch, LabelledBatch
+from attnlab.errors import ExperimentError
+from attnlab.model.classifier import Classifier
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.training.class_metrics import ClassMetrics
+from attnlab.training.loss import smoothed_nll, summed_loss, summed_nll
+from attnlab.training.settings import (
+    CLASSIFIED,
+    FREE_RUNNING,
+    PERPLEXITY,
+    TOKEN_NLL,
+    ClassificationTraining,
+    Training,
+    TranslationTraining,
+)
+from attnlab.training.teacher_forcing import toss
+
+_REMEDY = "try a smaller training.optimizer.learning_rate; the last checkpoint holds the state before"
+
+
+class LabModule(pl.LightningModule):
+    """What both modules do around a step: clip, log, schedule, divide the loss, stop a diverged training.
+
+    epoch_metric: the name of the mean NLL over an epoch.
+    training_nll: that mean so far. By default torchmetrics drops NaN, which would hide a diverged training.
+    """
+
+    epoch_metric: ClassVar[str]
+
+    def __init__(self, model: Any, settings: Training) -> None:
+        super().__init__()
+        self.model = model
+        self.settings: Any = settings
+        self.training_nll = MeanMetric(nan_strategy=math.nan)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether this step's metrics are logged; Lightning would collect those of all steps, which takes time."""
+        step = self.global_step + 1
+        return step % self.settings.log_every == 0 or step >= self.trainer.max_steps
+
+    def configure_optimizers(self) -> Any:
+        settings, steps = self.settings, int(self.trainer.estimated_stepping_batches)
+        optimizer = settings.optimizer(self.parameters())
+        entry = settings.schedule(optimizer, steps, settings.monitored_metric, settings.monitor_mode)
+        return {"optimizer": optimizer, "lr_scheduler": entry}
+
+    def on_before_backward(self, loss: Tensor) -> None:
+        self.check_finite("the loss", loss)
+
+    def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        """Clip by the norm over all parameters, and log the norm from before; a limit of 0 does not clip."""
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters(), self.settings.gradient_clip or torch.inf)
+        self.check_finite("the gradient's norm", norm)
+        if self.is_recorded:
+            self.log("train/gradient_norm", norm)
+            self.log("train/learning_rate", optimizer.param_groups[0]["lr"])
+
+    def on_train_batch_end(self, *args: Any) -> None:
+        """Log the mean over the epoch's steps so far, after the last step of an epoch and of the training.
+
+        Lightning's own end of an epoch comes after the last checkpoint: a training killed in between would lose it.
+        """
+        trainer = self.trainer
+        if not (trainer.is_last_batch or trainer.global_step >= trainer.max_steps):
+            return
+        value = float(self.training_nll.compute())  # in every process, because it is the mean over all of them
+        self.training_nll.reset()
+        if trainer.logger is not None:
+            trainer.logger.log_metrics(
+                {self.epoch_metric: value, "epoch": trainer.current_epoch}, step=trainer.global_step - 1
+            )
+
+    def log_validation(self, nll: Tensor, measured: Mapping[str, Any]) -> None:
+        """Log a validation, and pass the monitored metric to a plateau schedule.
+
+        Raises ExperimentError, before any checkpoint is written, if its loss is not finite.
+        """
+        if not bool(nll.isfinite()):
+            raise ExperimentError(
+                f"training diverged before step {self.global_step + 1}: the validation's loss is {nll.item()}; "
+                f"{_REMEDY}"
+            )
+        self.log_dict(dict(measured))
+        scheduler = self.lr_schedulers()
+        if isinstance(scheduler, ReduceLROnPlateau):
+            scheduler.step(measured[self.settings.monitored_metric])
+
+    def count_per_process(self, count: int) -> float:
+        """The mean number of tokens or sentences of a process in this global batch; `count` is this process's own.
+
+        Processes average their gradients. With the same divisor in each, the average is the gradient of the mean over
+        the whole global batch.
+        """
+        if self.trainer.world_size == 1:
+            return count
+        total = torch.tensor(float(count), device=self.device)
+        torch.distributed.all_reduce(total)
+        return total.item() / self.trainer.world_size
+
+    def check_finite(self, what: str, value: Tensor) -> None:
+        """Raise ExperimentError if a step's loss or gradient norm is not finite, before the optimiser uses it.
+
+        On an accelerator, where reading a value waits for the device, only in steps whose metrics are logged.
+        """
+        if (value.device.type != "cpu" and not self.is_recorded) or bool(value.isfinite()):
+            return
+        optimizer: Any = self.optimizers()
+        tries = [f"a smaller training.optimizer.learning_rate (it is {optimizer.param_groups[0]['lr']:g} in this step)"]
+        if not self.settings.gradient_clip:
+            tries.append("training.gradient_clip=1.0 (nothing is clipped now)")
+        if self.trainer.precision != "32-true":
+            tries.append("hardware.precision=32")
+        raise ExperimentError(
+            f"training diverged in step {self.global_step + 1} (epoch {self.current_epoch}): {what} is "
+            f"{value.item()}; try {' or '.join(tries)}; the last checkpoint holds the state before"
+        )
+
+
+def check_weights(module: pl.LightningModule) -> None:
+    """Raise ExperimentError, before a checkpoint is written, if a weight is not finite."""
+    for name, weight in module.named_parameters():
+        if not bool(torch.isfinite(weight).all()):
+            raise ExperimentError(
+                f"training diverged before step {module.global_step + 1}: {name} is no longer finite; {_REMEDY}"
+            )
+
+
+class TextMetrics(Protocol):
+    """Metrics on decoded text, such as BLEU."""
+
+    def update(self, hypotheses: list[str], references: list[str]) -> None: ...
+    def compute(self) -> dict[str, float]: ...
+    def reset(self) -> None: ...
+
+
+class Seq2SeqModule(LabModule):
+    """Trains a Seq2Seq model and validates it twice: teacher-forced and free-running.
+
+    Args:
+        model: the model.
+        settings: how to train it.
+        text_metrics: metrics of the decoded text.
+        decode: turns target ids into text.
+        references: gives the target texts of rows of the validation split.
+        seed: of the teacher-forcing coins.
+    """
+
+    epoch_metric = "train/epoch_token_nll"
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        settings: TranslationTraining,
+        text_metrics: TextMetrics,
+        decode: Callable[[list[int]], str],
+        references: Callable[[Sequence[int]], list[str]],
+        seed: int,
+    ) -> None:
+        super().__init__(model, settings)
+        self.text_metrics = text_metrics
+        self.decode = decode
+        self.references = references
+        self.seed = seed
+        self.validation_nll = MeanMetric(nan_strategy=math.nan)
+
+    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        forcing, smoothing = self.settings.teacher_forcing, self.settings.label_smoothing
+        feed_reference = toss(forcing, self.global_step, batch, self.seed)
+        unrolled = self.model(batch, feed_reference, sample_guesses=forcing.guess == "sample")
+        loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
+        tokens = batch.num_target_tokens
+        if unrolled.coverage_loss is not None:
+            loss = loss + unrolled.coverage_loss
+        # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means. It is a separate
+        # metric because `log(..., sync_dist=True)` rounds the number of tokens down when there are several processes.
+        self.training_nll.update(nll.detach() / tokens, weight=tokens)
+        if self.is_recorded:
+            self.log("train/token_nll", nll.detach() / tokens, prog_bar=True)
+            self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
+            if unrolled.coverage_loss is not None:
+                self.log("train/coverage_loss", unrolled.coverage_loss.detach() / tokens)
+            if smoothing or unrolled.coverage_loss is not None:
+                self.log("train/loss", loss.detach() / tokens)
+        return loss / self.count_per_process(tokens)
+
+    def validation_step(self, batch: Batch, batch_index: int) -> None:
+        tokens = batch.num_target_tokens
+        nll = summed_nll(self.model.output, self.model(batch), batch)
+        self.validation_nll.update(nll / tokens, weight=tokens)
+        found = self.settings.validation_search(self.model, batch.source, batch.source_mask)
+        hypotheses = [self.decode(best[0].tokens) for best in found]
+        self.text_metrics.update(hypotheses, self.references(batch.rows.tolist()))
+
+    def on_validation_epoch_end(self) -> None:
+        token_nll = self.validation_nll.compute()
+        free_running = {f"{FREE_RUNNING}/{name}": value for name, value in self.text_metrics.compute().items()}
+        self.log_validation(token_nll, {TOKEN_NLL: token_nll, PERPLEXITY: token_nll.exp(), **free_running})
+        self.validation_nll.reset()
+        self.text_metrics.reset()
+
+
+class ClassifierModule(LabModule):
+    """Trains and validates a classifier.
+
+    confusions: of the last validation, over all processes: (C, C) long, row i, column j counts class i classified as j.
+    """
+
+    epoch_metric = "train/epoch_nll"
+    confusions: Tensor
+
+    def __init__(self, model: Classifier, settings: ClassificationTraining, num_classes: int) -> None:
+        super().__init__(model, settings)
+        self.metrics = ClassMetrics(num_classes)
+
+    def training_step(self, batch: LabelledBatch, batch_index: int) -> Tensor:
+        log_probabilities = self.model(batch.source, batch.source_mask).log_probabilities
+        loss, nll = smoothed_nll(log_probabilities, batch.labels, self.settings.label_smoothing)
+        sentences = len(batch)
+        self.training_nll.update(nll.detach() / sentences, weight=sentences)
+        if self.is_recorded:
+            self.log("train/nll", nll.detach() / sentences, prog_bar=True)
+            if loss is not nll:
+                self.log("train/loss", loss.detach() / sentences)
+        return loss / self.count_per_process(sentences)
+
+    def validation_step(self, batch: LabelledBatch, batch_index: int) -> None:
+        self.metrics.update(self.model(batch.source, batch.source_mask).log_probabilities, batch.labels)
+
+    def on_validation_epoch_end(self) -> None:
+        measured = {f"{CLASSIFIED}/{name}": value for name, value in self.metrics.compute().items()}
+        self.confusions = self.metrics.confusions()
+        self.metrics.reset()
+        self.log_validation(measured[f"{CLASSIFIED}/nll"], measured)
