@@ -58,10 +58,10 @@ def widened(batch: Batch, padding: Padding) -> Batch:
     return Batch(
         wider(batch.source, *source),
         wider(batch.source_mask, *source),
+        batch.rows,
         wider(batch.target_input, *target),
         wider(batch.target_output, *target),
         wider(batch.target_mask, *target),
-        batch.rows,
     )
 
 

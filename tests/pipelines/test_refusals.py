@@ -33,7 +33,7 @@ CHOICES = {
     ),
     "ensemble": ("paths.ensemble=one", "paths.ensemble must be a list of text"),
     "no attention asked": ("model/decoder=no_attention", "choose model/attention=none"),
-    "no data": ("data=hub", "data.path is not set"),
+    "no data": ("data=hub", "data.path and data.dataset are both null"),
     "target": ("data._target_=os.system", "data._target_ must be one of attnlab.data.dates.DatesCorpus"),
     "target through us": ("model.encoder._target_=attnlab.model.encoder.nn.Linear", "one of attnlab.model.encoder.Enc"),
     "nested target": ("+training.optimizer.x._target_=os.system", "training.optimizer.x is not a setting"),

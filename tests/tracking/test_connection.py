@@ -80,7 +80,8 @@ def test_absent_server_is_refused_without_its_password(refusal):
     assert "refused" in refusal("mysql+pymysql://me:hunter2@127.0.0.1:9/x")
 
 
-def test_silent_server_is_refused(silent_server, refusal):
+def test_silent_server_is_refused(silent_server, refusal, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "2")
     assert "timed out" in refusal(f"http://me:hunter2@{silent_server}")
 
 
