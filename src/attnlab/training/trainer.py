@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import EarlyStopping, RichProgressBar
+from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
@@ -80,7 +82,7 @@ def build_trainer(
     if settings.patience is not None:
         own.append(Patience(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
     if sys.stderr.isatty():
-        own.append(RichProgressBar(console_kwargs={"stderr": True}))
+        own.append(TrainingBar())
     trainer = pl.Trainer(
         accelerator=hardware.accelerator,
         devices=hardware.devices,
@@ -98,7 +100,7 @@ def build_trainer(
         callbacks=[*own, *callbacks, ReturnFreedMemory()],
         use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
         enable_model_summary=False,
-        enable_progress_bar=sys.stderr.isatty(),
+        enable_progress_bar=False,
         default_root_dir=checkpoints.parent,
     )
     return trainer, checkpoint
@@ -153,6 +155,26 @@ class Patience(EarlyStopping):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.wait_count >= self.patience:
             trainer.should_stop = True
+
+
+class TrainingBar(pl.Callback):
+    """A bar over all steps with the time left. Lightning's own bars count the batches of one epoch."""
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+        self._bars = Progress(*columns, console=Console(stderr=True), disable=not trainer.is_global_zero)
+        self._steps = self._bars.add_task("training", total=trainer.max_steps, completed=trainer.global_step)
+        self._bars.start()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
+        self._bars.update(self._steps, completed=trainer.global_step)
+
+    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
+        self._bars.stop()
+
+    def on_exception(self, *args: Any, **kwargs: Any) -> None:
+        if hasattr(self, "_bars"):
+            self._bars.stop()
 
 
 class ValidationLines(pl.Callback):
