@@ -28,7 +28,10 @@ def ask(address: str, arguments: list[str]) -> None:
     if not arguments or not arguments[0].endswith(".py"):
         os.execv(sys.executable, [sys.executable, *arguments])
     with socket.socket(socket.AF_UNIX) as server:
-        server.connect("\0" + address)
+        try:
+            server.connect("\0" + address)
+        except ConnectionRefusedError:  # its server has ended
+            os.execv(sys.executable, [sys.executable, *arguments])
         request = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()
         socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])
         server.sendall(request)
@@ -61,11 +64,16 @@ def serve(address: str) -> None:
         for key, _ in selector.select():
             if key.fileobj is listening:
                 client, _ = listening.accept()
-                command = _fork(client, listening, selector)
+                try:
+                    command = _fork(client, listening, selector)
+                except (OSError, ValueError):  # the client was killed before it had asked
+                    client.close()
+                    continue
                 ended = os.pidfd_open(command)
                 selector.register(client, selectors.EVENT_READ, (command, ended, client))
                 selector.register(ended, selectors.EVENT_READ, (command, ended, client))
-                client.sendall(f"{command}\n".encode())
+                with contextlib.suppress(OSError):
+                    client.sendall(f"{command}\n".encode())
             elif key.data is None:
                 sys.exit()
             else:
@@ -78,7 +86,7 @@ def serve(address: str) -> None:
                 selector.unregister(client)
                 selector.unregister(ended)
                 os.close(ended)
-                with contextlib.suppress(BrokenPipeError):
+                with contextlib.suppress(OSError):
                     client.sendall(f"{code}\n".encode())
                 client.close()
                 break  # what else was ready may belong to the same command

@@ -174,6 +174,7 @@ def test_ensemble_of_two_models_is_evaluated_as_one(command: Command, folder: Pa
     refused(command("evaluate.py", *common, "paths.ensemble=[model2]"), "has another source_tokenizer.json")
 
 
+@pytest.mark.slow
 def test_run_of_an_evaluation_has_the_parameters_of_its_model(
     command: Command, folder: Path, tiny: tuple[str, ...]
 ) -> None:

@@ -47,7 +47,7 @@ def test_report_shows_choices_instead_of_class_names(command: Command, folder: P
     (page,) = (folder / "runs" / "plain").rglob("report/index.html")
     expected = {
         "data": "copy, changed", "padding": "post_post", "encoder": "lstm, changed", "hardware": "cpu",
-        "attention": "bahdanau, changed", "search": "beam, changed", "batches": "", "schedule": "cosine",
+        "attention": "bahdanau, changed", "search": "beam, changed", "batching": "", "schedule": "cosine",
     }  # fmt: skip
     assert {name: rows(page).get(name) for name in expected} == expected
 

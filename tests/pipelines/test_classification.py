@@ -45,6 +45,7 @@ def tiny(folder: Path) -> tuple[str, ...]:
     return (*TASK, f"data.path={corpus(folder / 'corpus')}", "data.tokenizer.min_frequency=1", names)
 
 
+@pytest.mark.slow
 def test_train_then_again_then_evaluate_and_report(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     ended = command("train.py", *tiny, "tracking=none")
     assert ended.code == 0, ended.err
@@ -88,6 +89,7 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     assert not (folder / "evaluation").exists()
 
 
+@pytest.mark.slow
 def test_tracked_classifier_has_pictures_and_a_model_that_names_classes(
     command: Command, folder: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
