@@ -44,9 +44,13 @@ class CheckpointFiles(TorchCheckpointIO):
                 if path.name == LAST and path.exists():
                     sync(temporary)  # a full disk may show only here, when the last one must still be in its place
                     os.replace(path, path.with_name(BEFORE_LAST))
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
+            # When it closes a file on a full disk, torch raises a RuntimeError of its own over what the disk said.
+            fault = error if isinstance(error, OSError) else error.__context__
+            if not isinstance(fault, OSError):
+                raise
             raise ExperimentError(
-                f"the checkpoint {path} could not be written: {error.strerror}; older checkpoints are still there: "
+                f"the checkpoint {path} could not be written: {fault.strerror}; older checkpoints are still there: "
                 f"free some space or set paths.runs to another folder, and the same command resumes from the last of "
                 f"them"
             ) from error
