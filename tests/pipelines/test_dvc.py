@@ -124,7 +124,7 @@ def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path
     name, bleu = header.index("Experiment"), header.index("bleu")
     scores = {row[name]: row[bleu] for row in rows if row[name]}
     assert "dot" in scores
-    assert len(scores) == 3  # with the two of the queue
+    assert len(scores) >= 3  # with the two of the queue
     assert all(scores.values())
     assert "build/evaluation/metrics.json" in printed["dvc metrics diff HEAD dot"]
     page = (copy / "dvc_plots" / "index.html").read_text(encoding="utf-8")
