@@ -51,10 +51,11 @@ VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
 def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The path of a `python` that starts at once (see `warm_python.py`)."""
     here, program = str(Path(__file__).parent), tmp_path_factory.mktemp("warm") / "python"
+    address = f"attnlab-tests-{os.getpid()}"
     imports = f"import sys; sys.path.insert(0, {here!r}); from warm_python import"
-    program.write_text(f"#!{sys.executable} -IS\n{imports} ask; ask({str(program)!r}, sys.argv[1:])\n")
+    program.write_text(f"#!{sys.executable} -IS\n{imports} ask; ask({address!r}, sys.argv[1:])\n")
     program.chmod(0o755)
-    serving = [sys.executable, "-c", f"{imports} serve; serve({str(program)!r})"]
+    serving = [sys.executable, "-c", f"{imports} serve; serve({address!r})"]
     with subprocess.Popen(serving, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
