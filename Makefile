@@ -60,8 +60,8 @@ coverage: $(INSTALLED) .dvc/config.local ## the test suite once more, and the br
 	$(TESTED) -m "not slow" --ignore=tests/faults --cov --cov-report=term --cov-report=html:build/coverage --cov-report=json:build/coverage.json
 	@$(BIN)/python -c 'import json; print("branches: {percent_branches_covered:.1f} %".format(**json.load(open("build/coverage.json"))["totals"]))'
 
-mutate: $(INSTALLED) ## change the code in one place at a time, and check that a test fails (slow; FAMILY=masks SHARE=0.1)
-	$(BIN)/python tests/mutation/campaign.py $(FAMILY) --share $(or $(SHARE),1)
+mutate: $(INSTALLED) ## change the code in one place at a time, and check that a test fails (slow; MUTANTS="attnlab.search.*")
+	$(BIN)/mutmut run --max-children 2 $(if $(MUTANTS),"$(MUTANTS)")
 
 # In an environment of its own, so that the tool is not among the packages that it checks. --no-deps: the lock is full.
 audit: ## known weaknesses of the pinned dependencies; needs the network
@@ -72,4 +72,4 @@ audit: ## known weaknesses of the pinned dependencies; needs the network
 	  || { echo "audit: failed; either the table above names weaknesses, or the advisory service did not answer and nothing was checked" >&2; exit 1; }
 
 clean: ## remove what the chain built, but neither runs/ nor .venv
-	rm -rf build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build mutants .pytest_cache .mypy_cache .ruff_cache

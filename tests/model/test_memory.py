@@ -27,6 +27,8 @@ def memory() -> Memory:
 def test_memory_select_takes_rows_of_every_field(memory: Memory) -> None:
     selected = memory.select(torch.tensor([1, 1, 0]))
     for field in fields(Memory):
+        if field.name == "intervention":  # the same for every row
+            continue
         rows = getattr(memory, field.name)
         assert torch.equal(getattr(selected, field.name), torch.stack([rows[1], rows[1], rows[0]])), field.name
 

@@ -314,3 +314,22 @@ def test_n_best_above_the_beam_size_is_refused():
     assert BeamSearch(2, 1.0, 4, n_best=2).n_best == 2
     with pytest.raises(ValueError, match="n_best must be at most the beam's size, which is 2, got 3"):
         BeamSearch(2, 1.0, 4, n_best=3)
+
+
+@every_decoder
+@pytest.mark.parametrize("search", [GreedySearch(8), BeamSearch(3, 0.0, 8), SampleSearch(1.0, None, None, 1, 8)])
+def test_forced_token_is_written_with_the_score_that_the_model_gives_it(decoder, search, searchable):
+    model, source, mask = searchable(18, decoder=decoder)
+    for row, (best, *_) in enumerate(search(model, source, mask, forced={0: 5, 1: 6})):
+        assert best.tokens[:2] == [5, 6]
+        assert best.score == pytest.approx(
+            log_prob(model, source[row : row + 1], mask[row : row + 1], written(best)), abs=1e-4
+        )
+
+
+def test_forced_end_ends_every_hypothesis(searchable):
+    model, source, mask = searchable(18)
+    for search in (GreedySearch(8, min_length=4), BeamSearch(3, 0.0, 8)):
+        for (best,) in search(model, source, mask, forced={1: EOS}):
+            assert best.finished
+            assert len(best.tokens) <= 1

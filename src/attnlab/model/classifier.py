@@ -16,6 +16,7 @@ from torch.nn.functional import log_softmax, logsigmoid
 from attnlab.batch import Padding
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import MultiHeadAttention, remember
+from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.score import Score
 from attnlab.model.encoder import Encoder
@@ -78,11 +79,12 @@ class Classifier(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(dense_size, 1 if num_classes == 2 else num_classes)
 
-    def forward(self, source: Tensor, source_mask: Tensor) -> Classified:
+    def forward(self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None) -> Classified:
         """source (B, S) and its mask -> what each sentence is."""
         # 1. Read the sentence.
         encoded = self.encoder(source, source_mask)
-        memory = remember(encoded, source_mask, self.padding.attention_masked, self.attention)
+        masked = self.padding.attention_masked and (intervention is None or intervention.mask_pads)
+        memory = remember(encoded, source_mask, masked, self.attention, intervention)
         # 2. Look back at it once.
         query = memory.summary.unsqueeze(1)  # (B, 1, D)
         context, weights = self.attention(query, memory, source.new_zeros(len(source), 1))  # (B, 1, D), (B, N, 1, S)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Coverage, MultiHeadAttention, coverage_loss, remember
+from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
@@ -91,11 +92,14 @@ class Seq2Seq(nn.Module):
         self.output = nn.Linear(self.decoder.body.readout.size, target_vocabulary_size)
         tie_embeddings(tied_embeddings, self.output, self.decoder.body.embedding, self.encoder.embedding)
 
-    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Memory, DecoderState]:
+    def encode(
+        self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None
+    ) -> tuple[Memory, DecoderState]:
         """source (B, S) and its mask -> the memory that the decoder reads, and its first state."""
         encoded = self.encoder(source, source_mask)
         attention, feeding = self.decoder.attention, self.decoder.body.input_feeding
-        memory = remember(encoded, source_mask, self.padding.attention_masked, attention)
+        masked = self.padding.attention_masked and (intervention is None or intervention.mask_pads)
+        memory = remember(encoded, source_mask, masked, attention, intervention)
         batch_size, length, width = encoded.outputs.shape
         zeros = encoded.outputs.new_zeros
         return memory, DecoderState(
@@ -116,7 +120,13 @@ class Seq2Seq(nn.Module):
         weights = output.attention_weights
         return self.output(readout), self._feed(readout, state), None if weights is None else weights.mean(1)
 
-    def forward(self, batch: Batch, feed_reference: Tensor | None = None, sample_guesses: bool = False) -> Unrolled:
+    def forward(
+        self,
+        batch: Batch,
+        feed_reference: Tensor | None = None,
+        sample_guesses: bool = False,
+        intervention: Intervention | None = None,
+    ) -> Unrolled:
         """Read the target as reference (teacher forcing), or in part as the model's own last guess.
 
         Args:
@@ -124,8 +134,9 @@ class Seq2Seq(nn.Module):
             feed_reference: (B, T) bool; where False, position t is fed a guess of step t-1 in place of the
                 reference. None feeds the reference everywhere.
             sample_guesses: a guess is drawn from the model's distribution, and not its likeliest token.
+            intervention: changes the attention weights.
         """
-        memory, state = self.encode(batch.source, batch.source_mask)
+        memory, state = self.encode(batch.source, batch.source_mask, intervention)
         inputs, mask = batch.target_input, batch.target_mask
         skip_leading_pads = self.padding.decoder == "pre" and self.padding.recurrence == "skip"
         order = pads_last(mask) if skip_leading_pads else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -70,7 +71,12 @@ class BeamSearch(Search):
 
     @torch.no_grad()
     def __call__(
-        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
+        self,
+        model: Stepwise,
+        source: Tensor,
+        source_mask: Tensor,
+        with_attention: bool = False,
+        forced: Mapping[int, int] | None = None,
     ) -> list[list[Hypothesis]]:
         batch_size, beam, device = source.shape[0], self.size, source.device
         limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
@@ -97,7 +103,8 @@ class BeamSearch(Search):
             # 1. Score every continuation of every partial hypothesis.
             with packed:
                 logits, state, step_weights = model.step(last, state, memory)
-            log_probs = next_log_probs(logits, may_end=length > self.min_length).view(*scores.shape, -1)
+            may_end, token = length > self.min_length, (forced or {}).get(length - 1)
+            log_probs = next_log_probs(logits, may_end, token).view(*scores.shape, -1)
             vocabulary_size = log_probs.shape[-1]
             candidates = log_probs.add_(scores.unsqueeze(2)).flatten(1)  # (N, K * V)
             if self.coverage_penalty > 0 and step_weights is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import torch
@@ -27,6 +27,7 @@ def write_token_by_token(
     choose: Choose,
     copies: int = 1,
     with_attention: bool = False,
+    forced: Mapping[int, int] | None = None,
 ) -> list[Hypothesis]:
     """`copies` hypotheses of each sentence, side by side; their scores are the sums of the log-probabilities.
 
@@ -36,6 +37,7 @@ def write_token_by_token(
         limits: (B,) tokens to write at most, `<eos>` included.
         min_length: tokens to write before `<eos>` may come.
         choose: takes the next tokens.
+        forced: step -> the token to take there.
     """
     memory, state = model.encode(source, source_mask)
     alive = torch.arange(len(source) * copies, device=source.device)
@@ -53,7 +55,7 @@ def write_token_by_token(
         # 1. How likely is each next token?
         with packed:
             logits, state, step_weights = model.step(last, state, memory)
-        log_probs = next_log_probs(logits, may_end=written >= min_length)
+        log_probs = next_log_probs(logits, written >= min_length, (forced or {}).get(written))
         # 2. Take one.
         last = choose(log_probs, alive, written)
         scores[alive] += log_probs.gather(1, last.unsqueeze(1)).squeeze(1)
@@ -108,7 +110,12 @@ class GreedySearch(Search):
         self.replace_unknown = replace_unknown
 
     def __call__(
-        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
+        self,
+        model: Stepwise,
+        source: Tensor,
+        source_mask: Tensor,
+        with_attention: bool = False,
+        forced: Mapping[int, int] | None = None,
     ) -> list[list[Hypothesis]]:
         limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
         found = write_token_by_token(
@@ -119,5 +126,6 @@ class GreedySearch(Search):
             self.min_length,
             choose=lambda log_probs, *_: likeliest(log_probs, 1)[1].squeeze(1),
             with_attention=with_attention,
+            forced=forced,
         )
         return [[hypothesis] for hypothesis in found]

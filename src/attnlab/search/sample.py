@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
@@ -57,7 +58,12 @@ class SampleSearch(Search):
         self.replace_unknown = replace_unknown
 
     def __call__(
-        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
+        self,
+        model: Stepwise,
+        source: Tensor,
+        source_mask: Tensor,
+        with_attention: bool = False,
+        forced: Mapping[int, int] | None = None,
     ) -> list[list[Hypothesis]]:
         limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
         uniform = self._uniform(source, source_mask, int(limits.max()))
@@ -72,6 +78,7 @@ class SampleSearch(Search):
             ),
             copies=self.n_best,
             with_attention=with_attention,
+            forced=forced,
         )
         found = []
         for start in range(0, len(drawn), self.n_best):

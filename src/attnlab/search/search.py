@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -60,9 +61,17 @@ class Search(ABC):
 
     @abstractmethod
     def __call__(
-        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False
+        self,
+        model: Stepwise,
+        source: Tensor,
+        source_mask: Tensor,
+        with_attention: bool = False,
+        forced: Mapping[int, int] | None = None,
     ) -> list[list[Hypothesis]]:
-        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, without duplicates."""
+        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, without duplicates.
+
+        forced: step, from 0 on -> the token that every hypothesis has there. Its score is the model's own.
+        """
 
     @property
     def needs_attention(self) -> str | None:
@@ -78,15 +87,20 @@ def without_attention(setting: str) -> ExperimentError:
     )
 
 
-def next_log_probs(logits: Tensor, may_end: bool = True) -> Tensor:
+def next_log_probs(logits: Tensor, may_end: bool = True, forced: int | None = None) -> Tensor:
     """Logits (N, V) of the next token -> log-probabilities, where `<pad>` and `<bos>` can never be written.
 
     Where the sentence may not end yet, `<eos>` is ruled out too, and the others keep the probability that the model
-    gives them: a minimum length chooses among sentences and changes no sentence's score. The logits are written over.
+    gives them: a minimum length chooses among sentences and changes no sentence's score. Nor does a forced token,
+    which rules out all others. The logits are written over.
     """
     logits = logits.float()
     logits[:, [PAD, BOS]] = -torch.inf
     log_probs = logits.log_softmax(-1)
+    if forced is not None:
+        kept = log_probs[:, forced].clone()
+        log_probs.fill_(-torch.inf)[:, forced] = kept
+        return log_probs
     if not may_end:
         log_probs[:, EOS] = -torch.inf
     return log_probs

@@ -8,6 +8,7 @@ import torch
 from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor, nn
 
+from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
 from attnlab.model.encoder import Encoded
@@ -85,8 +86,12 @@ class Attention(nn.Module):
             scores = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf)
         if window.inside is not None:
             scores = scores.masked_fill(~window.inside, -torch.inf)
+
         # 3. Make weights of the scores, and average the values by them.
-        weights = window.reweigh(self.normaliser(scores))
+        def weigh(scores: Tensor) -> Tensor:
+            return window.reweigh(self.normaliser(scores))
+
+        weights = weigh(scores) if memory.intervention is None else memory.intervention.weigh(scores, weigh, memory, t)
         return weights.to(memory.values.dtype) @ memory.values, weights.unsqueeze(1)
 
 
@@ -149,7 +154,11 @@ class MultiHeadAttention(nn.Module):
 
 
 def remember(
-    encoded: Encoded, source_mask: Tensor, masked: bool, attention: Attention | MultiHeadAttention | None
+    encoded: Encoded,
+    source_mask: Tensor,
+    masked: bool,
+    attention: Attention | MultiHeadAttention | None,
+    intervention: Intervention | None = None,
 ) -> Memory:
     """The memory of a batch, with the keys projected once for all steps.
 
@@ -157,12 +166,13 @@ def remember(
         source_mask: (B, S).
         masked: False lets the attention weigh pads.
         attention: None where nothing attends.
+        intervention: changes the weights of the attention, and what it may see.
     """
     positions = count_positions(source_mask)
     # A masked pad may stand beyond the longest source; its position is never looked at.
     seen = positions.masked_fill(~source_mask, 0) if masked else positions
     keys, values = (None, None) if attention is None else attention.project(encoded.outputs, seen)
-    return Memory(
+    memory = Memory(
         summary=encoded.final.hidden[-1],
         keys=keys,
         values=values,
@@ -170,3 +180,4 @@ def remember(
         positions=positions,
         lengths=source_mask.sum(1),
     )
+    return memory if intervention is None else intervention.of(memory)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from attnlab.model.attention.intervention import Intervention
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -14,7 +16,8 @@ class Memory:
 
     summary is the top layer's final state, the one context vector of models without attention. keys and values have
     a further axis N where the attention has several heads; they are None without attention. mask is None where the
-    attention may weigh pads. positions count real tokens from 0 on; pads come behind the last of them.
+    attention may weigh pads. positions count real tokens from 0 on; pads come behind the last of them. intervention
+    changes the weights; None leaves them as they are.
     """
 
     summary: Tensor  # (B, D)
@@ -23,11 +26,13 @@ class Memory:
     mask: Tensor | None  # (B, S) bool
     positions: Tensor  # (B, S) long
     lengths: Tensor  # (B,) long
+    intervention: Intervention | None = None
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows of the batch, in their order, repeated where a row is named twice."""
-        return Memory(
-            self.summary[rows],
+        return replace(
+            self,
+            summary=self.summary[rows],
             keys=None if self.keys is None else self.keys[rows],
             values=None if self.values is None else self.values[rows],
             mask=None if self.mask is None else self.mask[rows],

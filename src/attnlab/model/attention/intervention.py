@@ -1,0 +1,115 @@
+"""Interventions: change what an attention does, to see whether it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from attnlab.model.attention.memory import Memory
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """A change of the attention weights, or of the tokens that a search may write.
+
+    Source positions count the real tokens from 0 on, `<eos>` included, and steps the target tokens from 0 on: `.tokens`
+    and `.source_tokens` of an answer list both. With several heads, each head gets the same change.
+
+    The kinds: `uniform` weights are equal wherever the attention may look; `permuted` weights change places among
+    those tokens at random, other places at every step (Jain and Wallace 2019, section 4.2.1).
+
+    Args:
+        kind: uniform, permuted, or None for the model's own weights.
+        weights: step -> one weight for each source position, in place of all others. They need not sum to 1.
+        temperature: the scores are divided by it: towards 0 the likeliest position takes all, towards infinity the
+            weights become uniform.
+        hide: source positions that get the weight 0; the others share it. The encoder still reads them.
+        mask_pads: False lets the attention weigh pads, as a model without a mask would.
+        force: step -> the target token, as text or as its id, to write there; its score is the model's own.
+        seed: of `permuted`.
+
+    Raises ValueError for a value that is out of range.
+    """
+
+    kind: Literal["uniform", "permuted"] | None = None
+    weights: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    temperature: float = 1.0
+    hide: Sequence[int] = ()
+    mask_pads: bool = True
+    force: Mapping[int, str | int] = field(default_factory=dict)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("uniform", "permuted", None):
+            raise ValueError(f"kind must be 'uniform', 'permuted' or None, got {self.kind!r}")
+        if not self.temperature > 0:
+            raise ValueError(f"temperature must be above 0, got {self.temperature}")
+        if any(place < 0 for place in (*self.hide, *self.weights, *self.force)):
+            raise ValueError("hide, weights and force count positions and steps from 0 on, got a negative number")
+        for step, row in self.weights.items():
+            if not all(0 <= weight < float("inf") for weight in row):
+                raise ValueError(f"weights of step {step} must be finite and at least 0, got {list(row)}")
+
+    @property
+    def changes_weights(self) -> bool:
+        """False where it needs no attention: nothing is changed, or tokens are forced alone."""
+        return self.kind is not None or bool(self.weights or self.hide) or self.temperature != 1 or not self.mask_pads
+
+    def check_source(self, length: int) -> None:
+        """Raise ValueError where it names a position beyond a source of so many tokens, `<eos>` included."""
+        for position in self.hide:
+            if position >= length:
+                raise ValueError(f"hide must name positions below {length}, the source's tokens, got {position}")
+        for step, row in self.weights.items():
+            if len(row) != length:
+                raise ValueError(f"weights of step {step} must be {length}, one for each source token, got {len(row)}")
+
+    def of(self, memory: Memory) -> Memory:
+        """The memory with this intervention, and without what it hides."""
+        mask = memory.mask
+        if self.hide:
+            shown = torch.isin(memory.positions, memory.positions.new_tensor(self.hide), invert=True)
+            mask = shown if mask is None else mask & shown
+        return replace(memory, mask=mask, intervention=self)
+
+    def weigh(self, scores: Tensor, weigh: Callable[[Tensor], Tensor], memory: Memory, t: Tensor) -> Tensor:
+        """The attention weights in place of `weigh(scores)`.
+
+        Args:
+            scores: (B, T, S), minus infinity where nothing may be seen.
+            weigh: what makes weights of scores.
+            t: (B, T), the step of each query.
+
+        Returns:
+            (B, T, S); zeros where a query may see nothing.
+        """
+        visible = scores.isfinite()
+        blind = ~visible.any(-1, keepdim=True)
+        weights = weigh(scores.masked_fill(blind, 0) / self.temperature).masked_fill(blind, 0)
+        positions = memory.positions.unsqueeze(1).expand_as(scores)
+        if self.kind == "uniform":
+            weights = visible.to(weights.dtype) / visible.sum(-1, keepdim=True).clamp(min=1)
+        elif self.kind == "permuted":
+            # The kth token that may be seen, in the order of the sentence, gets the weight of the kth in random order.
+            last = torch.iinfo(torch.long).max
+            to = positions.masked_fill(~visible, last).argsort(-1)
+            of = self._random_ranks(positions, t).masked_fill(~visible, last).argsort(-1)
+            weights = torch.zeros_like(weights).scatter(-1, to, weights.gather(-1, of))
+        for step, row in self.weights.items():
+            given = weights.new_zeros(positions.shape[-1])
+            given[: len(row)] = weights.new_tensor(row)
+            weights = torch.where((t == step).unsqueeze(2), given[positions], weights)
+        return weights
+
+    def _random_ranks(self, positions: Tensor, t: Tensor) -> Tensor:
+        """Numbers that depend on the seed, the step and the position alone: (B, T, S) long."""
+        length = positions.shape[-1]
+        steps = range(int(t.max()) + 1)
+        drawn = np.stack([np.random.default_rng([self.seed, step]).integers(2**62, size=length) for step in steps])
+        return torch.from_numpy(drawn).to(t.device)[t.unsqueeze(2), positions]
