@@ -25,11 +25,13 @@ LEVELS = {
     "training": 5,
     "evaluation": 6,
     "plots": 7,
-    "tracking": 8,
-    "sweeps": 9,
-    "report": 10,
-    "experiment": 11,
-    "stages": 12,
+    "inference": 8,
+    "tracking": 9,
+    "sweeps": 10,
+    "report": 11,
+    "experiment": 12,
+    "stages": 13,
+    "api": 14,
 }
 HOMES = {
     "mlflow": {"tracking"},

@@ -18,8 +18,8 @@ from attnlab.data.prepared import FORMAT, LabelledData
 from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
-from attnlab.evaluation.predictors import SentenceClassifier
 from attnlab.files import write_json
+from attnlab.inference.classifier import SentenceClassifier
 from attnlab.model.classifier import Classified
 from attnlab.training.class_metrics import SIGNATURES
 
@@ -36,7 +36,7 @@ class ByLength(nn.Module):
         self.weight = nn.Parameter(torch.zeros(1))
         self.padding = Padding()
 
-    def forward(self, source: Tensor, source_mask: Tensor) -> Classified:
+    def forward(self, source: Tensor, source_mask: Tensor, intervention: object = None) -> Classified:
         lengths = source_mask.sum(1) - 1
         assert bool((source[torch.arange(len(source)), -1] == EOS).all())
         probabilities = torch.full((len(source), 3), 0.1).scatter(1, (lengths - 1).clamp(0, 2).unsqueeze(1), 0.8)
@@ -135,7 +135,7 @@ def test_classification_write_writes_all_files(found: Classification, tmp_path: 
 
 
 def test_sentence_classifier_returns_class_names(data: LabelledData) -> None:
-    classifier = SentenceClassifier(ByLength().eval(), data.tokenizer, LABELS, Padding())  # type: ignore[arg-type]
+    classifier = SentenceClassifier(ByLength().eval(), data.tokenizer, LABELS)  # type: ignore[arg-type]
     texts = ["x y z", "unheard", "x", "x y"] * 40
-    assert classifier.classify(texts) == ["love", "일상", "일상", "break-up"] * 40
-    assert classifier.classify([]) == []
+    assert classifier.texts(texts) == ["love", "일상", "일상", "break-up"] * 40
+    assert classifier.texts([]) == []

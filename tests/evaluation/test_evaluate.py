@@ -13,7 +13,7 @@ from attnlab.batch import Padding
 from attnlab.data.datamodule import BatchedRows
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluate import evaluate
-from attnlab.evaluation.predictors import Translator
+from attnlab.inference.translator import Translator
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
@@ -52,15 +52,18 @@ def test_evaluate_replacing_unknown_words_gives_exact_matches(search, side, copi
 
 def test_translator_replaces_unknown_words(copies):
     for side in ("pre", "post"):
-        translator = Translator(
-            Copier(copies.target_tokenizer.size),
-            copies.source_tokenizer,
-            copies.target_tokenizer,
-            Padding(encoder=side),
-            GreedySearch(12, replace_unknown=True),
-        )
+        copier = Copier(copies.target_tokenizer.size)
+        copier.padding = Padding(encoder=side)
+        search = {
+            "_target_": "attnlab.search.greedy.GreedySearch",
+            "max_length": 12,
+            "max_length_ratio": None,
+            "min_length": 0,
+            "replace_unknown": True,
+        }
+        translator = Translator(copier, copies.source_tokenizer, copies.target_tokenizer, search)
         texts = ["Rom", "Bern Zürich  Basel", "", "Ulm Ulm"]
-        assert translator.translate(texts) == ["Rom", "Bern Zürich Basel", "", "Ulm Ulm"]
+        assert translator.texts(texts) == ["Rom", "Bern Zürich Basel", "", "Ulm Ulm"]
 
 
 def test_evaluate_replacing_unknown_words_requires_attention(copies):
@@ -117,7 +120,6 @@ def test_evaluate_sampling_ignores_the_sentence_order(model, copies):
     """Evaluating again, in whatever batches, gives the same hypotheses."""
     search = SampleSearch(1.0, None, None, 7, 6)
     found = evaluate([model()], search, copies, Padding())
-    translator = Translator(model(), copies.source_tokenizer, copies.target_tokenizer, Padding(), search)
-    assert translator.translate([s.source for s in found.sentences][::-1]) == [
-        s.hypothesis for s in found.sentences[::-1]
-    ]
+    node = {"_target_": "attnlab.search.sample.SampleSearch", **vars(search)}
+    translator = Translator(model(), copies.source_tokenizer, copies.target_tokenizer, node)
+    assert translator.texts([s.source for s in found.sentences][::-1]) == [s.hypothesis for s in found.sentences[::-1]]

@@ -97,7 +97,9 @@ def readouts_and_feedings():
             yield choices
 
 
-@pytest.mark.parametrize("choices", readouts_and_feedings(), ids=lambda choices: "-".join(map(str, choices.values())))
+@pytest.mark.parametrize(
+    "choices", [*readouts_and_feedings()], ids=lambda choices: "-".join(map(str, choices.values()))
+)
 def test_each_feeding_readout_and_decoder(choices, tiny_model, pairs):
     equals_the_equations(row_of(len(choices["decoder"][1]), **choices), tiny_model, pairs)
 

@@ -21,16 +21,14 @@ class FakeModel:
         assert isinstance(folder, Path)
         return cls(folder)
 
-    def translate(self, texts):
+    def texts(self, texts):
         return [self.prefix + text for text in texts]
-
-    classify = translate
 
 
 @pytest.fixture
 def model_folder(tmp_path, monkeypatch):
-    module = types.ModuleType("attnlab.evaluation.predictors")
-    module.Translator = module.SentenceClassifier = FakeModel
+    module = types.ModuleType("attnlab.inference.loading")
+    module.load_folder = FakeModel.load
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(sys, "path", list(sys.path))  # MLflow puts the model's code there
     folder = tmp_path / "model"

@@ -90,6 +90,19 @@ class Tokenizer:
         tokens = [self._token(int(i)).removeprefix(WORD_START if self._marked else "") for i in ids]
         return [token if token.strip() else "␣" for token in tokens]
 
+    def id_of(self, token: str | int) -> int:
+        """The id of a token as `tokens` shows it, a word's start before a part of a word; ids are taken as they are.
+
+        Raises ValueError for a token that the vocabulary lacks, and for `<pad>` and `<bos>`, which nobody writes.
+        """
+        written = " " if token == "␣" else token
+        names = [WORD_START + written, written] if self._marked and isinstance(written, str) else [written]
+        ids = [self._backend.token_to_id(name) if isinstance(name, str) else name for name in names]
+        found = next((i for i in ids if i is not None and 0 <= i < self.size), None)
+        if found is None or found in (PAD, BOS):
+            raise ValueError(f"{token!r} is no token that the model can write; it has {self.size}, from ids 0 on")
+        return found
+
     def _token(self, i: int) -> str:
         token = self._backend.id_to_token(i)
         if token is None:

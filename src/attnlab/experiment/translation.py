@@ -95,7 +95,7 @@ class Translation(Task):
         self, experiment: Experiment, model: Path, data: PreparedData, into: Path, half: Half, progress: Progress
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
-        from attnlab.evaluation.predictors import load_members
+        from attnlab.search.ensemble import load_members
 
         models = load_members(
             model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))

@@ -1,15 +1,18 @@
-"""Several models that write one sentence together."""
+"""Several models that write one sentence together, and how they are loaded."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attnlab.errors import ExperimentError
+from attnlab.model.model_folder import load_model
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import next_log_probs
 
@@ -63,3 +66,41 @@ def mean_attention(weights: Sequence[Tensor | None]) -> Tensor | None:
     """The mean over the members that attend; None where none does."""
     attending = [each for each in weights if each is not None]
     return torch.stack(attending).mean(0) if attending else None
+
+
+TOKENIZERS = ("source_tokenizer.json", "target_tokenizer.json")
+
+
+def load_members(
+    folder: Path, others: Sequence[Path], device: str = "cpu", allow: Collection[str] = ()
+) -> list[Seq2Seq]:
+    """The model of a folder, and of others that can form an ensemble with it.
+
+    All need the same tokenizers, because they write one sentence, and padding on the same sides, because they read
+    one batch. Masking may differ.
+
+    Raises ExperimentError for a broken folder, or a model that does not match the first.
+    """
+    for other in others:
+        for name in TOKENIZERS:
+            if _bytes(folder / name) != _bytes(other / name):
+                raise ExperimentError(
+                    f"paths.ensemble: the model in {other} has another {name} than the one in {folder}; give models "
+                    "that were trained on the same prepared data"
+                )
+    models = [load_model(each, device, allow) for each in (folder, *others)]
+    first = models[0].padding
+    for other, model in zip(others, models[1:], strict=True):
+        if (model.padding.encoder, model.padding.decoder) != (first.encoder, first.decoder):
+            raise ExperimentError(
+                f"paths.ensemble: the model in {other} pads source and target {model.padding.encoder} and "
+                f"{model.padding.decoder}, the one in {folder} {first.encoder} and {first.decoder}; give models that "
+                "pad on the same sides"
+            )
+    return models
+
+
+def _bytes(path: Path) -> bytes:
+    if not path.is_file():
+        raise ExperimentError(f"{path.parent} must be a whole model folder, but {path.name} is missing")
+    return path.read_bytes()

@@ -51,15 +51,9 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
     resume_from: a checkpoint of the same training.
     """
     settings, hardware = experiment.training, experiment.hardware
-    # 1. The seed, and the model that is drawn from it.
-    pl.seed_everything(experiment.seed, workers=True, verbose=False)
-    model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
-    # 2. What trains and validates it, and what it learns from.
-    module = experiment.task.module(experiment, model, data)
-    batches = SeqDataModule(
-        data, settings.batching, experiment.padding, seed=experiment.seed, num_workers=hardware.workers
-    )
-    # 3. The attention of the same few sentences at every validation.
+    # 1. The seed, the model that is drawn from it, and what it learns from.
+    module, batches = module_of(experiment, data), batches_of(experiment, data)
+    # 2. The attention of the same few sentences at every validation.
     pictures = PictureCallback(
         experiment.task.pictures(experiment, data),
         point,
@@ -67,7 +61,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
         settings.monitored_metric,
         settings.monitor_mode,
     )
-    # 4. Train.
+    # 3. Train.
     trainer, checkpoint = build_trainer(
         settings,
         hardware,
@@ -79,9 +73,22 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
         experiment.save_every_minutes,
     )
     fit(trainer, checkpoint, module, batches, resume_from)
-    # 5. Keep the best model and the curves.
+    # 4. Keep the best model and the curves.
     if trainer.is_global_zero:
         keep(experiment, data, point, checkpoint)
+
+
+def module_of(experiment: Experiment, data: Any) -> pl.LightningModule:
+    """What trains and validates the experiment's model, which is drawn from its seed."""
+    pl.seed_everything(experiment.seed, workers=True, verbose=False)
+    model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
+    return experiment.task.module(experiment, model, data)
+
+
+def batches_of(experiment: Experiment, data: Any) -> SeqDataModule:
+    """The batches that the experiment trains on and validates with."""
+    batching, workers = experiment.training.batching, experiment.hardware.workers
+    return SeqDataModule(data, batching, experiment.padding, seed=experiment.seed, num_workers=workers)
 
 
 def fit(

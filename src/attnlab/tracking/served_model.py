@@ -13,18 +13,13 @@ class ServedModel(PythonModel):
     """`predict(["Guten Tag"])` gives the translations in order, or the names of the likeliest classes."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        from attnlab.evaluation.predictors import SentenceClassifier, Translator
-        from attnlab.model.model_folder import read_facts
+        from attnlab.inference.loading import load_folder
 
-        folder = Path(context.artifacts["model"])
-        if read_facts(folder).num_classes is None:
-            self.answer = Translator.load(folder).translate
-        else:
-            self.answer = SentenceClassifier.load(folder).classify
+        self.model = load_folder(Path(context.artifacts["model"]))
 
     # MLflow reads the type hints, and takes the form without a context too.
     def predict(self, model_input: list[str]) -> list[str]:  # type: ignore[override]
-        return self.answer(list(model_input))
+        return self.model.texts(list(model_input))
 
 
 set_model(ServedModel())

@@ -8,8 +8,8 @@ import pytest
 
 from attnlab.batch import Padding
 from attnlab.errors import ExperimentError
-from attnlab.evaluation import predictors
-from attnlab.evaluation.predictors import TOKENIZERS, load_members
+from attnlab.search import ensemble
+from attnlab.search.ensemble import TOKENIZERS, load_members
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def folders(tmp_path, monkeypatch):
         return folder
 
     monkeypatch.setattr(
-        predictors, "load_model", lambda folder, device, allow=(): SimpleNamespace(padding=paddings[folder])
+        ensemble, "load_model", lambda folder, device, allow=(): SimpleNamespace(padding=paddings[folder])
     )
     return make
 

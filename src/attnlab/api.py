@@ -1,0 +1,50 @@
+"""What `import attnlab` offers: load a trained model, compose an experiment."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlab.inference.loading import load_folder
+
+if TYPE_CHECKING:
+    from attnlab.inference.classifier import SentenceClassifier
+    from attnlab.inference.translator import Translator
+    from attnlab.stages.notebook import NotebookExperiment
+
+OF_MLFLOW = ("runs:/", "models:/")
+
+
+def load(
+    model: str | Path, device: str = "cpu", allow: Collection[str] = (), tracking_uri: str | None = None
+) -> Translator | SentenceClassifier:
+    """A trained model: `load("build/model")("Guten Tag").text`.
+
+    Args:
+        model: a model folder, or MLflow's `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`.
+        allow: modules outside of attnlab whose classes the model may name.
+        tracking_uri: MLflow's; None is the one that MLflow was told, or else the database in the folder `runs`.
+
+    Raises ExperimentError where there is no such model, or it is broken.
+    """
+    if not str(model).startswith(OF_MLFLOW):
+        return load_folder(Path(model), device, allow)
+    from attnlab.tracking.stored_models import download_model  # costs an import of mlflow
+
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        return load_folder(download_model(str(model), Path(folder), tracking_uri), device, allow)
+
+
+def compose(overrides: Sequence[str] = ()) -> NotebookExperiment:
+    """The experiment that Hydra's overrides compose: `compose(["data=dates", "model/attention=dot"])`.
+
+    `experiment.prepare()` gives its data; with these, `experiment.module(data)` and `experiment.datamodule(data)` are
+    what a `pl.Trainer` takes.
+
+    Raises ExperimentError with every problem of the config.
+    """
+    from attnlab.stages.notebook import NotebookExperiment  # costs imports of Hydra and Lightning
+
+    return NotebookExperiment.compose(overrides)

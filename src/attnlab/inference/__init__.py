@@ -1,0 +1,1 @@
+"""Trained models in use: load a folder, translate or classify, score, intervene."""

@@ -1,0 +1,334 @@
+"""Translate and score with a trained model."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlab.batch import EOS, Batch
+from attnlab.config.binding import TARGET
+from attnlab.data.padding import make_batch
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import ExperimentError
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.evaluation.hypotheses import HypothesisText
+from attnlab.inference.search_settings import with_settings
+from attnlab.model.attention.intervention import Intervention
+from attnlab.model.decoder.decoder import DecoderState
+from attnlab.model.model_folder import bind_section, load_model, read_config
+from attnlab.model.seq2seq import Seq2Seq
+from attnlab.search.search import Hypothesis, Search, next_log_probs
+
+BATCH_SIZE = 64
+WINDOW = 64 * BATCH_SIZE  # sentences of a stream that are sorted by length together
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """What a search wrote for one source.
+
+    Axes: T target tokens, S source tokens, each with its `<eos>` where there is one.
+
+    text: the detokenised translation.
+    tokens: T, with `<eos>` unless the length limit cut the translation off.
+    score: as the search defines it: the log-probability in nats, divided by the length penalty where there is one.
+    source_tokens: S.
+    attention: (T, S) float32, the mean over the heads; None for a model without attention.
+    alternatives: the other hypotheses of an n-best list, best first.
+    """
+
+    source: str
+    text: str
+    tokens: list[str]
+    score: float
+    source_tokens: list[str]
+    attention: NDArray[np.float32] | None = field(repr=False)
+    alternatives: list[Translation] = field(default_factory=list, repr=False)
+
+    @property
+    def map(self) -> AttentionMap:
+        """The attention with its tokens, to draw; raises ExperimentError for a model without attention."""
+        return attention_map(self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.text}")
+
+    def _repr_html_(self) -> str:
+        return notebook_page(self, self.attention)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """How likely a model finds a given target.
+
+    tokens: T target tokens, the last one `<eos>`.
+    log_probs: (T,) float32, the log-probability in nats of each token after the reference before it.
+    source_tokens, attention: as in `Translation`.
+    """
+
+    source: str
+    target: str
+    tokens: list[str]
+    log_probs: NDArray[np.float32]
+    source_tokens: list[str]
+    attention: NDArray[np.float32] | None = field(repr=False)
+
+    @property
+    def total(self) -> float:
+        """The log-probability of the whole target, in nats."""
+        return float(self.log_probs.sum(dtype=np.float64))
+
+    @property
+    def map(self) -> AttentionMap:
+        """As `Translation.map`."""
+        return attention_map(self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.target}")
+
+    def _repr_html_(self) -> str:
+        return notebook_page(self, self.attention)
+
+
+def attention_map(
+    source: list[str], target: list[str], weights: NDArray[np.float32] | None, title: str
+) -> AttentionMap:
+    if weights is None:
+        raise ExperimentError("this model has no attention to draw")
+    return AttentionMap(source, target, weights, title)
+
+
+def notebook_page(answer: Any, weights: NDArray[np.float32] | None) -> str:
+    """The heat map as a notebook shows it, in a frame of its own, so that no style leaks into the notebook."""
+    from html import escape
+
+    if weights is None:
+        return f"<p>{escape(getattr(answer, 'text', '') or answer.target)}</p>"
+    from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib
+
+    page = escape(heat_map_html([answer.map]))
+    return f'<iframe srcdoc="{page}" style="width:100%;height:{120 + 26 * len(weights)}px;border:0"></iframe>'
+
+
+@dataclass(frozen=True)
+class Intervened:
+    """A model under an intervention, as a search takes it."""
+
+    model: Seq2Seq
+    intervention: Intervention
+
+    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Any, DecoderState]:
+        return self.model.encode(source, source_mask, self.intervention)
+
+    def step(self, tokens: Tensor, state: DecoderState, memory: Any) -> tuple[Tensor, DecoderState, Tensor | None]:
+        return self.model.step(tokens, state, memory)
+
+
+class Translator:
+    """A trained model with its tokenizers and its search: `translator("Guten Tag").text`.
+
+    search: the section `search` of the config that the model was trained with.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        search: Mapping[str, Any],
+        allow: Collection[str] = (),
+    ) -> None:
+        self.model = model
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self.padding = model.padding
+        self._search, self._allow = dict(search), tuple(allow)
+
+    @classmethod
+    def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator:
+        """A translator from a model folder alone; `allow` and errors as for `load_model`."""
+        return cls(
+            load_model(folder, device, allow),
+            Tokenizer.load(folder / "source_tokenizer.json"),
+            Tokenizer.load(folder / "target_tokenizer.json"),
+            read_config(folder)["search"],
+            allow,
+        )
+
+    @overload
+    def __call__(self, texts: str, *, intervene: Intervention | None = None, **settings: Any) -> Translation: ...
+    @overload
+    def __call__(
+        self, texts: list[str] | tuple[str, ...], *, intervene: Intervention | None = None, **settings: Any
+    ) -> list[Translation]: ...
+    def __call__(
+        self, texts: str | list[str] | tuple[str, ...], *, intervene: Intervention | None = None, **settings: Any
+    ) -> Translation | list[Translation]:
+        """Translate one text, or a list of texts.
+
+        Args:
+            intervene: changes the attention, or forces target tokens.
+            settings: of the search: `beam=5` or any setting of conf/search, in place of the model's own;
+                `search="greedy"`, `"beam"` or `"sample"` chooses another one.
+
+        Raises ExperimentError for settings that are unknown or out of range, and for an intervention that does not fit
+        the model or the sentence.
+        """
+        if isinstance(texts, str):
+            return next(self.stream([texts], intervene=intervene, **settings))
+        return list(self.stream(texts, intervene=intervene, **settings))
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        *,
+        intervene: Intervention | None = None,
+        with_attention: bool = True,
+        **settings: Any,
+    ) -> Iterator[Translation]:
+        """As calling it, one translation after the other in the order of the texts, in steady memory.
+
+        with_attention: False leaves `attention` out, which saves time and memory.
+        """
+        search = self.search(settings)
+        model = self.model if intervene is None else self._intervened(intervene)
+        forced = None if intervene is None else self._forced(intervene)
+        for window in batched(texts, WINDOW):
+            ids = self.source_tokenizer.encode_ids(window)
+            found: dict[int, Translation] = {}
+            for rows in rows_by_length(ids):
+                batch = self._batch([ids[row] for row in rows], [[] for _ in rows])
+                if intervene is not None:
+                    check_sources(intervene, batch)
+                attends = with_attention or search.replace_unknown
+                hypotheses = search(model, batch.source, batch.source_mask, attends, forced)
+                for row, source, mask, several in zip(rows, batch.source, batch.source_mask, hypotheses, strict=True):
+                    found[row] = self._translation(
+                        window[row], source, mask, several, search.replace_unknown, with_attention
+                    )
+            yield from (found[row] for row in range(len(window)))
+
+    def texts(self, texts: Sequence[str]) -> list[str]:
+        """The text of each translation alone, by the model's own search."""
+        return [translation.text for translation in self.stream(texts, with_attention=False)]
+
+    @overload
+    def score(self, source: str, target: str, intervene: Intervention | None = None) -> Scored: ...
+    @overload
+    def score(self, source: list[str], target: list[str], intervene: Intervention | None = None) -> list[Scored]: ...
+    def score(
+        self, source: str | list[str], target: str | list[str], intervene: Intervention | None = None
+    ) -> Scored | list[Scored]:
+        """The log-probability of each token of a target, with the reference fed, and where the model looked.
+
+        Raises ExperimentError as calling it, and for lists of different lengths.
+        """
+        if isinstance(source, str) and isinstance(target, str):
+            return next(self.stream_scores([(source, target)], intervene))
+        if len(source) != len(target):
+            raise ExperimentError(f"score takes as many targets as sources, got {len(source)} and {len(target)}")
+        return list(self.stream_scores(zip(source, target, strict=True), intervene))
+
+    def stream_scores(
+        self, pairs: Iterable[tuple[str, str]], intervene: Intervention | None = None
+    ) -> Iterator[Scored]:
+        """As `score`, one pair after the other in steady memory."""
+        if intervene is not None:
+            self._intervened(intervene)
+        for window in batched(pairs, WINDOW):
+            sources = self.source_tokenizer.encode_ids([source for source, _ in window])
+            targets = self.target_tokenizer.encode_ids([target for _, target in window])
+            found: dict[int, Scored] = {}
+            for rows in rows_by_length(targets):
+                batch = self._batch([sources[row] for row in rows], [targets[row] for row in rows])
+                if intervene is not None:
+                    check_sources(intervene, batch)
+                with torch.no_grad():
+                    unrolled = self.model(batch, intervention=intervene)
+                    log_probs = next_log_probs(self.model.output(unrolled.readout).flatten(0, 1))
+                log_probs = log_probs.view(*batch.target_output.shape, -1)
+                log_probs = log_probs.gather(2, batch.target_output.unsqueeze(2)).squeeze(2)
+                for i, row in enumerate(rows):
+                    real, columns = batch.target_mask[i], batch.source_mask[i]
+                    weights = unrolled.attention_weights
+                    found[row] = Scored(
+                        source=window[row][0],
+                        target=window[row][1],
+                        tokens=self.target_tokenizer.tokens(batch.target_output[i][real].tolist()),
+                        log_probs=log_probs[i][real].cpu().numpy(),
+                        source_tokens=self.source_tokenizer.tokens(batch.source[i][columns].tolist()),
+                        attention=None if weights is None else weights[i][real][:, columns].float().cpu().numpy(),
+                    )
+            yield from (found[row] for row in range(len(window)))
+
+    def search(self, settings: Mapping[str, Any]) -> Search:
+        """The model's search with some settings changed; raises ExperimentError where they cannot be."""
+        node = with_settings(self._search, settings)
+        return bind_section({"search": node}, "search", Search, (*self._allow, node[TARGET].rpartition(".")[0]))
+
+    def _batch(self, sources: list[list[int]], targets: list[list[int]]) -> Batch:
+        return make_batch(sources, targets, self.padding).to(next(self.model.parameters()).device)
+
+    def _intervened(self, intervention: Intervention) -> Intervened:
+        if intervention.changes_weights and self.model.decoder.attention is None:
+            raise ExperimentError("intervene changes the attention, but the model has none; only force= goes with it")
+        return Intervened(self.model, intervention)
+
+    def _forced(self, intervention: Intervention) -> dict[int, int]:
+        """The ids of the tokens that it forces; raises ExperimentError where the vocabulary lacks one."""
+        try:
+            return {step: self.target_tokenizer.id_of(token) for step, token in intervention.force.items()}
+        except ValueError as error:
+            raise ExperimentError(f"force: {error}") from None
+
+    def _translation(
+        self,
+        text: str,
+        source: Tensor,
+        mask: Tensor,
+        hypotheses: list[Hypothesis],
+        replace_unknown: bool,
+        with_attention: bool,
+    ) -> Translation:
+        to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, replace_unknown)
+        source_tokens = self.source_tokenizer.tokens(source[mask].tolist())
+
+        def answer(hypothesis: Hypothesis, alternatives: list[Translation]) -> Translation:
+            weights = hypothesis.attention_weights if with_attention else None
+            return Translation(
+                source=text,
+                text=to_text(hypothesis, source, text),
+                tokens=self.target_tokenizer.tokens(hypothesis.tokens + [EOS] * hypothesis.finished),
+                score=hypothesis.score,
+                source_tokens=source_tokens,
+                attention=None if weights is None else weights[:, mask].float().cpu().numpy(),
+                alternatives=alternatives,
+            )
+
+        best, *others = hypotheses
+        return answer(best, [answer(other, []) for other in others])
+
+
+def check_sources(intervention: Intervention, batch: Any) -> None:
+    """Raise ExperimentError where an intervention names positions that a source of the batch lacks."""
+    for length in batch.source_mask.sum(1).tolist():
+        try:
+            intervention.check_source(length)
+        except ValueError as error:
+            raise ExperimentError(f"intervene: {error}") from None
+
+
+def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Lists of so many items, the last one shorter."""
+    rest = iter(items)
+    while some := list(itertools.islice(rest, size)):
+        yield some
+
+
+def rows_by_length(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """The rows of each batch, sentences of similar length together."""
+    order = np.argsort([len(row) for row in ids], kind="stable").tolist()
+    for start in range(0, len(order), BATCH_SIZE):
+        yield order[start : start + BATCH_SIZE]

@@ -1,0 +1,89 @@
+"""What a classifier answers, held against the model that it asks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from inference_words import SOURCES
+
+from attnlab.batch import Padding
+from attnlab.config.part import Part
+from attnlab.data.trainers import WordTrainer
+from attnlab.errors import ExperimentError
+from attnlab.inference.classifier import SentenceClassifier
+from attnlab.model.attention.bahdanau import BahdanauScore
+from attnlab.model.attention.intervention import Intervention
+from attnlab.model.classifier import Classifier
+from attnlab.model.encoder import Encoder
+from attnlab.model.normalisers import Softmax
+from attnlab.model.scopes import GlobalScope
+
+LABELS = ["일상", "이별", "love"]
+
+
+@pytest.fixture(params=["pre", "post"])
+def classifier(request):
+    torch.manual_seed(1)
+    tokenizer = WordTrainer(min_frequency=1).train(SOURCES)
+    encoder = Part(
+        Encoder,
+        cell="lstm",
+        embedding_size=5,
+        hidden_size=4,
+        layers=1,
+        bidirectional=True,
+        merge="concatenate",
+        reverse_source=False,
+        skipping="packed",
+        dropout=0.0,
+        layer_dropout=0.0,
+    )
+    model = Classifier(
+        encoder,
+        Part(BahdanauScore, size=5),
+        None,
+        Softmax(),
+        Part(GlobalScope),
+        None,
+        dense_size=6,
+        dropout=0.0,
+        source_vocabulary_size=tokenizer.size,
+        num_classes=3,
+        padding=Padding(request.param),
+    )
+    return SentenceClassifier(model.eval(), tokenizer, LABELS)
+
+
+def test_list_gives_each_text_what_it_gets_alone(classifier):
+    together = classifier(SOURCES)
+    for text, each in zip(SOURCES, together, strict=True):
+        alone = classifier(text)
+        assert each.text == text
+        assert each.label == max(each.probabilities, key=each.probabilities.get) == alone.label
+        assert list(each.probabilities) == LABELS
+        assert sum(each.probabilities.values()) == pytest.approx(1)
+        assert each.tokens == alone.tokens
+        assert each.tokens[-1] == "<eos>"
+        np.testing.assert_allclose(each.attention, alone.attention, atol=1e-6)
+        assert each.attention.sum() == pytest.approx(1)
+    assert classifier.texts(SOURCES) == [each.label for each in together]
+
+
+def test_interventions_change_the_attention_of_a_classifier(classifier):
+    plain = classifier(SOURCES[0])
+    uniform = classifier(SOURCES[0], intervene=Intervention("uniform"))
+    np.testing.assert_allclose(uniform.attention, 1 / len(plain.tokens), atol=1e-6)
+    assert uniform.probabilities != plain.probabilities
+    hidden = classifier(SOURCES[0], intervene=Intervention(hide=[1]))
+    assert hidden.attention[1] == 0
+    given = classifier(SOURCES[0], intervene=Intervention(weights={0: plain.attention.tolist()}))
+    assert given.probabilities == pytest.approx(plain.probabilities, abs=1e-6)
+    with pytest.raises(ExperimentError, match="writes no tokens"):
+        classifier("x", intervene=Intervention(force={0: "a"}))
+
+
+def test_notebook_shows_the_coloured_sentence_escaped(classifier):
+    page = classifier(SOURCES[3])._repr_html_()
+    assert "집" in page
+    assert "<b>" not in page
