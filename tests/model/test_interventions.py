@@ -151,7 +151,7 @@ def test_mask_of_the_pads_can_be_taken_off(tiny_model, batch):
 
 def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
     for normaliser in ("softmax", "sparsemax"):
-        unrolled = tiny_model(normaliser=normaliser, padding=PADDING)(batch, intervention=Intervention(hide=range(20)))
+        unrolled = tiny_model(normaliser=normaliser, padding=PADDING)(batch, intervention=Intervention(hide="all"))
         assert (unrolled.attention_weights == 0).all()
         assert unrolled.readout.isfinite().all()
 
@@ -162,6 +162,7 @@ def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
         ({"kind": "flat"}, "kind must be"),
         ({"temperature": 0}, "temperature must be above 0"),
         ({"hide": [-1]}, "from 0 on"),
+        ({"hide": "some"}, "hide must be positions or 'all'"),
         ({"weights": {0: [0.5, -0.1]}}, "weights of step 0"),
         ({"weights": {0: [float("nan")]}}, "weights of step 0"),
     ],

@@ -31,13 +31,15 @@ STUDIES = {
     "vanishing_gradients": ("--steps", "2", "--length", "7", "data.min_length=5"),
     "length_curve": ("--steps", "2", "--length", "6", "--test-length", "9"),
     "alignments": ("--steps", "2", "--scores", "bahdanau,location", "--decoders", "attend_then_step"),
+    "interventions": ("--steps", "2", "--data", "copy", "--scores", "bahdanau,location"),
 }
 FACTS = {
     "vanishing_gradients": {"length": 7},
     "length_curve": {"length": 6, "test_length": 9},
     "alignments": {"data": "reverse", "scores": ["bahdanau", "location"], "decoders": ["attend_then_step"]},
+    "interventions": {"data": "copy", "scores": ["bahdanau", "location"]},
 }
-TABLES = {"alignments": ["alignments.md"]}
+TABLES = {"alignments": ["alignments.md"], "interventions": ["interventions.md"]}
 
 
 def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, str]], str]:
@@ -104,6 +106,19 @@ def test_alignments_study_writes_a_table_and_repeats_it(command: Command, folder
         assert 0 <= float(row["exact_match"]) <= 1
         assert 0 <= float(row["aer"]) <= 1
         assert sum(found["tokens"] for found in json.loads(row["offsets"])) > 0
+
+
+@pytest.mark.slow
+def test_interventions_study_writes_a_table_and_repeats_it(command: Command, folder: Path) -> None:
+    rows, _ = run_twice(command, "interventions", seeds="1,2")
+    assert [(row["score"], row["seed"], row["attention"]) for row in rows] == [
+        (score, seed, change)
+        for score in ("bahdanau", "location")
+        for seed in "12"
+        for change in ("as trained", "uniform", "permuted", "hidden")
+    ]
+    assert {row["sentences"] for row in rows} == {"40"}
+    assert all(0 <= float(row["bleu"]) <= 100 and 0 <= float(row["exact_match"]) <= 1 for row in rows)
 
 
 @pytest.mark.slow

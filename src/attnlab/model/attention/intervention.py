@@ -29,7 +29,8 @@ class Intervention:
         weights: step -> one weight for each source position, in place of all others. They need not sum to 1.
         temperature: the scores are divided by it: towards 0 the likeliest position takes all, towards infinity the
             weights become uniform.
-        hide: source positions that get the weight 0; the others share it. The encoder still reads them.
+        hide: source positions that get the weight 0; the others share it. The encoder still reads them. Where all
+            are hidden, all weights and the context are 0.
         mask_pads: False lets the attention weigh pads, as a model without a mask would.
         force: step -> the target token, as text or as its id, to write there; its score is the model's own.
         seed: of `permuted`.
@@ -40,7 +41,7 @@ class Intervention:
     kind: Literal["uniform", "permuted"] | None = None
     weights: Mapping[int, Sequence[float]] = field(default_factory=dict)
     temperature: float = 1.0
-    hide: Sequence[int] = ()
+    hide: Sequence[int] | Literal["all"] = ()
     mask_pads: bool = True
     force: Mapping[int, str | int] = field(default_factory=dict)
     seed: int = 0
@@ -48,13 +49,20 @@ class Intervention:
     def __post_init__(self) -> None:
         if self.kind not in ("uniform", "permuted", None):
             raise ValueError(f"kind must be 'uniform', 'permuted' or None, got {self.kind!r}")
+        if isinstance(self.hide, str) and self.hide != "all":
+            raise ValueError(f"hide must be positions or 'all', got {self.hide!r}")
         if not self.temperature > 0:
             raise ValueError(f"temperature must be above 0, got {self.temperature}")
-        if any(place < 0 for place in (*self.hide, *self.weights, *self.force)):
+        if any(place < 0 for place in (*self.positions_to_hide, *self.weights, *self.force)):
             raise ValueError("hide, weights and force count positions and steps from 0 on, got a negative number")
         for step, row in self.weights.items():
             if not all(0 <= weight < float("inf") for weight in row):
                 raise ValueError(f"weights of step {step} must be finite and at least 0, got {list(row)}")
+
+    @property
+    def positions_to_hide(self) -> Sequence[int]:
+        """Those that `hide` names one by one."""
+        return () if isinstance(self.hide, str) else self.hide
 
     @property
     def changes_weights(self) -> bool:
@@ -63,7 +71,7 @@ class Intervention:
 
     def check_source(self, length: int) -> None:
         """Raise ValueError where it names a position beyond a source of so many tokens, `<eos>` included."""
-        for position in self.hide:
+        for position in self.positions_to_hide:
             if position >= length:
                 raise ValueError(f"hide must name positions below {length}, the source's tokens, got {position}")
         for step, row in self.weights.items():
@@ -74,7 +82,8 @@ class Intervention:
         """The memory with this intervention, and without what it hides."""
         mask = memory.mask
         if self.hide:
-            shown = torch.isin(memory.positions, memory.positions.new_tensor(self.hide), invert=True)
+            shown = torch.isin(memory.positions, memory.positions.new_tensor(self.positions_to_hide), invert=True)
+            shown &= self.hide != "all"
             mask = shown if mask is None else mask & shown
         return replace(memory, mask=mask, intervention=self)
 
