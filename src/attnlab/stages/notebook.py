@@ -9,8 +9,11 @@ from typing import Any
 import pytorch_lightning as pl
 
 from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.prepared import LabelledData
 from attnlab.experiment.composition import compose
 from attnlab.experiment.experiment import Experiment
+from attnlab.inference.classifier import SentenceClassifier
+from attnlab.inference.translator import Translator
 from attnlab.stages.train import batches_of, data_to_train_on, module_of
 
 
@@ -37,3 +40,11 @@ class NotebookExperiment(Experiment):
     def datamodule(self, data: Any) -> SeqDataModule:
         """The batches of training and validation."""
         return batches_of(self, data)
+
+    def predictor(self, module: pl.LightningModule, data: Any) -> Translator | SentenceClassifier:
+        """The module's model as `attnlab.load` gives a saved one; in evaluation mode from here on."""
+        model: Any = module.model
+        model.eval()
+        if isinstance(data, LabelledData):
+            return SentenceClassifier(model, data.tokenizer, data.labels)
+        return Translator(model, data.source_tokenizer, data.target_tokenizer, self.values["search"])
