@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from small_attentions import EQUAL_WIDTHS, MASK, PARTS, B, D, H, S, T, inputs, memory_of
+from legal_choices import EQUAL_WIDTHS
+from small_attentions import MASK, PARTS, B, D, H, S, T, inputs, memory_of
 from torch import Tensor
 
 from attnlab.batch import Padding

@@ -6,7 +6,8 @@ import numpy as np
 import paper_equations as paper
 import pytest
 import torch
-from small_attentions import EQUAL_WIDTHS, MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
+from legal_choices import EQUAL_WIDTHS
+from small_attentions import MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
 
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
