@@ -67,75 +67,15 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def tiny_model() -> Callable[..., Any]:
     """Builds a Seq2Seq of a few units in evaluation mode; every choice of the composition can be changed.
 
-    Choices are names of YAML files in conf/model; `decoder` brings its own readout as there.
+    Choices are names of YAML files in conf/model (and the scope `local_p_renormalised`); `decoder` brings its own
+    readout and attention as there.
     """
     import torch
+    from composed_variants import SMALL, Variant, choices_of, names_of, part_of
 
     from attnlab.batch import Padding
     from attnlab.config.part import Part
-    from attnlab.model.attention.attention import Coverage, MultiHeadAttention
-    from attnlab.model.attention.bahdanau import BahdanauScore
-    from attnlab.model.attention.concat import ConcatScore
-    from attnlab.model.attention.cosine import CosineScore
-    from attnlab.model.attention.dot import DotScore
-    from attnlab.model.attention.general import GeneralScore
-    from attnlab.model.attention.location import LocationScore
-    from attnlab.model.attention.mechanism import LinearProjection
-    from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
-    from attnlab.model.attention.scaled_dot import ScaledDotScore
-    from attnlab.model.attention.scaled_luong import ScaledLuongScore
-    from attnlab.model.bridges import CopyBridge, FirstBackwardBridge, LinearBridge, MeanBridge, ZeroBridge
-    from attnlab.model.decoder.decoders import AttendThenStep, NoAttention, StepThenAttend
-    from attnlab.model.encoder import Encoder
-    from attnlab.model.input_feeding import AttentionalHiddenFeeding, ExpectedEmbeddingFeeding
-    from attnlab.model.normalisers import Softmax, Sparsemax
-    from attnlab.model.readouts import AttentionalReadout, MaxoutReadout, PlainReadout, StateReadout, TanhReadout
-    from attnlab.model.scopes import GlobalScope, LocalM, LocalP
     from attnlab.model.seq2seq import Seq2Seq
-
-    scores: dict[str | None, Any] = {
-        None: None,
-        "dot": Part(DotScore),
-        "scaled_dot": Part(ScaledDotScore),
-        "general": Part(GeneralScore),
-        "scaled_luong": Part(ScaledLuongScore),
-        "concat": Part(ConcatScore, size=5),
-        "bahdanau": Part(BahdanauScore, size=5),
-        "normed_bahdanau": Part(NormedBahdanauScore, size=5),
-        "cosine": Part(CosineScore, initial_scale=5.0),
-        "location": Part(LocationScore, max_length=12),
-    }
-    scopes: dict[str, Any] = {
-        "global": Part(GlobalScope),
-        "local_m": Part(LocalM, width=2),
-        "local_p": Part(LocalP, width=2, renormalise=False),
-        "local_p_renormalised": Part(LocalP, width=2, renormalise=True),
-    }
-    bridges = {
-        "linear": LinearBridge,
-        "copy": CopyBridge,
-        "zero": ZeroBridge,
-        "mean": MeanBridge,
-        "first_backward": FirstBackwardBridge,
-    }
-    decoders: dict[str, tuple[type, str, str]] = {  # class, where its context goes, its readout
-        "attend_then_step": (AttendThenStep, "cell_and_readout", "tanh"),
-        "step_then_attend": (StepThenAttend, "readout", "attentional"),
-        "no_attention": (NoAttention, "initial_state", "tanh"),
-    }
-    readouts = {
-        "tanh": TanhReadout,
-        "attentional": AttentionalReadout,
-        "maxout": MaxoutReadout,
-        "plain": PlainReadout,
-        "state": StateReadout,
-    }
-    feedings: dict[str, Any] = {
-        "none": None,
-        "attentional_hidden": Part(AttentionalHiddenFeeding, "model.input_feeding"),
-        "expected_embedding": Part(ExpectedEmbeddingFeeding, "model.input_feeding"),
-    }
-    normalisers = {"softmax": Softmax(), "sparsemax": Sparsemax()}
 
     def build(
         *,
@@ -173,21 +113,17 @@ def tiny_model() -> Callable[..., Any]:
         target_vocabulary_size: int = VOCABULARY["target_vocabulary_size"],
     ) -> Seq2Seq:
         width = hidden_size * (2 if bidirectional and merge == "concatenate" else 1)
-        decoder_class, usual_context, usual_readout = decoders[decoder]
-        readout = readout or usual_readout
-        readout_values = (
-            {"dropout": dropout} if readout in ("plain", "state") else {"dropout": dropout, "size": readout_size}
-        )
-        if attention == "default":
-            attention = None if decoder == "no_attention" else "bahdanau"
+        names = names_of(choices_of(Variant("decoder", decoder)))
+        if not isinstance(attention, Part):
+            attention = part_of("attention", names["attention"] if attention == "default" else attention or "none")
+        window = {"renormalise": True} if scope == "local_p_renormalised" else {}
         torch.manual_seed(seed)
         part = Part(
             Seq2Seq,
             "model",
-            encoder=Part(
-                Encoder,
-                "model.encoder",
-                cell=cell,
+            encoder=part_of(
+                "encoder",
+                cell,
                 embedding_size=embedding_size,
                 hidden_size=hidden_size,
                 layers=layers,
@@ -198,26 +134,26 @@ def tiny_model() -> Callable[..., Any]:
                 dropout=dropout,
                 layer_dropout=dropout,
             ),
-            bridge=Part(bridges[bridge], "model.bridge"),
-            attention=scores[attention] if attention is None or isinstance(attention, str) else attention,
-            projection=None if projection is None else Part(LinearProjection, "model.projection", size=projection),
-            normaliser=normalisers[normaliser],
-            scope=scopes[scope],
-            coverage=None if coverage is None else Part(Coverage, "model.coverage", loss_weight=coverage),
-            heads=None if heads is None else Part(MultiHeadAttention, "model.heads", heads=heads, size=3),
-            decoder=Part(
-                decoder_class,
-                "model.decoder",
+            bridge=part_of("bridge", bridge),
+            attention=attention,
+            projection=None if projection is None else part_of("projection", "linear", size=projection),
+            normaliser=part_of("normaliser", normaliser)(),
+            scope=part_of("scope", scope.removesuffix("_renormalised"), **window),
+            coverage=None if coverage is None else part_of("coverage", "see2017", loss_weight=coverage),
+            heads=None if heads is None else part_of("heads", "multi", heads=heads, size=3),
+            decoder=part_of(
+                "decoder",
+                decoder,
                 cell=decoder_cell or cell,
                 embedding_size=decoder_embedding_size,
                 hidden_size=decoder_hidden_size or width,
                 layers=decoder_layers or layers,
                 dropout=dropout,
                 layer_dropout=dropout,
-                context=context or usual_context,
+                **({"context": context} if context else {}),
             ),
-            readout=Part(readouts[readout], "model.readout", **readout_values),
-            input_feeding=feedings[input_feeding],
+            readout=part_of("readout", readout or names["readout"], SMALL | {"size": readout_size}, dropout=dropout),
+            input_feeding=part_of("input_feeding", input_feeding),
             tied_embeddings=tied_embeddings,
         )
         model = part(

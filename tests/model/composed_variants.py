@@ -7,15 +7,17 @@ The files are put together here, for Hydra takes a quarter of a second for each;
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 import yaml
 from omegaconf import OmegaConf
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind
+from attnlab.config.binding import bind, class_named, constructor_hints
+from attnlab.config.part import Part
 from attnlab.model.seq2seq import Seq2Seq
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -47,22 +49,29 @@ def files_of(group: str) -> list[str]:
     return sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.yaml"))
 
 
+def usual_first(group: str) -> list[str]:
+    """The choices of a group; the one that is composed anyway stands first."""
+    return sorted(files_of(group), key=lambda name: name != names_of({})[group])
+
+
 @functools.cache
 def _file(path: str) -> Any:
     return yaml.safe_load((CONF / "model" / f"{path}.yaml").read_text(encoding="utf-8"))
 
 
-def composed(choices: dict[str, str]) -> dict[str, Any]:
-    """conf/model/seq2seq.yaml with some of its choices replaced, as `model/<group>=<name>` does."""
-    root = _file("seq2seq")
-    names = {group: name for node in root["defaults"] if isinstance(node, dict) for group, name in node.items()}
+def names_of(choices: Mapping[str, str]) -> dict[str, str]:
+    """{group: name} of conf/model/seq2seq.yaml with some of its choices replaced, as `model/<group>=<name>` does."""
+    nodes = _file("seq2seq")["defaults"]
     # A file may choose for other groups too, but what is asked for goes before.
-    for group, name in choices.items():
-        for node in _file(f"{group}/{name}").get("defaults", []):
-            if isinstance(node, dict):
-                names |= {key.removeprefix("override /model/"): value for key, value in node.items()}
-    model = {key: value for key, value in root.items() if key != "defaults"}
-    for group, name in (names | choices).items():
+    nodes = nodes + [node for choice in choices.items() for node in _file("/".join(choice)).get("defaults", [])]
+    names = {group: name for node in nodes if isinstance(node, dict) for group, name in node.items()}
+    return {group.removeprefix("override /model/"): name for group, name in names.items()} | choices
+
+
+def composed(choices: Mapping[str, str]) -> dict[str, Any]:
+    """The model's section with these choices."""
+    model = {key: value for key, value in _file("seq2seq").items() if key != "defaults"}
+    for group, name in names_of(choices).items():
         content = _file(f"{group}/{name}")
         model |= {group: content} if "_target_" in content else content.get("model", content)
     return OmegaConf.to_container(OmegaConf.create({"model": model}), resolve=True)["model"]  # type: ignore[index, call-overload, return-value]
@@ -71,6 +80,32 @@ def composed(choices: dict[str, str]) -> dict[str, Any]:
 def choices_of(variant: Variant) -> dict[str, str]:
     decoder = {} if variant.decoder is None else {"decoder": variant.decoder}
     return decoder | {variant.group: variant.name} | COMPANIONS.get((variant.group, variant.name), {})
+
+
+@functools.cache
+def _section(group: str, name: str) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = composed(choices_of(Variant(group, name)))[group]
+    return found
+
+
+def part_of(group: str, name: str, sizes: Mapping[str, Any] = SMALL, **values: Any) -> Part[Any] | None:
+    """A choice as a Part: its YAML with those of the sizes that it has, and the values; None where it is null."""
+    node = _section(group, name)
+    if node is None:
+        return None
+    node = node | {key: size for key, size in sizes.items() if key in node} | values
+    return Part(class_named(node.pop("_target_"), object), f"model.{group}", **node)
+
+
+def attends(decoder: str) -> bool:
+    return names_of(choices_of(Variant("decoder", decoder)))["attention"] != "none"
+
+
+def contexts_of(decoder: str) -> list[str]:
+    """Where the decoder's context can go; the place that its YAML names stands first."""
+    part = part_of("decoder", decoder)
+    assert part is not None
+    return sorted(get_args(constructor_hints(part.target)["context"]), key=lambda name: name != part.values["context"])
 
 
 def config_of(variant: Variant) -> dict[str, Any]:

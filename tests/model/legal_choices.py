@@ -1,5 +1,6 @@
 """All choices of a model, of how it is trained and of what searches with it; which do not go together, and why.
 
+Choices that are YAML files of conf/model are found in its folders, so that a new file is covered.
 A row is a mapping factor -> value; `arguments` makes of it what the `tiny_model` fixture takes. `one_training_step`
 and `one_search` read the rest.
 """
@@ -9,29 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from composed_variants import attends, contexts_of, usual_first
+
 from attnlab.batch import Padding
 
 Row = dict[str, Any]
 
-ATTENDING = [
-    *(("attend_then_step", context) for context in ("cell_and_readout", "readout", "cell")),
-    *(("step_then_attend", context) for context in ("readout", "previous_in_cell", "readout_and_previous_in_cell")),
-]
+_DECODERS = [(name, context) for name in usual_first("decoder") for context in contexts_of(name)]
+ATTENDING = [choice for choice in _DECODERS if attends(choice[0])]
+WITHOUT_ATTENTION = [choice for choice in _DECODERS if not attends(choice[0])]
 WITHOUT_CONTEXT_IN_READOUT = ("cell", "previous_in_cell", "initial_state")
-WITHOUT_ATTENTION = [("no_attention", "initial_state"), ("no_attention", "every_step")]
-SCORES = [
-    "bahdanau",
-    "dot",
-    "scaled_dot",
-    "general",
-    "scaled_luong",
-    "concat",
-    "normed_bahdanau",
-    "cosine",
-    "location",
-]
-SCOPES = ["global", "local_m", "local_p", "local_p_renormalised"]
-FEEDINGS = ["none", "attentional_hidden", "expected_embedding"]
+SCORES = [name for name in usual_first("attention") if name != "none"]
+EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")  # scores that compare query and keys as they are
+SCOPES = [*usual_first("scope"), "local_p_renormalised"]
+FEEDINGS = usual_first("input_feeding")
 
 # The first value of each is the usual one.
 OF_THE_MODEL: dict[str, list[Any]] = {
@@ -43,16 +35,16 @@ OF_THE_MODEL: dict[str, list[Any]] = {
     "skipping": ["packed", "flipped"],
     "layers": [1, 2],
     "decoder_layers": [1, 2],
-    "bridge": ["linear", "zero", "copy", "mean", "first_backward"],
+    "bridge": usual_first("bridge"),
     "attention": [*SCORES, None],
     "projection": [None, 5],
-    "normaliser": ["softmax", "sparsemax"],
+    "normaliser": usual_first("normaliser"),
     "scope": SCOPES,
     "coverage": [None, 1.0],
     "heads": [None, 2],
     "decoder": [*ATTENDING, *WITHOUT_ATTENTION],
     "decoder_hidden_size": [None, 5],  # None is the encoder's width; 5 differs from every width of the encoder
-    "readout": ["tanh", "attentional", "maxout", "plain", "state"],
+    "readout": usual_first("readout"),
     "readout_size": [7, 3],
     "input_feeding": FEEDINGS,
     "tied_embeddings": ["none", "target", "all"],
@@ -123,7 +115,7 @@ RULES = [
         "score needs a query and keys of one width",
         ("attention", "projection", "heads", "decoder_hidden_size"),
         lambda attention, projection, heads, size: (
-            attention in ("dot", "scaled_dot", "cosine") and projection is None and heads is None and size is not None
+            attention in EQUAL_WIDTHS and projection is None and heads is None and size is not None
         ),
     ),
     Rule(

@@ -5,35 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from composed_variants import part_of
+from legal_choices import EQUAL_WIDTHS, SCORES
 from torch import Tensor
 
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
-from attnlab.model.attention.bahdanau import BahdanauScore
-from attnlab.model.attention.concat import ConcatScore
-from attnlab.model.attention.cosine import CosineScore
-from attnlab.model.attention.dot import DotScore
-from attnlab.model.attention.general import GeneralScore
-from attnlab.model.attention.location import LocationScore
 from attnlab.model.attention.memory import Memory, count_positions
-from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
-from attnlab.model.attention.scaled_dot import ScaledDotScore
-from attnlab.model.attention.scaled_luong import ScaledLuongScore
 from attnlab.model.attention.score import Score
 
 B, T, S, H, D = 2, 3, 5, 4, 6  # all different: a swapped axis shows
-EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")
-PARTS: dict[str, Part[Score]] = {
-    "dot": Part(DotScore),
-    "scaled_dot": Part(ScaledDotScore),
-    "general": Part(GeneralScore),
-    "scaled_luong": Part(ScaledLuongScore),
-    "concat": Part(ConcatScore, size=7),
-    "bahdanau": Part(BahdanauScore, size=7),
-    "normed_bahdanau": Part(NormedBahdanauScore, size=7),
-    "cosine": Part(CosineScore, initial_scale=3.0),
-    "location": Part(LocationScore, max_length=8),
-}
+PARTS: dict[str, Part[Score]] = {name: part_of("attention", name, {"size": 7, "max_length": 8}) for name in SCORES}
 MASK = torch.tensor([[True] * 5, [False, False, True, True, True]])
 POSITIONS = count_positions(MASK)
 

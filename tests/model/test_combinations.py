@@ -4,12 +4,13 @@ or is refused for the reason that `legal_choices` foretells. None of them crashe
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 import torch
-from legal_choices import ATTENDING, FEEDINGS, SCOPES, SCORES, USUAL, WITHOUT_ATTENTION, arguments, refusal
+from legal_choices import ATTENDING, FEEDINGS, RULES, SCOPES, SCORES, USUAL, WITHOUT_ATTENTION, arguments, refusal
 from one_training_step import loss_of, train_one_step
 from torch.nn.functional import pad
 
@@ -32,16 +33,21 @@ def rows(score: str, decoder: tuple[str, str]):
         yield USUAL | {"attention": score, "decoder": decoder} | dict(zip(INNER, values, strict=True))
 
 
-def test_how_many_learn_and_how_many_are_refused():
+def test_most_combinations_learn_and_each_reason_of_a_refusal_occurs():
     """The numbers of the next test, which holds each row to its own."""
     outcomes = Counter(refusal(row) for score in SCORES for decoder in ATTENDING for row in rows(score, decoder))
-    assert outcomes == {
-        None: 1632,
-        "this decoder hands its readout no context": 408,
-        "feeding the attentional hidden state needs a readout that makes one": 408,
-        "coverage is added to the keys, but the location score has none": 144,
-    }
-    assert outcomes.total() == 2592
+    assert outcomes.total() == math.prod(map(len, [SCORES, ATTENDING, *INNER.values()]))
+    assert outcomes[None] > outcomes.total() / 2
+    assert (
+        {
+            "this decoder hands its readout no context",
+            "feeding the attentional hidden state needs a readout that makes one",
+            "coverage is added to the keys, but the location score has none",
+        }
+        <= outcomes.keys()
+        <= {None, *(rule.reason for rule in RULES)}
+    )
+    print(dict(outcomes))
 
 
 @pytest.mark.parametrize("decoder", ATTENDING, ids="-".join)

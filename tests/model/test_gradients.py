@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from small_attentions import EQUAL_WIDTHS, MASK, PARTS, B, D, H, S, T, inputs, memory_of
+from composed_variants import part_of, usual_first
+from legal_choices import EQUAL_WIDTHS, refusal
+from small_attentions import MASK, PARTS, B, D, H, S, T, inputs, memory_of
 from torch import Tensor
 
 from attnlab.batch import Padding
@@ -17,16 +19,11 @@ from attnlab.model.attention.attention import Coverage, MultiHeadAttention, cove
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.input_feeding import AttentionalHiddenFeeding, ExpectedEmbeddingFeeding
 from attnlab.model.normalisers import Softmax, Sparsemax
-from attnlab.model.readouts import AttentionalReadout, MaxoutReadout, PlainReadout, StateReadout, TanhReadout
-from attnlab.model.scopes import GlobalScope, LocalM, LocalP
+from attnlab.model.readouts import AttentionalReadout
 
-SCOPES = {
-    "global": Part(GlobalScope),
-    "local_m": Part(LocalM, width=1),
-    "local_p": Part(LocalP, width=2, renormalise=False),
-    "local_p_renormalised": Part(LocalP, width=2, renormalise=True),
-}
-NORMALISERS = {"softmax": Softmax(), "sparsemax": Sparsemax()}
+SCOPES = {name: part_of("scope", name) for name in usual_first("scope")}
+SCOPES["local_p_renormalised"] = part_of("scope", "local_p", renormalise=True)
+NORMALISERS = {name: part_of("normaliser", name)() for name in usual_first("normaliser")}
 
 
 def drawn(*shape: int, seed: int = 3) -> Tensor:
@@ -105,18 +102,17 @@ def test_gradients_of_heads_and_projections_match_finite_differences(name, cover
 
 
 @pytest.mark.parametrize(
-    ("kind", "context"),
+    ("name", "context"),
     [
-        (AttentionalReadout, D),
-        (StateReadout, 0),
-        *itertools.product([TanhReadout, MaxoutReadout, PlainReadout], [0, D]),
+        (name, size)
+        for name, (size, place) in itertools.product(usual_first("readout"), [(0, "cell"), (D, "readout")])
+        if refusal({"readout": name, "decoder": ("attend_then_step", place)}) is None
     ],
 )
-def test_gradients_of_readouts_match_finite_differences(kind, context):
+def test_gradients_of_readouts_match_finite_differences(name, context):
     sizes = {"hidden_size": H, "context_size": context, "embedding_size": 3}
     torch.manual_seed(0)
-    readout = kind(dropout=0.0, **sizes) if kind in (PlainReadout, StateReadout) else kind(size=3, dropout=0.0, **sizes)
-    readout = readout.double()
+    readout = part_of("readout", name, {"size": 3}, dropout=0.0)(**sizes).double()
     leaves = [drawn(B, H, seed=1), drawn(B, 3, seed=2), *([drawn(B, D)] if context else [])]
     assert right(lambda hidden, token, *c: readout(hidden, c[0] if c else None, token), leaves, readout)
 

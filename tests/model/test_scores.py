@@ -6,7 +6,9 @@ import numpy as np
 import paper_equations as paper
 import pytest
 import torch
-from small_attentions import EQUAL_WIDTHS, MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
+from composed_variants import files_of
+from legal_choices import EQUAL_WIDTHS
+from small_attentions import MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
 
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, MultiHeadAttention
@@ -28,6 +30,21 @@ def make(name: str) -> Score:
         for parameter in score.parameters():
             parameter += 0.1 * torch.randn_like(parameter)  # learned scales and biases leave their first values
     return score
+
+
+@pytest.mark.parametrize(
+    ("group", "equations"),
+    [
+        ("attention", {*paper.CONTENT_SCORES, "location", "none"}),
+        ("readout", {*paper.READOUTS}),
+        ("bridge", {*paper.BRIDGES}),
+        ("normaliser", {*paper.NORMALISERS}),
+    ],
+)
+def test_every_yaml_file_has_an_equation(group, equations):
+    missing, left_over = {*files_of(group)} - equations, equations - {*files_of(group)}
+    assert not missing, f"write the equation of {missing} in tests/model/paper_equations/ and add it to the table there"
+    assert not left_over, f"tests/model/paper_equations/ has {left_over}, but conf/model/{group}/ has no such file"
 
 
 @every_score

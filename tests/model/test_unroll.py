@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from composed_variants import usual_first
 from covering_array import covering_array
 from legal_choices import arguments
 
@@ -14,11 +15,9 @@ from attnlab.data.padding import make_batch
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 
-DECODERS = ["attend_then_step", "step_then_attend", "no_attention"]
+DECODERS = usual_first("decoder")
 CARRYING = {  # everything that goes from step to step, alone and together
-    "attend_then_step": {},
-    "step_then_attend": {"decoder": "step_then_attend"},
-    "no_attention": {"decoder": "no_attention"},
+    **{name: {"decoder": name} for name in DECODERS},
     "every_step": {"decoder": "no_attention", "context": "every_step", "input_feeding": "expected_embedding"},
     "fed_covered_windows": {"input_feeding": "expected_embedding", "coverage": 1.0, "heads": 2, "scope": "local_p"},
     "fed_carried_covered": {

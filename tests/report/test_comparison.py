@@ -154,6 +154,13 @@ def test_comparison_measure_defaults_to_bleu_or_accuracy_and_refuses_unknown_one
         chosen_measure("aer", of_runs)
     with pytest.raises(ExperimentError, match="metric must be null or one of bleu, chrf, exact_match; got 'meteor'"):
         chosen_measure("meteor", of_runs)
+    with_neither = [(name, [*names, "attention_entropy"]) for name, names in of_runs]
+    message = "metric: attention_entropy has no better direction, .*; choose one of bleu, chrf, exact_match$"
+    with pytest.raises(ExperimentError, match=message):
+        chosen_measure("attention_entropy", with_neither)
+    assert chosen_measure(None, [("one", ["attention_entropy", "token_nll"])]) == "token_nll"
+    with pytest.raises(ExperimentError, match="no metric in common that systems can be ranked by"):
+        chosen_measure(None, [("one", ["attention_entropy"])])
     assert measure_named("cpu_seconds").shown(90.0) == "1.50"
     assert measure_named("bleu").shown(1.0, signed=True) == "+1.00"
 

@@ -15,6 +15,8 @@ from attnlab.model.fast_linear import RepeatedLinear
 class Readout(nn.Module, ABC):
     """Joins what a step knows. It stands outside the step, so that training can apply it to all steps at once.
 
+    Where its output is fed back it runs at every step, so its linear layers are best a `RepeatedLinear`.
+
     size: width R of its output.
     """
 

@@ -100,16 +100,22 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def chosen_measure(wanted: str | None, of_runs: Sequence[tuple[str, Iterable[str]]]) -> str:
-    """The measure to rank by; raises ExperimentError where a run lacks it.
+    """The measure to rank by; raises ExperimentError where a run lacks it, or where it has no better direction.
 
     of_runs: the name of each run and its measures.
     """
     measured = [(name, set(names)) for name, names in of_runs]
-    everywhere = in_order(set.intersection(*(names for _, names in measured)))
+    common = in_order(set.intersection(*(names for _, names in measured)))
+    everywhere = [name for name in common if measure_named(name).better]
     if wanted is None:
         if not everywhere:
-            raise ExperimentError("metric: the runs have no metric in common")
+            raise ExperimentError("metric: the runs have no metric in common that systems can be ranked by")
         return next((name for name in _FIRST if name in everywhere), everywhere[0])
+    if any(wanted in names for _, names in measured) and not measure_named(wanted).better:
+        raise ExperimentError(
+            f"metric: {wanted} has no better direction, so systems cannot be ranked by it; choose one of "
+            f"{', '.join(everywhere)}"
+        )
     if wanted not in everywhere:
         lacking = [name for name, names in measured if wanted not in names]
         if 0 < len(lacking) < len(measured):
