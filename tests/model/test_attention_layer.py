@@ -324,6 +324,26 @@ def test_scope_of_ones_own(scope, settings):
     assert (weights[2, 0] > 0).tolist() == [False] * 3 + [True] * 2 + [False]
 
 
+class Fading(Scope):
+    """Weights fall by a learned rate over the sentence; divides by the number of real keys."""
+
+    def __init__(self, *, query_size: int) -> None:
+        super().__init__()
+        self.rate = nn.Parameter(torch.ones(()))
+
+    def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
+        return Window(emphasis=torch.exp(-self.rate * positions / lengths.unsqueeze(1)).unsqueeze(1), renormalise=True)
+
+
+def test_learned_scope_of_ones_own_that_divides_by_the_length_survives_an_empty_row():
+    attention = attnlab.Attention("dot", query_size=H, scope=Fading)
+    context, weights = attention(QUERY, KEYS, VALUES, MASK)
+    assert (context[EMPTY] == 0).all()
+    check_sums(weights[:EMPTY])
+    context.sum().backward()
+    assert attention.attention.scope.rate.grad.isfinite()
+
+
 class Widthy(Scaled):
     def __init__(self, width: int, *, query_size: int, key_size: int) -> None:
         super().__init__(query_size, key_size)
