@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import attnlab
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "attnlab"
 PIPELINES = ROOT / "pipelines"
@@ -32,6 +34,7 @@ LEVELS = {
     "experiment": 12,
     "stages": 13,
     "api": 14,
+    "__init__": 15,  # the names that `import attnlab` offers
 }
 HOMES = {
     "mlflow": {"tracking"},
@@ -63,7 +66,7 @@ def imports_of(path: Path) -> list[str]:
 
 def test_import_check_finds_the_files():
     places = {place_of(path) for path in FILES}
-    assert places - {"__init__"} == {*LEVELS, "pipelines"}
+    assert places == {*LEVELS, "pipelines"}
     assert "attnlab.batch.Padding" in imports_of(PACKAGE / "model" / "seq2seq.py")
 
 
@@ -73,7 +76,7 @@ def test_imports_point_only_to_lower_levels(path: Path):
     for name in imports_of(path):
         parts = name.split(".")
         if parts[0] != "attnlab" or len(parts) == 1:
-            continue  # the package itself holds nothing but its version
+            continue  # its version
         there = parts[1]
         assert there in LEVELS, f"{path.name} imports {name}, which has no place in the order"
         if here in ("pipelines", there):
@@ -110,6 +113,29 @@ def test_settings_import_neither_lightning_nor_torchmetrics():
         pending += [file for name in names if name.startswith("attnlab.") for file in module_files(name)]
         pending = [file for file in pending if file not in seen]
     assert PACKAGE / "training" / "optimisation.py" in seen
+
+
+def test_import_of_the_package_alone_loads_no_library():
+    code = "import sys; before = set(sys.modules); import attnlab; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "attnlab" in loaded
+    libraries = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
+    assert libraries == {"attnlab"}
+    assert not [name for name in loaded if name.startswith("attnlab.")]
+
+
+def test_package_offers_what_type_checkers_see():
+    seen = imports_of(PACKAGE / "__init__.py")
+    offered = {f"{module}.{name}": name for name, module in attnlab._EXPORTS.items()}
+    assert {*offered} == {name for name in seen if name.startswith("attnlab.")}
+    assert sorted(attnlab.__all__) == sorted(["__version__", *offered.values()])
+    assert {*attnlab.__all__} <= {*dir(attnlab)}
+    for path, name in offered.items():
+        found = getattr(attnlab, name)
+        assert f"{found.__module__}.{found.__qualname__}" == path
+    with pytest.raises(AttributeError, match="module 'attnlab' has no attribute 'attention'; it offers Attention, "):
+        attnlab.attention  # noqa: B018
 
 
 def test_no_module_is_called_utils_or_helpers():

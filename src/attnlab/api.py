@@ -25,7 +25,7 @@ def load(
     Args:
         model: a model folder, or MLflow's `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`.
         allow: modules outside of attnlab whose classes the model may name.
-        tracking_uri: MLflow's; None is the one that MLflow was told, or else the database in the folder `runs`.
+        tracking_uri: MLflow's; None is the one that MLflow is set to, or else the database in the folder `runs`.
 
     Raises ExperimentError where there is no such model, or it is broken.
     """

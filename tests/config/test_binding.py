@@ -221,6 +221,10 @@ class OwnScore(Score):
     def forward(self, query, keys):
         return self.scale * query @ keys.transpose(1, 2)
 
+class Plain(OwnScore):
+    def __init__(self, scale, *, query_size, key_size) -> None:
+        super().__init__(scale, query_size=query_size, key_size=key_size)
+
 class Greedy(OwnScore):
     def __init__(self, *, query_size: int, key_size: int, text: str) -> None: ...
 """
@@ -242,6 +246,14 @@ def test_bind_class_of_the_users_module_is_checked_like_ours(own_module):
     assert found == [
         "model.attention.b is not a setting; model.attention has: scale",
         "model.attention.scale must be a number, got 'x'",
+    ]
+
+
+def test_bind_setting_without_annotation_takes_any_value(own_module):
+    part = bind({"_target_": f"{own_module}.Plain", "scale": [1, "x"]}, Score, "model.attention")
+    assert part(query_size=3, key_size=3).scale == [1, "x"]
+    assert problems({"_target_": f"{own_module}.Plain"}, Score, "model.attention") == [
+        "model.attention.scale is missing; it must be a value"
     ]
 
 

@@ -74,28 +74,50 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
         return None
 
     before = len(problems)
-    hints = constructor_hints(found)
-    parameters = inspect.signature(found).parameters.values()
-    configurable = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    names = [p.name for p in configurable]
-    problems += [_unknown(key, path, names) for key in node if key != TARGET and key not in names]
-    values = {}
-    for parameter in configurable:
-        place = f"{path}.{parameter.name}" if path else parameter.name
-        if parameter.name in node:
-            values[parameter.name] = _bind_value(node[parameter.name], hints[parameter.name], place, problems)
-        elif parameter.default is parameter.empty:
-            problems.append(f"{place} is missing; it must be {_kind(hints[parameter.name])}")
-
+    values = _bind_settings({key: value for key, value in node.items() if key != TARGET}, found, path, problems)
     if len(problems) > before:
         return None
-    if len(configurable) < len(parameters):
+    if runtime_arguments(found):
         return Part(found, path, **values)
     try:
         return construct(found, path, values)
     except ExperimentError as error:
         problems += error.problems
         return None
+
+
+def bind_settings(given: Mapping[str, Any], target: type, path: str = "") -> dict[str, Any]:
+    """The values of a constructor's settings, checked as those of a node; raises ExperimentError with every problem."""
+    problems: list[str] = []
+    values = _bind_settings(given, target, path, problems)
+    if problems:
+        raise ExperimentError(problems)
+    return values
+
+
+def _bind_settings(given: Mapping[str, Any], target: type, path: str, problems: list[str]) -> dict[str, Any]:
+    hints = constructor_hints(target)
+    configurable = settings_of(target)
+    problems += [_unknown(key, path, list(configurable)) for key in given if key not in configurable]
+    values = {}
+    for name, parameter in configurable.items():
+        place = f"{path}.{name}" if path else name
+        if name in given:
+            values[name] = _bind_value(given[name], hints.get(name, Any), place, problems)
+        elif parameter.default is parameter.empty:
+            problems.append(f"{place} is missing; it must be {_kind(hints.get(name, Any))}")
+    return values
+
+
+def settings_of(target: type) -> dict[str, inspect.Parameter]:
+    """The parameters of a constructor that a config may give."""
+    parameters = inspect.signature(target).parameters
+    return {name: p for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
+
+
+def runtime_arguments(target: type) -> list[str]:
+    """The names of the keyword-only parameters of a constructor, which the program gives."""
+    return [name for name, p in inspect.signature(target).parameters.items() if p.kind is p.KEYWORD_ONLY]
 
 
 def class_named(target: object, kind: type) -> type:
@@ -144,6 +166,8 @@ def constructor_hints(target: type) -> dict[str, Any]:
 
 
 def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> Any:
+    if annotation is Any:  # the parameter has no annotation
+        return value
     kind = component(annotation)
     if kind is not None:
         if value is None and type(None) in get_args(annotation):
@@ -187,6 +211,7 @@ def _unknown(key: Any, path: str, names: list[str]) -> str:
 
 
 _WORDS: dict[Any, str] = {
+    Any: "a value",
     bool: "true or false",
     int: "a whole number",
     float: "a number",

@@ -86,7 +86,7 @@ class LocalP(Scope):
         renormalise: divide by the sum after the multiplication, which the paper does not.
     """
 
-    def __init__(self, width: PositiveInt, renormalise: bool, *, query_size: int) -> None:
+    def __init__(self, width: PositiveInt, renormalise: bool = False, *, query_size: int) -> None:
         super().__init__()
         self.width, self.renormalise = width, renormalise
         self.W = nn.Linear(query_size, query_size, bias=False)

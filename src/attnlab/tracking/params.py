@@ -14,7 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import attnlab
 from attnlab.config.identity import PACKAGE_ROOT
 from attnlab.errors import masked
 
@@ -97,7 +96,7 @@ def origin_tags() -> dict[str, str]:
         "host": platform.node(),
         "platform": platform.platform(),
         "version.python": platform.python_version(),
-        "version.attnlab": attnlab.__version__,
+        "version.attnlab": version("attnlab"),
         **{f"version.{package}": version(package) for package in _PACKAGES},
         "mlflow.source.type": "LOCAL",
         "mlflow.source.name": Path(sys.argv[0]).name or "python",

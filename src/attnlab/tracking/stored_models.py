@@ -18,7 +18,7 @@ SCHEMES = ("runs:/", "models:/")
 def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Path:
     """The model folder behind `runs:/<id>/model`, `models:/<name>@<alias>` or `models:/<name>/<version>`.
 
-    tracking_uri: None is the one that MLflow was told (`mlflow.set_tracking_uri`, MLFLOW_TRACKING_URI), or else the
+    tracking_uri: None is the one that MLflow is set to (`mlflow.set_tracking_uri`, MLFLOW_TRACKING_URI), or else the
         database in the folder `runs`, where trainings put it by default.
 
     Raises ExperimentError where the tracker cannot be reached, or has no such model.

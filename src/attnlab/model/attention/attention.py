@@ -91,7 +91,8 @@ class Attention(nn.Module):
         def weigh(scores: Tensor) -> Tensor:
             return window.reweigh(self.normaliser(scores))
 
-        weights = weigh(scores) if memory.intervention is None else memory.intervention.weigh(scores, weigh, memory, t)
+        change, positions = memory.intervention, memory.positions
+        weights = weigh(scores) if change is None else change.weigh(scores, weigh, positions, t)
         return weights.to(memory.values.dtype) @ memory.values, weights.unsqueeze(1)
 
 
@@ -180,4 +181,4 @@ def remember(
         positions=positions,
         lengths=source_mask.sum(1),
     )
-    return memory if intervention is None else intervention.of(memory)
+    return memory if intervention is None else memory.under(intervention)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from attnlab.model.attention.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -78,21 +75,19 @@ class Intervention:
             if len(row) != length:
                 raise ValueError(f"weights of step {step} must be {length}, one for each source token, got {len(row)}")
 
-    def of(self, memory: Memory) -> Memory:
-        """The memory with this intervention, and without what it hides."""
-        mask = memory.mask
-        if self.hide:
-            shown = torch.isin(memory.positions, memory.positions.new_tensor(self.positions_to_hide), invert=True)
-            shown &= self.hide != "all"
-            mask = shown if mask is None else mask & shown
-        return replace(memory, mask=mask, intervention=self)
+    def shown(self, positions: Tensor) -> Tensor:
+        """positions (B, S) -> (B, S) bool, False at what it hides."""
+        if self.hide == "all":
+            return torch.zeros_like(positions, dtype=torch.bool)
+        return torch.isin(positions, positions.new_tensor(self.positions_to_hide, dtype=torch.long), invert=True)
 
-    def weigh(self, scores: Tensor, weigh: Callable[[Tensor], Tensor], memory: Memory, t: Tensor) -> Tensor:
+    def weigh(self, scores: Tensor, weigh: Callable[[Tensor], Tensor], positions: Tensor, t: Tensor) -> Tensor:
         """The attention weights in place of `weigh(scores)`.
 
         Args:
             scores: (B, T, S), minus infinity where nothing may be seen.
             weigh: what makes weights of scores.
+            positions: (B, S), of each source token.
             t: (B, T), the step of each query.
 
         Returns:
@@ -101,7 +96,7 @@ class Intervention:
         visible = scores.isfinite()
         blind = ~visible.any(-1, keepdim=True)
         weights = weigh(scores.masked_fill(blind, 0) / self.temperature).masked_fill(blind, 0)
-        positions = memory.positions.unsqueeze(1).expand_as(scores)
+        positions = positions.unsqueeze(1).expand_as(scores)
         if self.kind == "uniform":
             weights = visible.to(weights.dtype) / visible.sum(-1, keepdim=True).clamp(min=1)
         elif self.kind == "permuted":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import PositiveInt
@@ -23,13 +24,16 @@ class LinearProjection(Score):
         size: the common width.
     """
 
-    def __init__(self, size: PositiveInt, *, score: Part[Score], query_size: int, key_size: int) -> None:
+    def __init__(self, size: PositiveInt, *, score: Callable[..., Score], query_size: int, key_size: int) -> None:
         super().__init__()
         self.P = RepeatedLinear(query_size, size, bias=False)
         self.R = nn.Linear(key_size, size, bias=False)
         self.score: Score = score(query_size=size, key_size=size)
         if self.score.by_position:
-            raise ValueError("the location score has no keys to project; choose model/projection=none")
+            raise ValueError(
+                "the location score has no keys to project; choose model/projection=none (of attnlab.Attention: no "
+                "projection)"
+            )
         self.keys_size = self.score.keys_size
 
     def project_keys(self, keys: Tensor) -> Tensor:

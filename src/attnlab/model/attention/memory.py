@@ -40,6 +40,14 @@ class Memory:
             lengths=self.lengths[rows],
         )
 
+    def under(self, intervention: Intervention) -> Memory:
+        """The memory with an intervention, without what this hides."""
+        mask = self.mask
+        if intervention.hide:
+            shown = intervention.shown(self.positions)
+            mask = shown if mask is None else mask & shown
+        return replace(self, mask=mask, intervention=intervention)
+
     def for_rows(self, count: int) -> Memory:
         """Every row as often as it takes to have so many, its copies side by side."""
         rows = torch.arange(len(self.lengths), device=self.lengths.device)

@@ -33,7 +33,8 @@ def check_equal_widths(name: str, query_size: int, key_size: int) -> None:
     if query_size != key_size:
         raise ValueError(
             f"the {name} score needs a query and keys of one width, but the query has {query_size} and the encoder's "
-            f"output {key_size}; make them equal, or choose model/projection=linear or model/attention=general"
+            f"output {key_size}; make them equal, or choose model/projection=linear or model/attention=general "
+            "(of attnlab.Attention: projection=<size>, or the score general)"
         )
 
 
