@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from pathlib import Path
 
@@ -31,3 +33,24 @@ def test_python_code_of_a_docs_page_runs(page, tmp_path, monkeypatch):
 def test_blocks_of_a_page_are_found_with_their_lines():
     text = "# Page\n```sh\nls\n```\n```python\na = 1\n```\ntext\n```python\nb = 2\n\nc = 3\n```\n"
     assert blocks(text) == [(5, "a = 1\n"), (9, "b = 2\n\nc = 3\n")]
+
+
+@pytest.mark.slow
+def test_notebook_runs(tmp_path, monkeypatch, capsys):
+    """Cell by cell, the last expression shown as a notebook shows it."""
+    path = ROOT / "docs" / "notebooks" / "question_a_model.ipynb"
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) >= 8
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    pages = []
+    for number, cell in enumerate(cells, start=1):
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, f"cell {number}", "exec"), namespace)
+        if last is not None:
+            shown = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), namespace)
+            pages += [shown._repr_html_()] if hasattr(shown, "_repr_html_") else []
+    assert "2026년 3월 1일 일요일" in capsys.readouterr().out
+    assert all(page.startswith("<iframe") and "요" in page for page in pages)
+    assert pages
