@@ -91,7 +91,13 @@ def fit(
     batches: pl.LightningDataModule,
     start: Path | None,
 ) -> None:
-    """Train to the end; raises ExperimentError, or ends the process as the signal does that interrupted it."""
+    """Train to the end.
+
+    Raises:
+        ExperimentError: the training failed.
+        KeyboardInterrupt: Ctrl-C stopped it.
+        SystemExit: another signal stopped it.
+    """
     log.info("training: at most %d steps; %s", trainer.max_steps, f"from {start}" if start else "from scratch")
     smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
     try:
@@ -100,9 +106,9 @@ def fit(
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
     except SystemExit as stop:
-        if not trainer.interrupted or stop.code != 1:
+        if not trainer.interrupted or stop.code not in (1, 128 + signal.SIGINT):
             raise
-        raise KeyboardInterrupt from None  # Lightning makes a silent exit of it
+        raise KeyboardInterrupt from None  # of a second Ctrl-C, Lightning makes an exit with code 1
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()  # only the first process evaluates
     if trainer.state.status != "finished" or not checkpoint.best_model_path:
