@@ -1,4 +1,4 @@
-"""How a command starts and runs its jobs, and what it shows: mistakes as sentences, lines and progress bars."""
+"""How a command starts and runs its jobs, and what it shows: mistakes as sentences, and lines."""
 
 from __future__ import annotations
 
@@ -163,21 +163,3 @@ def say(text: str) -> None:
     """Print a line, and write it to the log file in the folder of the run."""
     print(text)
     log.info(text)
-
-
-@contextmanager
-def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Gives `show(what, done, total)`: one bar for each kind of work, on terminals only."""
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress
-
-    console, bars_of = Console(stderr=True), {}
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in bars_of:
-                bars_of[what] = bars.add_task(what, total=total)
-            bars.update(bars_of[what], completed=done, total=total)
-
-        yield show
