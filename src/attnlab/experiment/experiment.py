@@ -187,5 +187,5 @@ def overrides() -> list[str]:
 
 
 def here(path: str) -> Path:
-    """A path of the config, from the folder that the command was given in."""
+    """A path of the config, from the current folder: for a job, the one that its command was given in."""
     return Path(os.path.expanduser(path)).resolve()

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import logging
 import os
 import string
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, chdir, contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
 from typing import Any, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
-from attnlab.experiment.experiment import Experiment, overrides
+from attnlab.experiment.experiment import overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
@@ -98,22 +100,20 @@ def help_text(overrides: list[str]) -> str:
 def run_job(stage: str, config: DictConfig) -> Any:
     """Check the config that Hydra composed, and run `main` of `attnlab.stages.<stage>` with it.
 
-    The stage is imported after the check, so that a wrong value is refused at once.
+    The stage is imported after the check, so that a wrong value is refused at once. Paths of the config start at the
+    folder that the command was given in, also where `hydra.job.chdir` changed the current one.
 
     In a multirun the job's error is shown at once, for Hydra shows only the first one, at the end of the sweep; then
     JobFailedError is raised.
     """
-    from attnlab.experiment.composition import check
-
     node = HydraConfig.get()
     if node.mode != RunMode.MULTIRUN:
-        with mistakes_as_sentences():
-            return _run(stage, check(config))
+        return _run(stage, config)
     given = masked_values(overrides())
     place = f"job {node.job.num} ({','.join(sorted(given))})"
     try:
         with running(node.job.num, given, Path(node.runtime.output_dir)):
-            return _run(stage, check(config))
+            return _run(stage, config)
     except Exception as error:
         if isinstance(error, ExperimentError):
             show_problems(error.problems, f"{place}: ")
@@ -123,8 +123,27 @@ def run_job(stage: str, config: DictConfig) -> Any:
         raise JobFailedError(f"{place} failed") from None
 
 
-def _run(stage: str, experiment: Experiment) -> Any:
-    return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
+def _run(stage: str, config: DictConfig) -> Any:
+    from attnlab.experiment.composition import check
+
+    with chdir(HydraConfig.get().runtime.cwd):
+        experiment = check(config)
+        return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
+
+
+class FailureCallback(Callback):
+    """Ends a command whose job failed, after all other callbacks; see conf/config.yaml.
+
+    Hydra itself would print the overrides, in which there may be a password.
+    """
+
+    def on_run_end(self, config: DictConfig, **more: Any) -> None:
+        try:
+            with mistakes_as_sentences(), redirect_stderr(io.StringIO()):
+                _ = more["job_return"].return_value  # raises the job's error
+        except Exception:
+            traceback.print_exc()
+            sys.exit(1)  # Hydra would make a warning of an exception
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -29,7 +28,7 @@ from attnlab.experiment.point import (
     publish,
     read_done,
 )
-from attnlab.files import atomic_file
+from attnlab.files import atomic_file, write_json
 from attnlab.model.model_folder import ModelFacts, save_model
 from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
 from attnlab.stages.prepare import prepare_where_missing
@@ -125,8 +124,7 @@ def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpo
     sections = {name: experiment.config[name] for name in ("data", *TRAIN_SECTIONS, "search")}
     save_model(point / "model", weights, sections, facts, data.folder)
     write_history(point / SPOOL_NAME, point / "training" / "history.csv")
-    with atomic_file(point / DONE) as path:
-        path.write_text(json.dumps({"step": facts.step, **outcome_of(checkpoint)}) + "\n")
+    write_json(point / DONE, {"step": facts.step, **outcome_of(checkpoint)})
 
 
 def data_to_train_on(experiment: Experiment) -> Any:
