@@ -7,13 +7,15 @@ import importlib
 import io
 import logging
 import os
+import select
+import signal
 import string
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir, contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
@@ -56,10 +58,10 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
     with mistakes_as_sentences():
         if "DVC_STAGE" in os.environ:  # a stage that outlives a killed `dvc repro` would write what the next one writes
             end_with(starter())
-        if {"-h", "--help"} & set(arguments := sys.argv[1:]):
-            print(str(sys.modules["__main__"].__doc__).strip(), end="\n\n")
+        if help_shown():
+            arguments = sys.argv[1:]
             if not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
-                print(help_text([text for text in arguments if not text.startswith("-")]))
+                print("", help_text([text for text in arguments if not text.startswith("-")]), sep="\n")
                 return
         with leading() if leads_sweeps else nullcontext():
             application()
@@ -85,6 +87,14 @@ def leading() -> Iterator[None]:
 def leader() -> ExitStack | None:
     """What is closed at the end of the sweep; None outside of `leading`."""
     return _leader
+
+
+def help_shown() -> bool:
+    """Whether the command asks for help; then its script's docstring is printed."""
+    is_asked = bool({"-h", "--help"} & set(sys.argv[1:]))
+    if is_asked:
+        print(str(sys.modules["__main__"].__doc__).strip())
+    return is_asked
 
 
 def help_text(overrides: list[str]) -> str:
@@ -151,21 +161,47 @@ def mistakes_as_sentences() -> Iterator[None]:
     """End the process with the sentences of an error that the user can mend; any other error keeps its traceback."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    with _ending_with_the_reader():
+        try:
+            yield
+        except JobFailedError:
+            _fail(["jobs of the sweep failed; their errors stand above"])
+        except ExperimentError as error:
+            _fail(error.problems)
+        except KeyboardInterrupt:
+            print("stopped by Ctrl-C", file=sys.stderr)
+            sys.exit(130)
+        except Exception as error:
+            if is_of_hydra(error):
+                _fail([hydra_sentence(error)])
+            if not isinstance(error, OSError) or error.errno not in MACHINE_FAULTS:
+                raise
+            _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
+
+
+@contextmanager
+def _ending_with_the_reader() -> Iterator[None]:
+    """End the process silently where the reader of its output has gone away (`head`)."""
     try:
-        yield
-    except JobFailedError:
-        _fail(["jobs of the sweep failed; their errors stand above"])
-    except ExperimentError as error:
-        _fail(error.problems)
-    except KeyboardInterrupt:
-        print("stopped by Ctrl-C", file=sys.stderr)
-        sys.exit(130)
-    except Exception as error:
-        if is_of_hydra(error):
-            _fail([hydra_sentence(error)])
-        if not isinstance(error, OSError) or error.errno not in MACHINE_FAULTS:
+        try:
+            yield
+        except SystemExit:
+            sys.stdout.flush()  # not only at the very end, where Python would print the error
             raise
-        _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        unread = [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]
+        if not unread:
+            raise  # of another pipe
+        for stream in unread:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+def _is_unread(stream: TextIO) -> bool:
+    poll = select.poll()
+    poll.register(stream.fileno(), select.POLLOUT)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def show_problems(problems: list[str], place: str = "") -> None:
