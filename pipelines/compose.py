@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import sys
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.launch import help_shown, mistakes_as_sentences
 
 if __name__ == "__main__":
     with mistakes_as_sentences():
-        if {"-h", "--help"} & set(sys.argv[1:]):
-            print(__doc__)
-            sys.exit()
-        from attnlab.stages.compose import main
+        if not help_shown():
+            from attnlab.stages.compose import main
 
-        main(sys.argv[1:])
+            main(sys.argv[1:])

@@ -5,10 +5,11 @@ python pipelines/show.py
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.launch import help_shown, mistakes_as_sentences
 
 if __name__ == "__main__":
     with mistakes_as_sentences():
-        from attnlab.stages.report import show
+        if not help_shown():
+            from attnlab.stages.report import show
 
-        show()
+            show()

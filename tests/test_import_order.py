@@ -19,6 +19,7 @@ PIPELINES = ROOT / "pipelines"
 LEVELS = {
     "batch": 0,
     "errors": 0,
+    "progress": 0,
     "files": 1,
     "config": 2,
     "data": 3,

@@ -16,6 +16,7 @@ from attnlab.config.binding import bind, bind_sections, describe, known_targets
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError, show
 from attnlab.model.attention.bahdanau import BahdanauScore
+from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.encoder import Encoder
@@ -300,6 +301,13 @@ def test_known_targets_are_the_concrete_classes_of_the_kind():
     ]
     assert known_targets(Encoder) == ["attnlab.model.encoder.Encoder"]
     assert "attnlab.model.bridges.ZeroBridge" in known_targets(Bridge)
+
+
+def test_known_targets_leave_out_what_the_program_puts_around_the_chosen_one():
+    projection = "attnlab.model.attention.mechanism.LinearProjection"
+    assert issubclass(LinearProjection, Score)
+    assert projection not in known_targets(Score)
+    assert known_targets(LinearProjection) == [projection]
 
 
 @pytest.mark.parametrize(

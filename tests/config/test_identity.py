@@ -142,6 +142,13 @@ def test_edit_of_what_only_shows_changes_no_training(package, experiments, folde
     assert identities(experiments) == before
 
 
+@pytest.mark.parametrize("name", ["TrainingBar", "ValidationLines", "terminal_bars"])
+def test_edit_of_what_training_shows_on_the_terminal_changes_no_identity(package, experiments, name):
+    before = identities(experiments)
+    append(file_of(name, package))
+    assert identities(experiments) == before
+
+
 def test_names_that_are_not_followed_exist():
     assert [name for name in identity.NOT_FOLLOWED if identity.module_file(name) is None] == []
 

@@ -260,7 +260,7 @@ def test_saved_classifier_loads_unchanged(folder: tuple[Path, Classifier]) -> No
     assert {*FROM_LABELLED_DATA, "model.json", "config.json", "weights.safetensors"} == {
         file.name for file in path.iterdir()
     }
-    loaded = load_classifier(path)
+    loaded = load_classifier(str(path))
     assert not loaded.training
     source, mask = padded(SENTENCES, "pre")
     assert torch.equal(loaded(source, mask).log_probabilities, model(source, mask).log_probabilities)

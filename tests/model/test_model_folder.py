@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -109,8 +111,15 @@ def test_save_model_same_model_writes_the_same_bytes(folder, tmp_path, weights, 
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_load_model_returns_it_with_its_padding_in_evaluation_mode(folder):
-    model = load_model(folder)
+def test_model_folder_holds_its_config_and_facts_as_indented_json_with_sorted_keys(folder):
+    for name, content in (("config.json", CONFIG), ("model.json", dataclasses.asdict(FACTS))):
+        text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        assert (folder / name).read_bytes() == text.encode(), name
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_load_model_returns_it_with_its_padding_in_evaluation_mode(folder, kind):
+    model = load_model(kind(folder))
     assert not model.training
     assert model.padding == model.encoder.padding == Padding("post", "pre", False, "read")
 

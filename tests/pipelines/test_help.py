@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from entry_points import ATTENTIONS, PIPELINES, Command
 from test_refusals import left
 
-SCRIPTS = ["compose.py", "prepare.py", "train.py", "evaluate.py", "report.py"]
+SCRIPTS = ["compose.py", "prepare.py", "train.py", "evaluate.py", "report.py", "show.py"]
 STUDIES = ["studies/alignments.py", "studies/length_curve.py", "studies/vanishing_gradients.py"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_help(command: Command, folder: Path, script: str) -> None:
+def test_help_of_a_stage_shows_how_to_start_it_and_its_groups(command: Command, folder: Path, script: str) -> None:
     ended = command(script, "--help")
     assert ended.code == 0, ended.err
     assert f"python pipelines/{script}" in ended.out
-    if script != "compose.py":
+    if script not in ("compose.py", "show.py"):
         assert f"model/attention: {ATTENTIONS}" in ended.out
         assert "runs/plain/" in ended.out
     assert left(folder) == []
@@ -46,6 +49,22 @@ def test_help_imports_nothing_heavy(folder: Path, script: str) -> None:
     assert f"python pipelines/{script}" in ended.stdout
     assert ended.stdout.strip().splitlines()[-1] == "[]"
     assert left(folder) == []
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("script", ["train.py", "compare.py", "show.py"])
+def test_help_whose_reader_has_gone_away_ends_silently(folder: Path, script: str, unbuffered: str) -> None:
+    """As in `python pipelines/train.py --help | head -3`, where `head` ends before anything was written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command, environment = (
+        [sys.executable, PIPELINES / script, "--help"],
+        {**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    ended = subprocess.run(command, cwd=folder, env=environment, stdout=writing, stderr=PIPE)
+    os.close(writing)
+    assert ended.stderr == b""
+    assert ended.returncode == 128 + signal.SIGPIPE
 
 
 @pytest.mark.parametrize("arguments", [("--cfg", "job"), ("--info", "defaults"), ("--info", "all"), ("--hydra-help",)])

@@ -91,12 +91,37 @@ def test_multirun_with_glob_runs_each_choice_in_the_chosen_folder(command: Comma
     assert [text.splitlines()[-1] for text in chosen] == ["- padding=unmasked", "- padding=unmasked_read"]
 
 
-def test_failed_job_is_shown_to_other_callbacks(command: Command, folder: Path) -> None:
-    """A bug in a job goes through Hydra; the job ends as failed."""
-    callback = "+hydra.callbacks.log._target_=hydra.experimental.callbacks.LogJobReturnCallback"
-    ended = command("prepare.py", *DATA, callback, "hydra/job_logging=stdout")
+LOG_JOB_RETURN = (
+    "+hydra.callbacks.log._target_=hydra.experimental.callbacks.LogJobReturnCallback", "hydra/job_logging=stdout",
+)  # fmt: skip
+
+
+def test_finished_job_is_shown_to_other_callbacks(command: Command, folder: Path) -> None:
+    ended = command("prepare.py", *DATA, *LOG_JOB_RETURN)
     assert ended.code == 0, ended.err
     assert "Succeeded with return value" in ended.out
+
+
+def test_failed_job_is_shown_to_other_callbacks_and_prints_its_sentence_once(command: Command, folder: Path) -> None:
+    ended = command("prepare.py", "data=hub", "++data.path=nowhere.json", "tracking=none", *LOG_JOB_RETURN)
+    assert ended.code == 1
+    assert "ExperimentError: data.path: there is no" in ended.out
+    assert len(ended.err.splitlines()) == 1
+    assert ended.err.startswith("error: data.path: there is no")
+
+
+def test_job_with_a_folder_of_its_own_keeps_experiments_where_the_command_was_given(
+    command: Command, folder: Path
+) -> None:
+    chosen = (*TINY, "tracking=none", "hydra.job.chdir=true")
+    ended = command("train.py", *chosen, "hydra.run.dir=elsewhere")
+    assert ended.code == 0, ended.err
+    assert len(list((folder / "runs" / "points").glob("*/model/weights.safetensors"))) == 1
+    assert (folder / "elsewhere" / "metrics.json").is_file()
+    assert not (folder / "elsewhere" / "runs").exists()
+    again = command("train.py", "-m", *chosen, "hydra.sweep.dir=swept", "seed=1")
+    assert "is finished already" in again.err
+    assert not list((folder / "swept").rglob("points"))
 
 
 @pytest.mark.slow

@@ -12,7 +12,20 @@ CHOICES = {
     "choice": ("model/attention=foo", f"model/attention must be one of {ATTENTIONS}; got 'foo'"),
     "group": ("foo/bar=x", "foo/bar is not a group of the config; the groups are: data, data/tokenizer,"),
     "near group": ("model/atention=dot", "did you mean model/attention?"),
-    "dot for slash": ("data.tokenizer=word", "data.tokenizer must be a TokenizerTrainer"),
+    "dot for slash": (
+        "training.optimizer=adam",
+        "training.optimizer must be an Optimizer (a mapping with _target_), got 'adam'; to choose one by name, write "
+        "training/optimizer=adam",
+    ),
+    "dot for slash, unknown name": (
+        "data.tokenizer=words",
+        "data.tokenizer must be a TokenizerTrainer (a mapping with _target_), got 'words'; to choose one by name, "
+        "write data/tokenizer=<name>; the names are bpe, character",
+    ),
+    "name where there is no group": (
+        "training.validation_search=greedy",
+        "training.validation_search must be a Search (a mapping with _target_), got 'greedy'\n",
+    ),
     "top key": ("foo=1", "foo is not a setting; the config has: chain, data"),
     "key": ("training.foo=1", "training.foo is not a setting; training has: average_checkpoints"),
     "near key": ("training.max_step=4", "did you mean training.max_steps?"),

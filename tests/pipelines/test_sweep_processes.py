@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -154,6 +155,8 @@ def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(90) == 128 + signal.SIGINT
     assert "Traceback" not in said(tmp_path)
+    assert re.search(r"^Ctrl-C: saved at step \d+; the same command resumes from there$", said(tmp_path), re.MULTILINE)
+    assert [job.status for job in folder_of(tmp_path).jobs()] == ["finished", "failed"]
     assert statuses(tmp_path) == {"FINISHED", "KILLED"}
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,14 @@ def hardware() -> Callable[..., Hardware]:
         return Hardware(**(values | changed))
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def hear_ctrl_c() -> Iterator[None]:
+    """Behind a shell's `&`, Python ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @dataclass

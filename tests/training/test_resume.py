@@ -115,14 +115,17 @@ class Asked(pl.Callback):
 @pytest.mark.parametrize(
     ("validate_every", "step"), [(4, 1), (4, 3), (4, 4), (4, 5), (None, 3), (None, 4), (7, 6), (7, 8)]
 )
-def test_training_stopped_by_a_signal_saves_after_the_step_and_repeats_none(train, validate_every, step, capfd):
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")])
+def test_training_stopped_by_a_signal_saves_after_the_step_and_repeats_none(
+    train, validate_every, step, number, name, capfd
+):
     choices = {**CHOICES, "validate_every": validate_every}
     whole = train(**choices)
     steps = Steps()
     with pytest.raises(SystemExit) as stopped:
-        train(**choices, callbacks=[Asked(signal.SIGTERM, step, "on_train_batch_end"), steps], folder="broken")
-    assert stopped.value.code == 128 + signal.SIGTERM
-    assert f"SIGTERM: saved at step {step}; the same command resumes from there" in capfd.readouterr().err
+        train(**choices, callbacks=[Asked(number, step, "on_train_batch_end"), steps], folder="broken")
+    assert stopped.value.code == 128 + number
+    assert f"{name}: saved at step {step}; the same command resumes from there" in capfd.readouterr().err
     again = Steps()
     assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
     assert steps.taken + again.taken == list(range(20))
@@ -136,15 +139,38 @@ class Steps(pl.Callback):
         self.taken.append(trainer.global_step - 1)
 
 
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGINT])
 @pytest.mark.parametrize("step", [4, 20])
-def test_signal_during_a_validation_stops_training_after_it(train, step):
+def test_signal_during_a_validation_stops_training_after_it(train, step, number):
     choices = {**CHOICES, "validate_every": 4}
     whole = train(**choices)
-    asked = Asked(signal.SIGUSR1, step, "on_validation_batch_end")
+    asked = Asked(number, step, "on_validation_batch_end")
     with pytest.raises(SystemExit) as stopped:
         train(**choices, callbacks=[asked], folder="broken")
-    assert stopped.value.code == 128 + signal.SIGUSR1
+    assert stopped.value.code == 128 + number
     assert_the_same(train(**choices, folder="broken", resume=True), whole)
+
+
+def test_second_ctrl_c_while_saving_stops_training_and_leaves_the_checkpoint_before(train, monkeypatch, capfd):
+    choices = {**CHOICES, "validate_every": 4}
+    whole = train(**choices)
+    save = torch.save
+
+    def interrupted(checkpoint, file):
+        save(checkpoint, file)
+        if checkpoint["global_step"] == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(torch, "save", interrupted)
+    with pytest.raises(SystemExit):
+        train(**choices, callbacks=[Asked(signal.SIGINT, 6, "on_train_batch_end")], folder="broken")
+    monkeypatch.undo()
+    said = capfd.readouterr().err
+    assert "Ctrl-C again stops it at once" in said
+    assert "saved at step" not in said
+    again = Steps()
+    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
+    assert again.taken[0] == 4
 
 
 def test_signal_handler_from_before_is_called_and_decides(train):
@@ -161,7 +187,7 @@ def test_signal_handler_from_before_is_called_and_decides(train):
 
 
 def test_signal_handlers_are_restored_after_training(train):
-    numbers = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
     before = [signal.getsignal(number) for number in numbers]
     train(**CHOICES)
     assert [signal.getsignal(number) for number in numbers] == before

@@ -14,7 +14,7 @@ import torch
 
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
-from attnlab.training.checkpoints import best_checkpoints
+from attnlab.training.checkpoints import best_checkpoints, checkpoint_step
 from attnlab.training.spool import history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing
 
@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork"),
 ]
 STEPS = 12
+NAMES = {signal.SIGTERM: "SIGTERM", signal.SIGUSR1: "SIGUSR1", signal.SIGINT: "Ctrl-C"}
 
 
 class Recorder(pl.Callback):
@@ -125,13 +126,13 @@ class AskedInOne(pl.Callback):
             os.kill(os.getpid(), self.number)
 
 
-@pytest.mark.parametrize(("number", "rank"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 0)])
+@pytest.mark.parametrize(("number", "rank"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 0), (signal.SIGINT, 1)])
 def test_two_processes_stop_at_the_same_step_and_resume_exactly(number, rank, train, tmp_path, capfd):
     choices = {**CHOICES, "on": TWO, "dropout": 0.3, "teacher_forcing": ConstantTeacherForcing(0.5)}
     whole = train(**choices, callbacks=[Recorder(tmp_path / "whole")])
     with pytest.raises(ExperimentError, match=f"ended with exit code {128 + number}; the same command resumes"):
         train(**choices, callbacks=[AskedInOne(number, rank, 6)], folder="broken")
-    assert f"{signal.Signals(number).name}: saved at step 6" in capfd.readouterr().err
+    assert f"{NAMES[number]}: saved at step 6" in capfd.readouterr().err
     again = train(**choices, callbacks=[Recorder(tmp_path / "again")], folder="broken", resume=True)
     for rank in range(2):
         first, second = (torch.load(tmp_path / name / f"{rank}.pt", weights_only=True) for name in ("whole", "again"))
@@ -141,18 +142,70 @@ def test_two_processes_stop_at_the_same_step_and_resume_exactly(number, rank, tr
     assert list(history(whole.folder / "metrics.jsonl")) == list(history(again.folder / "metrics.jsonl"))
 
 
-def test_signal_to_the_parent_stops_its_training_processes(train, capfd):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_to_the_parent_stops_its_training_processes(number, train, capfd):
     class AskTheParent(pl.Callback):
         def on_train_batch_end(self, trainer, *args):
             if trainer.global_rank == 0 and trainer.global_step == 5:
-                os.kill(os.getppid(), signal.SIGTERM)
+                os.kill(os.getppid(), number)
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = signal.getsignal(number)
     with pytest.raises(SystemExit) as stopped:
         train(**{**CHOICES, "max_steps": 400, "on": TWO}, callbacks=[AskTheParent()])
-    assert stopped.value.code == 128 + signal.SIGTERM
-    assert "SIGTERM: saved at step" in capfd.readouterr().err
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert stopped.value.code == 128 + number
+    assert f"{NAMES[number]}: saved at step" in capfd.readouterr().err
+    assert signal.getsignal(number) == before
+
+
+def in_a_group_of_its_own(action):
+    """The exit code of a forked process that does this, at 1 where it raises; a terminal's Ctrl-C goes to its group."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            os.setpgid(0, 0)
+            action()
+        except SystemExit as stopped:
+            code = stopped.code
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+@pytest.mark.parametrize(
+    "on", [{"workers": 2}, TWO, {**TWO, "workers": 1}], ids=["loader workers", "two processes", "both"]
+)
+def test_ctrl_c_at_the_terminal_saves_a_checkpoint_and_stops_all_processes(on, train, tmp_path, capfd):
+    class PressCtrlC(pl.Callback):
+        def on_train_batch_end(self, trainer, *args):
+            if trainer.global_rank == 0 and trainer.global_step == 6:
+                os.killpg(0, signal.SIGINT)
+
+    choices = {**CHOICES, "max_steps": 400, "validate_every": 400, "on": on, "folder": "broken"}
+    assert in_a_group_of_its_own(lambda: train(**choices, callbacks=[PressCtrlC()])) == 128 + signal.SIGINT
+    said = capfd.readouterr().err
+    assert said.count("Ctrl-C: training saves and stops") == 1
+    assert said.count("Ctrl-C: saved at step") == 1
+    assert "Traceback" not in said
+    assert checkpoint_step(tmp_path / "broken" / "checkpoints" / "last.ckpt") in range(6, 10)
+
+
+def test_second_ctrl_c_at_the_terminal_stops_all_processes_at_once(train, tmp_path, capfd):
+    class PressCtrlCTwice(pl.Callback):
+        def on_train_batch_end(self, trainer, *args):
+            if trainer.global_rank == 0 and trainer.global_step == 6:
+                (tmp_path / "rank").write_text(str(os.getpid()))
+                os.killpg(0, signal.SIGINT)
+                time.sleep(1)
+                os.killpg(0, signal.SIGINT)
+                time.sleep(60)
+
+    choices = {**CHOICES, "max_steps": 400, "validate_every": 400, "on": TWO, "folder": "broken"}
+    began = time.monotonic()
+    assert in_a_group_of_its_own(lambda: train(**choices, callbacks=[PressCtrlCTwice()])) == 1  # as Lightning has it
+    assert time.monotonic() - began < 40
+    assert "saved at step" not in capfd.readouterr().err
+    assert not runs(int((tmp_path / "rank").read_text()))
 
 
 def test_training_with_a_killed_process_reports_its_signal(train):

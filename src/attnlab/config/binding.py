@@ -68,7 +68,7 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
         known = known_targets(kind)
         close = difflib.get_close_matches(str(target), known, n=1)
         problems.append(
-            f"{path}.{TARGET} must be one of {', '.join(known)}, or a {kind.__name__} of your own, "
+            f"{path}.{TARGET} must be one of {', '.join(known)}, or {_with_article(kind)} of your own, "
             f"got {show(target)}: {error}{f'; did you mean {close[0]}?' if close else ''}"
         )
         return None
@@ -139,7 +139,10 @@ def class_named(target: object, kind: type) -> type:
 
 
 def known_targets(kind: type) -> list[str]:
-    """The dotted names of attnlab's classes of a kind: those of its module, or else those of the modules beside it."""
+    """The dotted names of attnlab's classes of a kind: those of its module, or else those of the modules beside it.
+
+    Without those that the program itself puts around the one that a config chose.
+    """
     home = importlib.import_module(kind.__module__)
     package = importlib.import_module(kind.__module__.rpartition(".")[0])
     names = [info.name for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}.") if not info.ispkg]
@@ -152,8 +155,15 @@ def _concrete_classes(modules: Iterable[types.ModuleType], kind: type) -> list[s
         for module in modules
         for name, found in vars(module).items()
         if inspect.isclass(found) and issubclass(found, kind) and not inspect.isabstract(found)
-        if found.__module__ == module.__name__
+        if found.__module__ == module.__name__ and not _is_given_another(found, kind)
     )
+
+
+def _is_given_another(found: type, kind: type) -> bool:
+    """Whether one of the class's run-time arguments is a component of the kind."""
+    hints = constructor_hints(found)
+    parameters = inspect.signature(found).parameters.values()
+    return any(component(hints.get(p.name)) is kind for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 def constructor_hints(target: type) -> dict[str, Any]:
@@ -200,7 +210,11 @@ def component(annotation: Any) -> type | None:
 
 def _kind(annotation: Any) -> str:
     kind = component(annotation)
-    return f"a {kind.__name__} (a mapping with {TARGET})" if kind else describe(annotation)
+    return f"{_with_article(kind)} (a mapping with {TARGET})" if kind else describe(annotation)
+
+
+def _with_article(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
 def _unknown(key: Any, path: str, names: list[str]) -> str:

@@ -21,12 +21,14 @@ PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
 PACKAGE_ROOT = FOLDER / PACKAGE
 
-# What decides no result: messages, what MLflow and sweeps record, and the checks of a config.
+# What decides no result: messages, progress, what MLflow and sweeps record, and the checks of a config.
 NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
+    "attnlab.progress",
     "attnlab.sweeps",
     "attnlab.tracking",
+    "attnlab.training.progress",
 )
 
 # Libraries whose other versions may give other data, weights or metrics, which choose the best checkpoint; each counts

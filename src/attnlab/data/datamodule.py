@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -103,6 +104,7 @@ class SeqDataModule(pl.LightningDataModule):
             # A GPU copies from pinned memory while the process goes on.
             pin_memory=self.trainer is not None and isinstance(self.trainer.accelerator, CUDAAccelerator),
             collate_fn=_unchanged,
+            worker_init_fn=_ignore_ctrl_c,
             # Without one of its own, every pass over a loader would draw from the generator that dropout draws from.
             generator=torch.Generator().manual_seed(self.seed),
         )
@@ -113,3 +115,8 @@ class SeqDataModule(pl.LightningDataModule):
 
 def _unchanged(batch: Any) -> Any:
     return batch
+
+
+def _ignore_ctrl_c(worker: int) -> None:
+    """A terminal sends Ctrl-C to the workers, too, but training needs them until its current step has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

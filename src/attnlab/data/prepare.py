@@ -6,7 +6,7 @@ The folder is a function of the corpus alone, byte for byte.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,10 @@ from attnlab.data.row_kinds import Pairs, Sentences, Tokenizers
 from attnlab.data.rows import batches_of_file, list_array
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, write_json
+from attnlab.progress import Progress
 
 if TYPE_CHECKING:
     import datasets
-
-Progress = Callable[[str, int, int], None]
-"""Called with the current step, the number of rows done, and the number of all rows."""
 
 ROWS_OF_A_BATCH = 1_000
 

@@ -16,11 +16,11 @@ from attnlab.batch import Padding
 from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching, BatchSampler
 from attnlab.data.tokenizer import Tokenizer
-from attnlab.evaluation import Progress
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.files import write_json, write_json_lines
 from attnlab.model.classifier import Classifier
+from attnlab.progress import Progress
 from attnlab.training.class_metrics import SIGNATURES, ClassMetrics
 
 BATCH = Batching(by="sentences", size=64)

@@ -18,7 +18,6 @@ from attnlab.batch import Batch, Padding
 from attnlab.data.datamodule import BatchedRows
 from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.sampler import Batching, BatchSampler
-from attnlab.evaluation import Progress
 from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
@@ -27,6 +26,7 @@ from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast_linear import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.progress import Progress
 from attnlab.search.ensemble import Ensemble, mean_attention
 from attnlab.search.search import Search
 

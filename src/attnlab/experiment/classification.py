@@ -10,10 +10,11 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepared import LabelledData
-from attnlab.experiment.experiment import Experiment, Half, Metrics, Progress, Task
+from attnlab.experiment.experiment import Experiment, Half, Metrics, Task
 from attnlab.files import atomic_folder
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
+from attnlab.progress import Progress
 from attnlab.training.settings import ClassificationTraining
 
 if TYPE_CHECKING:

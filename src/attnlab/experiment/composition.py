@@ -15,12 +15,12 @@ from pydantic import Field, PositiveFloat
 from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind_sections
+from attnlab.config.binding import TARGET, bind_sections
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, refuse_literal_passwords
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task
-from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, sentence
+from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, groups, sentence
 from attnlab.experiment.translation import Translation
 from attnlab.files import check_writable
 from attnlab.sweeps.settings import Launcher, Sweep
@@ -44,7 +44,7 @@ def check(config: DictConfig) -> Experiment:
     try:
         bound = bind_sections(values, sections_of(task))
     except ExperimentError as error:
-        raise ExperimentError([_with_choices(problem, task) for problem in error.problems]) from error
+        raise ExperimentError([_with_choices(_with_group(problem), task) for problem in error.problems]) from error
     if bound["hardware"].precision == "auto":
         bound["hardware"] = bound["hardware"].with_precision()
         for sections in (values, written):  # what is hashed, written and logged is what it means here
@@ -110,6 +110,19 @@ def _with_choices(problem: str, task: Task) -> str:
     place = re.match(r"(\w+)(\._target_)? must be", problem)
     choices = task.choices().get(place[1]) if place else None
     return problem if choices is None else f"{problem}; with task={task.name} choose {choices}"
+
+
+def _with_group(problem: str) -> str:
+    """The problem, with what to write where a dot stands in place of a group's slash: `training.optimizer=adam`."""
+    found = re.match(rf"([\w.]+) must be an? \w+ \(a mapping with {TARGET}\), got '(\w+)'", problem)
+    if not found:
+        return problem
+    group, choice = found[1].replace(".", "/"), found[2]
+    choices = groups().get(group)
+    if choices is None:
+        return problem
+    name, names = (choice, "") if choice in choices else ("<name>", f"; the names are {', '.join(choices)}")
+    return f"{problem}; to choose one by name, write {group}={name}{names}"
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from attnlab.config.identity import experiment_identity
 from attnlab.errors import ExperimentError
+from attnlab.progress import Progress
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -42,8 +43,6 @@ SWEEP_SECTIONS = ("sweep", "launcher")
 Metrics = dict[str, float | int | None]
 Half = Callable[[], Any] | None
 """A context in which the model's sums are of half precision; None for full precision."""
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 class Task(Protocol):
@@ -188,5 +187,5 @@ def overrides() -> list[str]:
 
 
 def here(path: str) -> Path:
-    """A path of the config, from the folder that the command was given in."""
+    """A path of the config, from the current folder: for a job, the one that its command was given in."""
     return Path(os.path.expanduser(path)).resolve()

@@ -1,25 +1,29 @@
-"""How a command starts and runs its jobs, and what it shows: mistakes as sentences, lines and progress bars."""
+"""How a command starts and runs its jobs, and what it shows: mistakes as sentences, and lines."""
 
 from __future__ import annotations
 
 import errno
 import importlib
+import io
 import logging
 import os
+import select
+import signal
 import string
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, chdir, contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
-from attnlab.experiment.experiment import Experiment, overrides
+from attnlab.experiment.experiment import overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
@@ -54,10 +58,10 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
     with mistakes_as_sentences():
         if "DVC_STAGE" in os.environ:  # a stage that outlives a killed `dvc repro` would write what the next one writes
             end_with(starter())
-        if {"-h", "--help"} & set(arguments := sys.argv[1:]):
-            print(str(sys.modules["__main__"].__doc__).strip(), end="\n\n")
+        if help_shown():
+            arguments = sys.argv[1:]
             if not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
-                print(help_text([text for text in arguments if not text.startswith("-")]))
+                print("", help_text([text for text in arguments if not text.startswith("-")]), sep="\n")
                 return
         with leading() if leads_sweeps else nullcontext():
             application()
@@ -85,6 +89,14 @@ def leader() -> ExitStack | None:
     return _leader
 
 
+def help_shown() -> bool:
+    """Whether the command asks for help; then its script's docstring is printed."""
+    is_asked = bool({"-h", "--help"} & set(sys.argv[1:]))
+    if is_asked:
+        print(str(sys.modules["__main__"].__doc__).strip())
+    return is_asked
+
+
 def help_text(overrides: list[str]) -> str:
     """What Hydra shows for --help; Hydra itself takes seconds to list the groups."""
     config = compose_config(overrides)
@@ -98,22 +110,20 @@ def help_text(overrides: list[str]) -> str:
 def run_job(stage: str, config: DictConfig) -> Any:
     """Check the config that Hydra composed, and run `main` of `attnlab.stages.<stage>` with it.
 
-    The stage is imported after the check, so that a wrong value is refused at once.
+    The stage is imported after the check, so that a wrong value is refused at once. Paths of the config start at the
+    folder that the command was given in, also where `hydra.job.chdir` changed the current one.
 
     In a multirun the job's error is shown at once, for Hydra shows only the first one, at the end of the sweep; then
     JobFailedError is raised.
     """
-    from attnlab.experiment.composition import check
-
     node = HydraConfig.get()
     if node.mode != RunMode.MULTIRUN:
-        with mistakes_as_sentences():
-            return _run(stage, check(config))
+        return _run(stage, config)
     given = masked_values(overrides())
     place = f"job {node.job.num} ({','.join(sorted(given))})"
     try:
         with running(node.job.num, given, Path(node.runtime.output_dir)):
-            return _run(stage, check(config))
+            return _run(stage, config)
     except Exception as error:
         if isinstance(error, ExperimentError):
             show_problems(error.problems, f"{place}: ")
@@ -123,8 +133,27 @@ def run_job(stage: str, config: DictConfig) -> Any:
         raise JobFailedError(f"{place} failed") from None
 
 
-def _run(stage: str, experiment: Experiment) -> Any:
-    return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
+def _run(stage: str, config: DictConfig) -> Any:
+    from attnlab.experiment.composition import check
+
+    with chdir(HydraConfig.get().runtime.cwd):
+        experiment = check(config)
+        return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
+
+
+class FailureCallback(Callback):
+    """Ends a command whose job failed, after all other callbacks; see conf/config.yaml.
+
+    Hydra itself would print the overrides, in which there may be a password.
+    """
+
+    def on_run_end(self, config: DictConfig, **more: Any) -> None:
+        try:
+            with mistakes_as_sentences(), redirect_stderr(io.StringIO()):
+                _ = more["job_return"].return_value  # raises the job's error
+        except Exception:
+            traceback.print_exc()
+            sys.exit(1)  # Hydra would make a warning of an exception
 
 
 @contextmanager
@@ -132,21 +161,47 @@ def mistakes_as_sentences() -> Iterator[None]:
     """End the process with the sentences of an error that the user can mend; any other error keeps its traceback."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    with _ending_with_the_reader():
+        try:
+            yield
+        except JobFailedError:
+            _fail(["jobs of the sweep failed; their errors stand above"])
+        except ExperimentError as error:
+            _fail(error.problems)
+        except KeyboardInterrupt:
+            print("stopped by Ctrl-C", file=sys.stderr)
+            sys.exit(130)
+        except Exception as error:
+            if is_of_hydra(error):
+                _fail([hydra_sentence(error)])
+            if not isinstance(error, OSError) or error.errno not in MACHINE_FAULTS:
+                raise
+            _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
+
+
+@contextmanager
+def _ending_with_the_reader() -> Iterator[None]:
+    """End the process silently where the reader of its output has gone away (`head`)."""
     try:
-        yield
-    except JobFailedError:
-        _fail(["jobs of the sweep failed; their errors stand above"])
-    except ExperimentError as error:
-        _fail(error.problems)
-    except KeyboardInterrupt:
-        print("stopped by Ctrl-C", file=sys.stderr)
-        sys.exit(130)
-    except Exception as error:
-        if is_of_hydra(error):
-            _fail([hydra_sentence(error)])
-        if not isinstance(error, OSError) or error.errno not in MACHINE_FAULTS:
+        try:
+            yield
+        except SystemExit:
+            sys.stdout.flush()  # not only at the very end, where Python would print the error
             raise
-        _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        unread = [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]
+        if not unread:
+            raise  # of another pipe
+        for stream in unread:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+def _is_unread(stream: TextIO) -> bool:
+    poll = select.poll()
+    poll.register(stream.fileno(), select.POLLOUT)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def show_problems(problems: list[str], place: str = "") -> None:
@@ -163,21 +218,3 @@ def say(text: str) -> None:
     """Print a line, and write it to the log file in the folder of the run."""
     print(text)
     log.info(text)
-
-
-@contextmanager
-def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Gives `show(what, done, total)`: one bar for each kind of work, on terminals only."""
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress
-
-    console, bars_of = Console(stderr=True), {}
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in bars_of:
-                bars_of[what] = bars.add_task(what, total=total)
-            bars.update(bars_of[what], completed=done, total=total)
-
-        yield show

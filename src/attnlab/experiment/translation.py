@@ -10,8 +10,9 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData
-from attnlab.experiment.experiment import Experiment, Half, Metrics, Progress, Task
+from attnlab.experiment.experiment import Experiment, Half, Metrics, Task
 from attnlab.model.seq2seq import Seq2Seq
+from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
 from attnlab.training.settings import TranslationTraining
 

@@ -8,7 +8,6 @@ source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
@@ -25,7 +24,7 @@ from attnlab.config.binding import TARGET, bind
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
-from attnlab.files import atomic_folder, check_regular, read_json
+from attnlab.files import atomic_folder, check_regular, read_json, write_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
 
@@ -111,8 +110,8 @@ def save_model(
         tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights.items()}
         save_file(tensors, temporary / "weights.safetensors")
         (temporary / "weights.safetensors").chmod(0o644)  # as readable as the others
-        _write_json(temporary / "config.json", config)
-        _write_json(temporary / "model.json", asdict(facts))
+        write_json(temporary / "config.json", config)
+        write_json(temporary / "model.json", asdict(facts))
         for name in FROM_PREPARED_DATA if facts.num_classes is None else FROM_LABELLED_DATA:
             shutil.copyfile(prepared_data / name, temporary / name)
 
@@ -156,7 +155,7 @@ def with_current_targets(node: Any) -> Any:
     return current
 
 
-def load_model(folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Seq2Seq:
+def load_model(folder: Path | str, device: str = "cpu", allow: Collection[str] = ()) -> Seq2Seq:
     """The translating model of a folder, in evaluation mode.
 
     Args:
@@ -165,12 +164,12 @@ def load_model(folder: Path, device: str = "cpu", allow: Collection[str] = ()) -
 
     Raises ExperimentError where the folder is broken.
     """
-    return _load(Seq2Seq, folder, device, allow)
+    return _load(Seq2Seq, Path(folder), device, allow)
 
 
-def load_classifier(folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Classifier:
+def load_classifier(folder: Path | str, device: str = "cpu", allow: Collection[str] = ()) -> Classifier:
     """The classifier of a folder, in evaluation mode; as `load_model`."""
-    return _load(Classifier, folder, device, allow)
+    return _load(Classifier, Path(folder), device, allow)
 
 
 def bind_section(config: Mapping[str, Any], section: str, kind: type, allow: Collection[str] = ()) -> Any:
@@ -230,7 +229,3 @@ def _check_shapes(folder: Path, part: Part[M], runtime: dict[str, Any], weights:
 def _first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
-
-
-def _write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import ExperimentError
-from attnlab.evaluation import Progress
 from attnlab.evaluation.sentence_statistics import (
     CorpusMetric,
     SacrebleuMetric,
@@ -28,6 +27,7 @@ from attnlab.evaluation.significance import (
     resampled_sums,
     system_sample,
 )
+from attnlab.progress import Progress
 from attnlab.report.compared_runs import ComparedRun, System, ranked, systems_of
 from attnlab.report.measures import in_order, measure_named
 

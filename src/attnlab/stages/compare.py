@@ -12,7 +12,7 @@ from rich.table import Table
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import CompareSettings
-from attnlab.experiment.launch import progress_bars
+from attnlab.progress import progress_bars
 from attnlab.report.compared_runs import ComparedRuns
 from attnlab.report.comparison import PAGE, check_into, letters_sentence, notes, percent, ranking, write_comparison
 from attnlab.report.findings import Findings, Wanted, findings_of

@@ -27,10 +27,11 @@ from attnlab.experiment.experiment import (
     overrides,
 )
 from attnlab.experiment.hydra_config import changed_values
-from attnlab.experiment.launch import log, progress_bars
+from attnlab.experiment.launch import log
 from attnlab.experiment.point import only_one_at_a_time
 from attnlab.files import atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
+from attnlab.progress import progress_bars
 from attnlab.report.page import as_text
 from attnlab.sweeps.job import SweepJob, current_job
 from attnlab.tracking.params import choice_name, readable_name, short_params

@@ -11,8 +11,9 @@ from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, here
-from attnlab.experiment.launch import progress_bars, say
+from attnlab.experiment.launch import say
 from attnlab.files import atomic_folder
+from attnlab.progress import progress_bars
 
 
 def prepare(experiment: Experiment, folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import platform
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import Experiment
-from attnlab.files import atomic_file
+from attnlab.files import atomic_file, write_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,6 +133,5 @@ def write_study(
         "machine": {"processor": platform.processor() or platform.machine(), "threads": torch.get_num_threads()},
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
     }
-    with atomic_file(into / f"{name}.json") as temporary:
-        temporary.write_text(json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+    write_json(into / f"{name}.json", content)
     return into / f"{name}.png"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -29,7 +28,7 @@ from attnlab.experiment.point import (
     publish,
     read_done,
 )
-from attnlab.files import atomic_file
+from attnlab.files import atomic_file, write_json
 from attnlab.model.model_folder import ModelFacts, save_model
 from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
 from attnlab.stages.prepare import prepare_where_missing
@@ -98,7 +97,13 @@ def fit(
     batches: pl.LightningDataModule,
     start: Path | None,
 ) -> None:
-    """Train to the end; raises ExperimentError, or ends the process as the signal does that interrupted it."""
+    """Train to the end.
+
+    Raises:
+        ExperimentError: the training failed.
+        KeyboardInterrupt: Ctrl-C stopped it.
+        SystemExit: another signal stopped it.
+    """
     log.info("training: at most %d steps; %s", trainer.max_steps, f"from {start}" if start else "from scratch")
     smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
     try:
@@ -107,9 +112,9 @@ def fit(
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
     except SystemExit as stop:
-        if not trainer.interrupted or stop.code != 1:
+        if not trainer.interrupted or stop.code not in (1, 128 + signal.SIGINT):
             raise
-        raise KeyboardInterrupt from None  # Lightning makes a silent exit of it
+        raise KeyboardInterrupt from None  # of a second Ctrl-C, Lightning makes an exit with code 1
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()  # only the first process evaluates
     if trainer.state.status != "finished" or not checkpoint.best_model_path:
@@ -126,8 +131,7 @@ def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpo
     sections = {name: experiment.config[name] for name in ("data", *TRAIN_SECTIONS, "search")}
     save_model(point / "model", weights, sections, facts, data.folder)
     write_history(point / SPOOL_NAME, point / "training" / "history.csv")
-    with atomic_file(point / DONE) as path:
-        path.write_text(json.dumps({"step": facts.step, **outcome_of(checkpoint)}) + "\n")
+    write_json(point / DONE, {"step": facts.step, **outcome_of(checkpoint)})
 
 
 def data_to_train_on(experiment: Experiment) -> Any:

@@ -136,7 +136,7 @@ class LastCheckpoint(Checkpoint):
 
     def _stop(self, trainer: pl.Trainer, number: int) -> None:
         if trainer.is_global_zero:
-            name = signal.Signals(number).name
+            name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
             print(f"{name}: saved at step {trainer.global_step}; the same command resumes from there", file=sys.stderr)
         self._signals.handle(number)
 

@@ -17,21 +17,23 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from attnlab.errors import ExperimentError
 
-# Schedulers send these some time before they kill. submitit has Slurm send SIGUSR2: its handler requeues the job.
-STOPPING = (signal.SIGTERM, signal.SIGUSR1)
+# Ctrl-C is SIGINT. Schedulers send the others some time before they kill; submitit has Slurm send SIGUSR2: its handler
+# requeues the job.
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 REQUEUING = (signal.SIGUSR2,)
 POLL = 0.2  # seconds between two checks of the parent; a resumed training takes longer to start
 _MARK = f"{ExperimentError.__module__}.{ExperimentError.__qualname__}: "
 
 
 class StopSignals:
-    """Records a stop signal until the current step has ended.
+    """Records a stop signal until the current step has ended; a second Ctrl-C raises KeyboardInterrupt at once.
 
     received: a signal that is not handled yet.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
+        self._made_in = os.getpid()
         self._before: dict[int, Any] = {}
 
     def remember_handlers(self) -> None:
@@ -46,15 +48,24 @@ class StopSignals:
                 signal.signal(number, self._record)
 
     def handle(self, number: int) -> None:
-        """Call the handler from before `listen`; without one, end the process."""
+        """Call the handler from before `listen`; without one, or with Python's own, end the process."""
         self.received = None
         handler: Callable[[int, FrameType | None], Any] | Any = self._before.get(number)
-        if not callable(handler):
+        if not callable(handler) or handler is signal.default_int_handler:
             raise SystemExit(128 + number)
         handler(number, None)
 
     def _record(self, number: int, frame: FrameType | None) -> None:
         self.received = number
+        # A terminal sends Ctrl-C to every process. Forked ones leave the second Ctrl-C to their parent.
+        if number == signal.SIGINT and os.getpid() == self._made_in:
+            signal.signal(number, self._before[number])
+            _announce_stop()
+
+
+def _announce_stop() -> None:
+    # A signal handler must not print: it may have interrupted a print.
+    os.write(2, b"Ctrl-C: training saves and stops after this step or validation; Ctrl-C again stops it at once\n")
 
 
 @contextmanager
@@ -64,7 +75,8 @@ def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
     Does nothing if this process trains itself.
 
     Raises:
-        SystemExit: a signal stopped the training; its last checkpoint is written.
+        SystemExit: a signal stopped the training; its last checkpoint is written. Lightning makes one of a second
+            Ctrl-C, too.
         ExperimentError: what a process raised, or that one of them was killed.
     """
     launcher: Any = trainer.strategy.launcher
@@ -77,10 +89,16 @@ def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
         nonlocal received
         if os.getpid() != here:  # a child that has not set its own handler yet
             raise SystemExit(128 + number)
+        if number == received == signal.SIGINT:
+            launcher.kill(signal.SIGKILL)  # safe at any moment: files are written atomically
+            raise KeyboardInterrupt
+        if number == signal.SIGINT:
+            _announce_stop()
         received = number
         launcher.kill(number)
 
-    before = {number: signal.signal(number, forward) for number in STOPPING}
+    listening = [number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, forward) for number in listening}
     try:
         yield
     except Exception as error:

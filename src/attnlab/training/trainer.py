@@ -16,19 +16,16 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress
 
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
 from attnlab.training.hardware import Hardware
 from attnlab.training.processes import EndWithParent
+from attnlab.training.progress import TrainingBar, ValidationLines
 from attnlab.training.resume import ExactResume
 from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
-
-_log = logging.getLogger(__name__)
 
 
 def build_trainer(
@@ -155,44 +152,6 @@ class Patience(EarlyStopping):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.wait_count >= self.patience:
             trainer.should_stop = True
-
-
-class TrainingBar(pl.Callback):
-    """A bar over all steps with the time left. Lightning's own bars count the batches of one epoch."""
-
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-        self._bars = Progress(*columns, console=Console(stderr=True), disable=not trainer.is_global_zero)
-        self._steps = self._bars.add_task("training", total=trainer.max_steps, completed=trainer.global_step)
-        self._bars.start()
-
-    def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
-        self._bars.update(self._steps, completed=trainer.global_step)
-
-    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
-        self._bars.stop()
-
-    def on_exception(self, *args: Any, **kwargs: Any) -> None:
-        if hasattr(self, "_bars"):
-            self._bars.stop()
-
-
-class ValidationLines(pl.Callback):
-    """Prints and logs a line for each validation, also where there is no terminal for a progress bar."""
-
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if not trainer.is_global_zero:
-            return
-        values = {
-            name.rpartition("/")[2].replace("_nll", " nll"): float(value)
-            for name, value in trainer.callback_metrics.items()
-            if name.startswith("validation/") and not name.endswith("perplexity")  # exp of the NLL
-        }
-        ranked = sorted(values, key=lambda name: ("nll" not in name, name))
-        words = " · ".join(f"{name} {values[name]:.3f}" for name in ranked)
-        line = f"step {trainer.global_step:>6}  validation: {words}"
-        print(line, file=sys.stderr)
-        _log.info(line)
 
 
 class ReturnFreedMemory(pl.Callback):
