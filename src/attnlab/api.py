@@ -23,7 +23,8 @@ def load(
     """A trained model: `load("build/model")("Guten Tag").text`.
 
     Args:
-        model: a model folder, or MLflow's `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`.
+        model: a model folder, or MLflow's `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`,
+            `models:/<name>/latest`.
         allow: modules outside of attnlab whose classes the model may name.
         tracking_uri: MLflow's; None is the one that MLflow is set to, or else the database in the folder `runs`.
 

@@ -35,20 +35,37 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path, second
 @contextmanager
 def mlflow_server(folder: Path, database: str, *options: str) -> Iterator[str]:
     """The address of an MLflow server that runs in `folder` as long as the block does."""
+    with running(folder, "server", "--backend-store-uri", database, *options) as address:
+        with urllib.request.urlopen(f"{address}/health", timeout=30) as answer:
+            assert answer.read() == b"OK"
+        yield address
+
+
+@contextmanager
+def served_model(folder: Path, tracker: str, model: str) -> Iterator[str]:
+    """The address of `mlflow models serve` with a model of a tracker."""
+    with running(folder, "models", "serve", "-m", model, "--env-manager", "local", tracker=tracker) as address:
+        yield address
+
+
+@contextmanager
+def running(folder: Path, *command: str, tracker: str | None = None) -> Iterator[str]:
+    """The address of a command of MLflow that answers at a port of its own; its log is `folder/server.log`.
+
+    tracker: MLFLOW_TRACKING_URI, where the command reads it.
+    """
     port, log = free_port(), folder / "server.log"
-    command = [
-        sys.executable, "-m", "mlflow", "server", "--backend-store-uri", database, "--host", "127.0.0.1",
-        "--port", str(port), *options,
-    ]  # fmt: skip
+    environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"  # it starts PATH's uvicorn
+    if tracker is not None:
+        environment["MLFLOW_TRACKING_URI"] = tracker
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=folder, stdout=out, stderr=out, start_new_session=True,
-            env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
+            [sys.executable, "-m", "mlflow", *command, "--host", "127.0.0.1", "--port", str(port)],
+            cwd=folder, stdout=out, stderr=out, start_new_session=True, env=environment,
         )  # fmt: skip
         try:
             wait_for_port(port, process, log)
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
-                assert answer.read() == b"OK"
             yield f"http://127.0.0.1:{port}"
         finally:
             os.killpg(process.pid, 15)

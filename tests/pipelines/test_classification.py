@@ -108,7 +108,8 @@ def test_tracked_classifier_has_pictures_and_a_model_that_names_classes(
     (output,) = run.outputs.model_outputs
     location = client.get_logged_model(output.model_id).artifact_location.removeprefix("file://")
     monkeypatch.setattr("sys.path", list(__import__("sys").path))  # MLflow puts the model's code there
-    assert mlflow.pyfunc.load_model(location).predict(["w1 bad w3", "좋아"]) == ["bad", "good"]
+    answers = mlflow.pyfunc.load_model(location).predict(["w1 bad w3", "좋아"])
+    assert [answer["label"] for answer in answers] == ["bad", "good"]
 
 
 def test_classifier_trains_on_data_that_prepare_wrote(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:

@@ -50,8 +50,8 @@ def test_register_makes_the_best_run_of_a_sweep_the_champion(
 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", database(folder))
     mlflow.set_tracking_uri(database(folder))
-    (translation,) = mlflow.pyfunc.load_model("models:/attnlab@champion").predict(["a b c"])
-    assert isinstance(translation, str)
+    (answer,) = mlflow.pyfunc.load_model("models:/attnlab@champion").predict(["a b c"])
+    assert isinstance(answer["text"], str)
 
 
 @pytest.mark.slow

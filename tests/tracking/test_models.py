@@ -1,45 +1,70 @@
-"""The trained model in MLflow: logged once, loaded without a pickle, asked for a translation or a label."""
+"""The trained model in MLflow: logged once, loaded without a pickle, asked with params."""
 
+import inspect
+import json
+import logging
+import os
 import shutil
 import sys
-import types
+from dataclasses import replace
 from pathlib import Path
 
 import mlflow.pyfunc
+import numpy as np
+import pandas as pd
 import pytest
 from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+from mlflow.models import Model
+from tiny_models import SOURCES, write_classifier, write_translator
+
+from attnlab.api import load
+from attnlab.config.binding import bind
+from attnlab.data.corpus import Corpus
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import PreparedData
+from attnlab.experiment.composition import compose
+from attnlab.inference.search_settings import SEARCHES
+from attnlab.tracking.logged_model import SEARCH_PARAMS, save_logged_model
 
 
-class FakeModel:
-    """Stands for the real ones, which need a trained model."""
+@pytest.fixture(scope="module")
+def translator_folder(tmp_path_factory):
+    return write_translator(tmp_path_factory.mktemp("translator") / "model")
 
-    def __init__(self, folder):
-        self.prefix = (folder / "weights.safetensors").read_text()
 
-    @classmethod
-    def load(cls, folder):
-        assert isinstance(folder, Path)
-        return cls(folder)
+@pytest.fixture(scope="module")
+def classifier_folder(tmp_path_factory):
+    return write_classifier(tmp_path_factory.mktemp("classifier") / "model")
 
-    def texts(self, texts):
-        return [self.prefix + text for text in texts]
+
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))  # MLflow puts the model's code there
 
 
 @pytest.fixture
-def model_folder(tmp_path, monkeypatch):
-    module = types.ModuleType("attnlab.inference.loading")
-    module.load_folder = FakeModel.load
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(sys, "path", list(sys.path))  # MLflow puts the model's code there
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "weights.safetensors").write_text("→ ")
-    (folder / "model.json").write_text('{"source_vocabulary_size": 9, "identity": "i", "step": 3}')
-    return folder
+def quiet_mlflow():
+    """As in a training, where attnlab.tracking sets MLFLOW_LOGGING_LEVEL before mlflow is imported."""
+    logger = logging.getLogger("mlflow")
+    before = logger.level
+    logger.setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
+    yield
+    logger.setLevel(before)
 
 
-def test_logged_model_translates(tracking, runs, point, record, client, model_folder, capfd):
-    shutil.copytree(model_folder, point / "model")
+@pytest.fixture(scope="module")
+def served(translator_folder, tmp_path_factory):
+    """The translator as MLflow loads it."""
+    place = tmp_path_factory.mktemp("served") / "model"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", list(sys.path))
+        save_logged_model(place, translator_folder, "translator", SOURCES[0], Model())
+        return mlflow.pyfunc.load_model(str(place))
+
+
+def test_logged_model_translates(tracking, runs, point, record, client, translator_folder, quiet_mlflow, capfd):
+    shutil.copytree(translator_folder, point / "model")
     for _ in range(2):
         with tracking().start(runs, point, record) as run:
             pass
@@ -55,31 +80,123 @@ def test_logged_model_translates(tracking, runs, point, record, client, model_fo
     assert (location / "code" / "attnlab" / "batch.py").exists()
 
     loaded = mlflow.pyfunc.load_model(str(location))
-    assert loaded.predict(["Guten Tag", "<b>"]) == ["→ Guten Tag", "→ <b>"]
+    assert [each["text"] for each in loaded.predict(SOURCES)] == load(translator_folder).texts(SOURCES)
     said = capfd.readouterr()
     assert said.err == ""
 
 
-def test_logged_classifier_names_classes(tracking, runs, point, record, client, model_folder):
-    facts = '{"source_vocabulary_size": 9, "identity": "i", "step": 3, "num_classes": 2}'
-    (model_folder / "model.json").write_text(facts)
-    shutil.copytree(model_folder, point / "model")
+def test_logged_classifier_gives_labels_probabilities_and_attention_on_request(
+    tracking, runs, point, record, client, classifier_folder
+):
+    shutil.copytree(classifier_folder, point / "model")
     with tracking().start(runs, point, record) as run:
         pass
     (output,) = client.get_run(run.run_id).outputs.model_outputs
     model = client.get_logged_model(output.model_id)
     assert (model.name, model.model_type) == ("classifier", "classifier")
     loaded = mlflow.pyfunc.load_model(model.artifact_location.removeprefix("file://"))
-    assert loaded.predict(["a good film"]) == ["→ a good film"]
+    expected = load(classifier_folder)(SOURCES)
+    plain = [{"label": each.label, "probabilities": pytest.approx(each.probabilities)} for each in expected]
+    assert loaded.predict(SOURCES) == plain
+    for each, answer in zip(expected, loaded.predict(SOURCES, params={"attention": True}), strict=True):
+        assert (answer["label"], answer["tokens"]) == (each.label, each.tokens)
+        np.testing.assert_allclose(answer["attention"], each.attention, atol=1e-6)
+
+
+def test_signature_has_every_setting_of_the_searches(served):
+    settings = {name for kind, _ in SEARCHES.values() for name in inspect.signature(kind).parameters}
+    assert set(SEARCH_PARAMS) == settings - {"size"} | {"search", "beam"}
+    params = {param.name: param.default for param in served.metadata.get_params_schema()}
+    assert params == {"attention": False, **dict.fromkeys(SEARCH_PARAMS)}
+
+
+def test_example_of_a_logged_model_is_a_text_of_the_validation_data(
+    tracking, runs, point, record, client, translator_folder, tmp_path
+):
+    corpus = bind(compose(["data=copy", "data.num_pairs=200"]).logged["data"], Corpus, "data")
+    prepare(corpus, tmp_path / "prepared")
+    shutil.copytree(translator_folder, point / "model")
+    with tracking().start(runs, point, replace(record, data_source=str(tmp_path / "prepared"))) as run:
+        pass
+    (output,) = client.get_run(run.run_id).outputs.model_outputs
+    location = Path(client.get_logged_model(output.model_id).artifact_location.removeprefix("file://"))
+    text = PreparedData(tmp_path / "prepared").split("validation").source_text(0)
+    example = json.loads((location / "serving_input_example.json").read_text())
+    assert example == {"inputs": [text], "params": {"attention": True}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        SOURCES,
+        np.array(SOURCES),
+        np.array(SOURCES, dtype=object),
+        pd.Series(SOURCES),
+        pd.DataFrame({"text": SOURCES}),
+        pd.DataFrame({"text": SOURCES, "id": [1, 2, 3]}, index=[7, 8, 9]),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_every_form_of_input_gives_the_answers_of_the_python_api(served, translator_folder, given):
+    answers = served.predict(given, params={"beam": 3, "n_best": 2, "attention": True})
+    expected = load(translator_folder)(SOURCES, beam=3, n_best=2)
+    for answer, each in zip(answers, expected, strict=True):
+        (alternative,) = each.alternatives
+        for plain, one in ((answer, each), (answer["alternatives"][0], alternative)):
+            assert (plain["text"], plain["tokens"], plain["source_tokens"]) == (one.text, one.tokens, one.source_tokens)
+            assert plain["score"] == pytest.approx(one.score, abs=1e-6)
+            np.testing.assert_allclose(plain["attention"], one.attention, atol=1e-6)
+
+
+def test_params_change_the_search_and_none_is_the_own_setting_of_the_model(served, translator_folder):
+    ours = load(translator_folder)
+    own = [{"text": each.text, "score": pytest.approx(each.score, abs=1e-6)} for each in ours(SOURCES)]
+    assert served.predict(SOURCES) == own
+    assert served.predict(SOURCES, params={"beam": None, "attention": False}) == own
+    for params in ({"search": "greedy"}, {"temperature": 9, "seed": 3}, {"max_length": 2}):
+        assert [each["text"] for each in served.predict(SOURCES, params=params)] == [
+            each.text for each in ours(SOURCES, **params)
+        ]
+    assert len({served.predict(SOURCES[0], params={"temperature": 9, "seed": i})[0]["text"] for i in range(5)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("given", "params", "message"),
+    [
+        (SOURCES, {"beam": 0}, r"^search.size must be a whole number above 0, got 0$"),
+        (SOURCES, {"n_best": 9}, "n_best must be at most the beam's size"),
+        (SOURCES, {"search": "best"}, "^search must be one of greedy, beam, sample; got 'best'$"),
+        (SOURCES, {"beam": 3, "temperature": 2.0}, "'beam', 'temperature' do not go together"),
+        (SOURCES, {"beam": "five"}, "Can not safely convert `<class 'str'>` to `DataType.long` for value `five`"),
+        (["나는", None], None, "^each text must be a string, got .* in row 1$"),
+        ([1, 2], None, "Can not safely convert int64"),
+        (pd.DataFrame({"id": SOURCES, "text": SOURCES}), None, "^the first column must be 'text', got 'id'; rename"),
+    ],
+)
+def test_mistake_is_a_sentence_that_the_server_answers_with_the_status_400(served, given, params, message):
+    with pytest.raises(MlflowException, match=message) as refused:
+        served.predict(given, params=params)
+    assert refused.value.get_http_status_code() == 400
+    assert "Traceback" not in str(refused.value)
+
+
+def test_unknown_param_is_left_out_by_mlflow_with_a_warning(served, caplog):
+    """MLflow does this before it asks the model; docs/serving.md says so."""
+    logging.getLogger("mlflow").addHandler(caplog.handler)
+    try:
+        assert served.predict(SOURCES, params={"bean": 3}) == served.predict(SOURCES)
+    finally:
+        logging.getLogger("mlflow").removeHandler(caplog.handler)
+    assert "Unrecognized params ['bean'] are ignored" in caplog.text
 
 
 def test_model_that_cannot_be_logged_is_a_warning_and_logged_by_the_evaluation(
-    tracking, runs, point, record, client, model_folder, monkeypatch, capsys
+    tracking, runs, point, record, client, translator_folder, monkeypatch, capsys
 ):
     def full(*_):
         raise OSError("No space left on device")
 
-    shutil.copytree(model_folder, point / "model")
+    shutil.copytree(translator_folder, point / "model")
     with monkeypatch.context() as broken:
         broken.setattr(MlflowClient, "log_model_artifacts", full)
         with tracking().start(runs, point, record) as training:
@@ -93,8 +210,8 @@ def test_model_that_cannot_be_logged_is_a_warning_and_logged_by_the_evaluation(
     assert len(client.get_run(training.run_id).outputs.model_outputs) >= 1
 
 
-def test_no_model_is_logged_with_log_model_false(tracking, runs, point, record, client, model_folder):
-    shutil.copytree(model_folder, point / "model")
+def test_no_model_is_logged_with_log_model_false(tracking, runs, point, record, client, translator_folder):
+    shutil.copytree(translator_folder, point / "model")
     with tracking(log_model=False).start(runs, point, record) as run:
         pass
     assert client.get_run(run.run_id).outputs.model_outputs == []

@@ -130,8 +130,8 @@ class Connection:
 def knock(address: str) -> None:
     """Raise OSError where nobody listens at an address, for MLflow itself would try a dead database for minutes."""
     url = make_url(address)
-    if url.host is not None:
-        port = url.port or _DEFAULT_PORTS[url.get_backend_name()]
+    port = url.port or _DEFAULT_PORTS.get(url.get_backend_name())
+    if url.host is not None and port is not None:  # MLflow refuses the schemes that it does not know
         socket.create_connection((url.host, port), timeout=5).close()
 
 

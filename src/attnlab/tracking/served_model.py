@@ -4,22 +4,53 @@ MLflow runs this file when it saves and when it loads a model; no module of the 
 """
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from mlflow.exceptions import MlflowException
 from mlflow.models import set_model
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
+from attnlab.errors import ExperimentError
+from attnlab.inference.answers import plain_answers
+from attnlab.inference.loading import load_folder
+
+COLUMN = "text"
+
 
 class ServedModel(PythonModel):
-    """`predict(["Guten Tag"])` gives the translations in order, or the names of the likeliest classes."""
+    """`predict(["Guten Tag"], params={"beam": 5})` gives an object for each text: `[{"text": ..., "score": ...}]`."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        from attnlab.inference.loading import load_folder
-
         self.model = load_folder(Path(context.artifacts["model"]))
 
-    # MLflow reads the type hints, and takes the form without a context too.
-    def predict(self, model_input: list[str]) -> list[str]:  # type: ignore[override]
-        return self.model.texts(list(model_input))
+    # The signature makes a table of every input. With the type hint list[str], MLflow would ignore the signature.
+    def predict(
+        self, context: PythonModelContext, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
+        """The answers to the texts of the first column; a param of None leaves the model's own setting.
+
+        Raises MlflowException, which MLflow's server answers with the status 400, for unsuitable texts and params.
+        """
+        given = {name: value for name, value in (params or {}).items() if value is not None}
+        try:
+            return plain_answers(self.model, texts_of(model_input), **given)
+        except ExperimentError as error:
+            raise MlflowException.invalid_parameter_value("; ".join(error.problems)) from None
+
+
+def texts_of(table: pd.DataFrame) -> list[str]:
+    """The texts of a table's first column; raises ExperimentError where it is another one than that of the texts."""
+    column = table.columns[0]
+    if isinstance(column, str) and column != COLUMN:
+        raise ExperimentError(f"the first column must be {COLUMN!r}, got {column!r}; rename it or send a list of texts")
+    # MLflow makes an array without axes of each text in {"inputs": [{"text": ...}]}.
+    texts = [text.item() if isinstance(text, np.ndarray) and text.ndim == 0 else text for text in table[column]]
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ExperimentError(f"each text must be a string, got {text!r} in row {row}")
+    return texts
 
 
 set_model(ServedModel())

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import mlflow
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
+from mlflow.entities import LoggedModel, Run
+from sqlalchemy import make_url
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.tracking.connection import LOST, knock, reason_of
 from attnlab.tracking.settings import DATABASE_NAME
 
-SCHEMES = ("runs:/", "models:/")
+_RUN = re.compile(r"runs:/(?P<run>[^/]+)(/.*)?")
+_LOGGED = re.compile(r"models:/(?P<model>m-[0-9a-f]{32})")
+_REGISTERED = re.compile(r"models:/(?P<name>[^/@]+)(@(?P<alias>[^/@]+)|/(?P<version>latest|[0-9]+))")
 
 
 def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Path:
-    """The model folder behind `runs:/<id>/model`, `models:/<name>@<alias>` or `models:/<name>/<version>`.
+    """The folder of a model in MLflow, downloaded.
 
-    tracking_uri: None is the one that MLflow is set to (`mlflow.set_tracking_uri`, MLFLOW_TRACKING_URI), or else the
-        database in the folder `runs`, where trainings put it by default.
+    Args:
+        uri: `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`, `models:/<name>/latest`, or
+            `models:/m-<id>` as MLflow's pages show it.
+        tracking_uri: None is the one that MLflow is set to (`mlflow.set_tracking_uri`, MLFLOW_TRACKING_URI), or else the
+            database in the folder `runs`, where trainings put it by default.
 
     Raises ExperimentError where the tracker cannot be reached, or has no such model.
     """
     address = tracking_uri or _usual_tracker()
     try:
+        _check_database(uri, address)
         knock(address)
-        client = MlflowClient(address, address)
-        if uri.startswith("runs:/"):
-            run = client.get_run(uri.removeprefix("runs:/").split("/")[0])
-            if run.outputs is None or not run.outputs.model_outputs:
-                raise ExperimentError(f"{uri}: this run has no model; it may not have been trained to its end")
-            location = client.get_logged_model(str(run.outputs.model_outputs[-1].model_id)).artifact_location
-        else:
-            name, _, version = uri.removeprefix("models:/").partition("/")
-            name, _, alias = name.partition("@")
-            found = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, version)
-            location = client.get_model_version_download_uri(name, found.version)
+        location = _location(uri, MlflowClient(address, address))
         whole = Path(download_artifacts(location, dst_path=str(into), tracking_uri=address))
     except (*LOST, ValueError) as error:
         raise ExperimentError(f"{uri} cannot be loaded from {masked(address)}: {reason_of(error)}") from None
@@ -46,8 +45,50 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
     return folder
 
 
+def newest_model(client: MlflowClient, run: Run) -> LoggedModel | None:
+    """The model that a run logged last; None where it has none. It logs another where its folder changed."""
+    outputs = run.outputs.model_outputs if run.outputs is not None else []
+    models = [client.get_logged_model(output.model_id) for output in outputs]
+    return max(models, key=lambda model: model.creation_timestamp, default=None)
+
+
+def _location(uri: str, client: MlflowClient) -> str:
+    """Where MLflow stores the files of a model."""
+    if found := _RUN.fullmatch(uri):
+        model = newest_model(client, client.get_run(found["run"]))
+        if model is None:
+            raise ExperimentError(f"{uri}: this run has no model; it may not have been trained to its end")
+        return str(model.artifact_location)
+    if found := _LOGGED.fullmatch(uri):
+        return str(client.get_logged_model(found["model"]).artifact_location)
+    if found := _REGISTERED.fullmatch(uri):
+        name, version = found["name"], found["version"]
+        if found["alias"] is not None:
+            version = client.get_model_version_by_alias(name, found["alias"]).version
+        elif version == "latest":
+            client.get_registered_model(name)  # raises where there is none
+            versions = [int(each.version) for each in client.search_model_versions(f"name='{name}'")]
+            if not versions:
+                raise ExperimentError(f"{uri}: {name} has no versions")
+            version = str(max(versions))
+        return str(client.get_model_version_download_uri(name, version))
+    raise ExperimentError(
+        f"{uri} must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or models:/<name>/latest"
+    )
+
+
 def _usual_tracker() -> str:
-    ours = Path("runs", DATABASE_NAME).absolute()
-    if ours.is_file() and not mlflow.is_tracking_uri_set():
-        return f"sqlite:///{ours}"
-    return mlflow.get_tracking_uri()
+    return (
+        mlflow.get_tracking_uri()
+        if mlflow.is_tracking_uri_set()
+        else f"sqlite:///{Path('runs', DATABASE_NAME).absolute()}"
+    )
+
+
+def _check_database(uri: str, address: str) -> None:
+    """Raise ExperimentError for an sqlite database that does not exist, which MLflow would create."""
+    url = make_url(address)
+    if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).is_file():
+        raise ExperimentError(
+            f"{uri}: there is no database {url.database}; give tracking_uri, or set MLFLOW_TRACKING_URI"
+        )

@@ -14,6 +14,7 @@ from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from attnlab.errors import ExperimentError
 from attnlab.tracking.connection import NOT_FOUND, Connection, reason_of
 from attnlab.tracking.run_folder import CONFIG_FILE
+from attnlab.tracking.stored_models import newest_model
 
 EVALUATION = "evaluation"  # the artifacts of an evaluation lie in a folder of this name
 _OF_A_SWEEP = "varies"  # a tag that the run of a sweep itself has, and none of its children
@@ -122,13 +123,13 @@ class StoredRuns:
             run = self._connection.find_run(run_id)
             if run is None:
                 raise ExperimentError(f"run: {self._has_no_run(run_id)}")
-            if run.outputs is None or not run.outputs.model_outputs:
+            model = newest_model(client, run)
+            if model is None:
                 raise ExperimentError(
                     f"run: {run_id} has no model; it was trained with tracking.log_model=false, or not to its end"
                 )
-            model_id = str(run.outputs.model_outputs[-1].model_id)
             # `models:/<id>` would be looked up in the tracker that MLflow takes by default.
-            source = str(client.get_logged_model(model_id).artifact_location)
+            source = str(model.artifact_location)
             known = [each for each in client.search_model_versions(f"name = '{name}'") if each.source == source]
             if not known:
                 try:
@@ -136,7 +137,7 @@ class StoredRuns:
                 except MlflowException as error:
                     if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
                         raise
-            version = known[0] if known else client.create_model_version(name, source, run_id, model_id=model_id)
+            version = known[0] if known else client.create_model_version(name, source, run_id, model_id=model.model_id)
             client.set_registered_model_alias(name, alias, version.version)
         return str(version.version), not known
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
-import mlflow.pyfunc
 import requests
 from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelOutput, Metric, Param, RunTag
@@ -26,10 +23,11 @@ from mlflow.models import Model
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
-from attnlab.config.identity import PACKAGE_ROOT, config_digest
+from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import read_facts
 from attnlab.tracking.connection import LOST, Connection, reason_of
+from attnlab.tracking.logged_model import example_text, save_logged_model
 from attnlab.tracking.params import accepted_name, dotted_params, readable_name, short_params
 from attnlab.tracking.run import Run
 from attnlab.tracking.run_folder import (
@@ -47,12 +45,6 @@ from attnlab.training.spool import MetricSpool, Record
 LARGEST_BATCH = 1000  # metrics a request, MLflow's limit
 MODEL_TAG = "model_hash"  # of a run: the digest of the folder of its logged model
 _LONGEST_TAG = 5000
-_SERVED = Path(__file__).with_name("served_model.py")  # what MLflow runs to load a model
-# What translating and classifying need. Named outright, for inferring it would load the model in a process of its own.
-_REQUIREMENTS = (
-    "mlflow", "numpy", "pyarrow", "pydantic", "pytorch-lightning", "sacrebleu", "safetensors", "tokenizers",
-    "torch", "torchmetrics",
-)  # fmt: skip
 
 
 def sync(run: Run, connection: Connection) -> str | None:
@@ -206,7 +198,9 @@ def _upload_model(client: MlflowClient, run: Run, known: MlflowRun) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:
             place = Path(temporary) / "model"
-            _save_model(place, folder, Model(model.artifact_location, run_id, model_id=model.model_id))
+            example = example_text(Path(run.state.record.data_source), kind)
+            about = Model(model.artifact_location, run_id, model_id=model.model_id)
+            save_logged_model(place, folder, kind, example, about)
             client.log_model_artifacts(model.model_id, str(place))
         client.log_outputs(run_id, [LoggedModelOutput(model.model_id, step=0)])
     except BaseException:
@@ -214,21 +208,6 @@ def _upload_model(client: MlflowClient, run: Run, known: MlflowRun) -> None:
         raise
     client.finalize_logged_model(model.model_id, "READY")
     client.set_tag(run_id, MODEL_TAG, digest)
-
-
-def _save_model(place: Path, folder: Path, model: Model) -> None:
-    """Write a model as MLflow loads it: typed code, the model folder, attnlab itself, pinned requirements."""
-    with tempfile.TemporaryDirectory(prefix="attnlab-code-") as temporary:
-        code = Path(temporary) / PACKAGE_ROOT.name
-        shutil.copytree(PACKAGE_ROOT, code, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
-        mlflow.pyfunc.save_model(
-            place,
-            python_model=str(_SERVED),
-            artifacts={"model": str(folder)},
-            code_paths=[str(code)],
-            pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _REQUIREMENTS],
-            mlflow_model=model,
-        )
 
 
 def _folder_digest(folder: Path) -> str:

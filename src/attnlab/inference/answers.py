@@ -1,0 +1,48 @@
+"""Answers of a trained model as plain objects, as a server sends them in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attnlab.inference.classifier import ClassifiedText, SentenceClassifier
+from attnlab.inference.translator import Translation, Translator
+
+
+def plain_answers(
+    model: Translator | SentenceClassifier, texts: Sequence[str], attention: bool = False, **settings: Any
+) -> list[dict[str, Any]]:
+    """The answer to each text.
+
+    Args:
+        attention: whether to add the tokens and the attention.
+        settings: of the search of a translator, as calling it takes them.
+
+    Raises ExperimentError as calling the model.
+    """
+    if isinstance(model, SentenceClassifier):
+        return [plain_label(answer, attention) for answer in model.stream(texts, **settings)]
+    answers = model.stream(texts, with_attention=attention, **settings)
+    return [plain_translation(answer, attention) for answer in answers]
+
+
+def plain_translation(answer: Translation, attention: bool = False) -> dict[str, Any]:
+    """`text` and `score`; `alternatives` of an n-best list; with attention `tokens`, `source_tokens` and `attention`.
+
+    `attention` has a row for each token and a column for each source token; it is None for a model without attention.
+    """
+    plain: dict[str, Any] = {"text": answer.text, "score": answer.score}
+    if attention:
+        weights = None if answer.attention is None else answer.attention.tolist()
+        plain |= {"tokens": answer.tokens, "source_tokens": answer.source_tokens, "attention": weights}
+    if answer.alternatives:
+        plain["alternatives"] = [plain_translation(each, attention) for each in answer.alternatives]
+    return plain
+
+
+def plain_label(answer: ClassifiedText, attention: bool = False) -> dict[str, Any]:
+    """`label` and `probabilities`, by class; with attention `tokens` and `attention`, a weight for each token."""
+    plain: dict[str, Any] = {"label": answer.label, "probabilities": answer.probabilities}
+    if attention:
+        plain |= {"tokens": answer.tokens, "attention": answer.attention.tolist()}
+    return plain
