@@ -26,8 +26,8 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
     Args:
         uri: `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`, `models:/<name>/latest`, or
             `models:/m-<id>` as MLflow's pages show it.
-        tracking_uri: None is the one that MLflow is set to (`mlflow.set_tracking_uri`, MLFLOW_TRACKING_URI), or else the
-            database in the folder `runs`, where trainings put it by default.
+        tracking_uri: None is the one that MLflow is set to (`mlflow.set_tracking_uri`, MLFLOW_TRACKING_URI), or else
+            the database in the folder `runs`, where trainings put it by default.
 
     Raises ExperimentError where the tracker cannot be reached, or has no such model.
     """
