@@ -35,7 +35,8 @@ LEVELS = {
     "experiment": 12,
     "stages": 13,
     "api": 14,
-    "__init__": 15,  # the names that `import attnlab` offers
+    "commands": 15,
+    "__init__": 16,  # the names that `import attnlab` offers
 }
 HOMES = {
     "mlflow": {"tracking"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from inference_words import SOURCES
+from inference_words import LABELS, SOURCES
 
 from attnlab.batch import Padding
 from attnlab.config.part import Part
@@ -18,8 +18,6 @@ from attnlab.model.classifier import Classifier
 from attnlab.model.encoder import Encoder
 from attnlab.model.normalisers import Softmax
 from attnlab.model.scopes import GlobalScope
-
-LABELS = ["일상", "이별", "love"]
 
 
 @pytest.fixture(params=["pre", "post"])

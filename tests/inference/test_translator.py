@@ -33,9 +33,8 @@ def test_answer_is_the_best_hypothesis_of_the_search(translator, side):
 def test_list_gives_the_answers_of_its_texts_in_their_order(translator, monkeypatch):
     ours = translator()
     alone = [ours(text) for text in SOURCES]
-    monkeypatch.setattr(translator_module, "BATCH_SIZE", 2)
-    monkeypatch.setattr(translator_module, "WINDOW", 3)  # sentences are sorted within a window only
-    together = ours(SOURCES * 2)
+    monkeypatch.setattr(translator_module, "WINDOW", 2)  # sentences are sorted within four only
+    together = list(ours.stream(SOURCES * 2, batch_size=2))
     assert [each.text for each in together] == [each.text for each in alone * 2]
     for one, other in zip(together, alone * 2, strict=True):
         np.testing.assert_allclose(one.attention, other.attention, atol=1e-5)
@@ -43,8 +42,9 @@ def test_list_gives_the_answers_of_its_texts_in_their_order(translator, monkeypa
     assert ours.texts(SOURCES) == [each.text for each in alone]
 
 
-def test_stream_reads_no_farther_than_its_window(translator, monkeypatch):
-    monkeypatch.setattr(translator_module, "WINDOW", 3)
+@pytest.mark.parametrize(("batch_size", "ahead"), [(3, 6), (1, 1)])
+def test_stream_reads_no_farther_than_its_window(translator, monkeypatch, batch_size, ahead):
+    monkeypatch.setattr(translator_module, "WINDOW", 2)
     read = []
 
     def texts():
@@ -52,9 +52,9 @@ def test_stream_reads_no_farther_than_its_window(translator, monkeypatch):
             read.append(text)
             yield text
 
-    answers = translator().stream(texts(), with_attention=False)
+    answers = translator().stream(texts(), with_attention=False, batch_size=batch_size)
     assert next(answers).attention is None
-    assert len(read) == 3
+    assert len(read) == ahead
 
 
 def test_alternatives_are_the_rest_of_the_n_best_list(translator):

@@ -37,6 +37,7 @@ class Tokenizer:
                 raise ValueError(f"{token} must have id {i}, got {backend.token_to_id(token)}")
         self._backend = backend
         self._decoder = backend.decoder
+        self._names: dict[int, str] = {}  # asking the library for the same ones again takes longer
         self._marked = WORD_START in json.dumps(json.loads(backend.to_str())["decoder"], ensure_ascii=False)
 
     @property
@@ -104,10 +105,12 @@ class Tokenizer:
         return found
 
     def _token(self, i: int) -> str:
-        token = self._backend.id_to_token(i)
-        if token is None:
-            raise ValueError(f"the id must be between 0 and {self.size - 1}, got {i}")
-        return token
+        if i not in self._names:
+            token = self._backend.id_to_token(i)
+            if token is None:
+                raise ValueError(f"the id must be between 0 and {self.size - 1}, got {i}")
+            self._names[i] = token
+        return self._names[i]
 
     def save(self, path: Path) -> None:
         path.write_text(self._backend.to_str(pretty=True) + "\n", encoding="utf-8")

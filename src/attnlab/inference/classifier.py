@@ -17,7 +17,7 @@ from attnlab.data.prepared import read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.inference.translator import WINDOW, batched, check_sources, rows_by_length
+from attnlab.inference.translator import BATCH_SIZE, check_sources, rows_by_length, windows
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
@@ -86,15 +86,17 @@ class SentenceClassifier:
             return next(self.stream([texts], intervene))
         return list(self.stream(texts, intervene))
 
-    def stream(self, texts: Iterable[str], intervene: Intervention | None = None) -> Iterator[ClassifiedText]:
-        """As calling it, one text after the other in their order, in steady memory."""
+    def stream(
+        self, texts: Iterable[str], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
+    ) -> Iterator[ClassifiedText]:
+        """As calling it, one text after the other in their order, in steady memory; as `Translator.stream`."""
         if intervene is not None and intervene.force:
             raise ExperimentError("force: a classifier writes no tokens that could be forced")
         device = next(self.model.parameters()).device
-        for window in batched(texts, WINDOW):
+        for window in windows(texts, batch_size):
             ids = self.tokenizer.encode_ids(window)
             found: dict[int, ClassifiedText] = {}
-            for rows in rows_by_length(ids):
+            for rows in rows_by_length(ids, batch_size):
                 sentences = Ragged.from_rows([ids[row] for row in rows])
                 no_labels = np.zeros(len(rows), dtype=np.int64)
                 batch = pad_labelled(sentences, no_labels, np.array(rows), self.padding).to(device)

@@ -23,12 +23,13 @@ from attnlab.evaluation.hypotheses import HypothesisText
 from attnlab.inference.search_settings import with_settings
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.decoder.decoder import DecoderState
+from attnlab.model.fast_linear import weights_packed_once
 from attnlab.model.model_folder import bind_section, load_model, read_config
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.search import Hypothesis, Search, next_log_probs
 
 BATCH_SIZE = 64
-WINDOW = 64 * BATCH_SIZE  # sentences of a stream that are sorted by length together
+WINDOW = 64  # batches of a stream whose sentences are sorted by length together
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,28 +187,35 @@ class Translator:
         *,
         intervene: Intervention | None = None,
         with_attention: bool = True,
+        batch_size: int = BATCH_SIZE,
         **settings: Any,
     ) -> Iterator[Translation]:
         """As calling it, one translation after the other in the order of the texts, in steady memory.
 
-        with_attention: False leaves `attention` out, which saves time and memory.
+        Args:
+            with_attention: False leaves `attention` out, which saves time and memory.
+            batch_size: sentences that go through the model together. The stream reads `WINDOW` batches ahead; with 1
+                it reads no farther than the sentence that it translates.
         """
         search = self.search(settings)
         model = self.model if intervene is None else self._intervened(intervene)
         forced = None if intervene is None else self._forced(intervene)
-        for window in batched(texts, WINDOW):
+        to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, search.replace_unknown)
+        for window in windows(texts, batch_size):
             ids = self.source_tokenizer.encode_ids(window)
             found: dict[int, Translation] = {}
-            for rows in rows_by_length(ids):
-                batch = self._batch([ids[row] for row in rows], [[] for _ in rows])
-                if intervene is not None:
-                    check_sources(intervene, batch)
-                attends = with_attention or search.replace_unknown
-                hypotheses = search(model, batch.source, batch.source_mask, attends, forced)
-                for row, source, mask, several in zip(rows, batch.source, batch.source_mask, hypotheses, strict=True):
-                    found[row] = self._translation(
-                        window[row], source, mask, several, search.replace_unknown, with_attention
-                    )
+            with weights_packed_once():
+                for rows in rows_by_length(ids, batch_size):
+                    batch = self._batch([ids[row] for row in rows], [[] for _ in rows])
+                    if intervene is not None:
+                        check_sources(intervene, batch)
+                    attends = with_attention or search.replace_unknown
+                    hypotheses = search(model, batch.source, batch.source_mask, attends, forced)
+                    for i, row in enumerate(rows):
+                        mask = batch.source_mask[i] if with_attention else None
+                        found[row] = self._translation(
+                            window[row], ids[row], batch.source[i], mask, hypotheses[i], to_text
+                        )
             yield from (found[row] for row in range(len(window)))
 
     def texts(self, texts: Sequence[str]) -> list[str]:
@@ -232,16 +240,16 @@ class Translator:
         return list(self.stream_scores(zip(source, target, strict=True), intervene))
 
     def stream_scores(
-        self, pairs: Iterable[tuple[str, str]], intervene: Intervention | None = None
+        self, pairs: Iterable[tuple[str, str]], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
     ) -> Iterator[Scored]:
-        """As `score`, one pair after the other in steady memory."""
+        """As `score`, one pair after the other in steady memory; `batch_size` as in `stream`."""
         if intervene is not None:
             self._intervened(intervene)
-        for window in batched(pairs, WINDOW):
+        for window in windows(pairs, batch_size):
             sources = self.source_tokenizer.encode_ids([source for source, _ in window])
             targets = self.target_tokenizer.encode_ids([target for _, target in window])
             found: dict[int, Scored] = {}
-            for rows in rows_by_length(targets):
+            for rows in rows_by_length(targets, batch_size):
                 batch = self._batch([sources[row] for row in rows], [targets[row] for row in rows])
                 if intervene is not None:
                     check_sources(intervene, batch)
@@ -286,17 +294,17 @@ class Translator:
     def _translation(
         self,
         text: str,
+        ids: list[int],
         source: Tensor,
-        mask: Tensor,
+        mask: Tensor | None,
         hypotheses: list[Hypothesis],
-        replace_unknown: bool,
-        with_attention: bool,
+        to_text: HypothesisText,
     ) -> Translation:
-        to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, replace_unknown)
-        source_tokens = self.source_tokenizer.tokens(source[mask].tolist())
+        """source (S,) and mask (S,): the row of the batch; no mask leaves the attention out."""
+        source_tokens = self.source_tokenizer.tokens([*ids, EOS])
 
         def answer(hypothesis: Hypothesis, alternatives: list[Translation]) -> Translation:
-            weights = hypothesis.attention_weights if with_attention else None
+            weights = None if mask is None else hypothesis.attention_weights
             return Translation(
                 source=text,
                 text=to_text(hypothesis, source, text),
@@ -320,15 +328,15 @@ def check_sources(intervention: Intervention, batch: Any) -> None:
             raise ExperimentError(f"intervene: {error}") from None
 
 
-def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of so many items, the last one shorter."""
-    rest = iter(items)
+def windows(items: Iterable[Any], batch_size: int) -> Iterator[list[Any]]:
+    """Lists of so many items as are sorted by length together, the last one shorter; alone where a batch holds one."""
+    rest, size = iter(items), WINDOW * batch_size if batch_size > 1 else 1
     while some := list(itertools.islice(rest, size)):
         yield some
 
 
-def rows_by_length(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+def rows_by_length(ids: Sequence[Sequence[int]], batch_size: int) -> Iterator[list[int]]:
     """The rows of each batch, sentences of similar length together."""
     order = np.argsort([len(row) for row in ids], kind="stable").tolist()
-    for start in range(0, len(order), BATCH_SIZE):
-        yield order[start : start + BATCH_SIZE]
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]

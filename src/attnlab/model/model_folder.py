@@ -9,7 +9,7 @@ source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -18,6 +18,7 @@ import torch
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
 from attnlab.config.binding import TARGET, bind
@@ -214,7 +215,7 @@ def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M
 def _check_shapes(folder: Path, part: Part[M], runtime: dict[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
     """Raise ExperimentError where the config asks for other sizes than the weights have, before it takes memory."""
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _ShapesAlone():
             asked = {name: tuple(tensor.shape) for name, tensor in part(**runtime).state_dict().items()}
     except (RuntimeError, OverflowError) as error:
         raise ExperimentError(f"{folder}: the config asks for an impossible model ({error})") from error
@@ -224,6 +225,24 @@ def _check_shapes(folder: Path, part: Part[M], runtime: dict[str, Any], weights:
             raise ExperimentError(
                 f"{folder}: the weights do not fit the config ({name} is of {given}, the config asks for {shape})"
             )
+
+
+class _ShapesAlone(TorchFunctionMode):
+    """Within it, first values are neither drawn nor scaled: tensors on `meta` have none.
+
+    torch would import its compiler for that, which takes a second.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = [*args, *(kwargs or {}).values()]
+        if func in _KEEP_THE_SHAPE and not any(isinstance(each, torch.Tensor) for each in given[1:]):
+            return given[0]
+        return func(*args, **(kwargs or {}))
+
+
+_KEEP_THE_SHAPE = (torch.nn.init.normal_, torch.Tensor.normal_, torch.Tensor.div, torch.Tensor.mul)
 
 
 def _first_problem(error: ValidationError) -> str:

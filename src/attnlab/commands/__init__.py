@@ -1,0 +1,68 @@
+"""The command `attnlab`: its subcommands, and their mistakes as sentences.
+
+To add a subcommand, write a function that adds its parser with `run` as a default, and name it in `SUBCOMMANDS`. What
+takes long to import is imported when it runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+
+import attnlab
+from attnlab.commands.ask import add_classify, add_score, add_translate
+from attnlab.errors import ExperimentError, masked
+
+SUBCOMMANDS = (add_translate, add_classify, add_score)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand.
+
+    Returns the exit code: 1 for a mistake, and for output that nobody reads any more; 130 for Ctrl-C. Where the
+    arguments are wrong, argparse exits with 2.
+    """
+    parsed = _parsed(list(sys.argv[1:] if arguments is None else arguments))
+    code, problems = 1, []
+    try:
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        if sys.stdout is None:
+            raise ExperimentError("stdout is closed")
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+        parsed.run(parsed)
+        return 0
+    except ExperimentError as error:
+        problems = error.problems
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        pass
+    except OSError as error:
+        problems = [f"{error.filename or 'stdin or stdout'} cannot be used: {error.strerror or error}"]
+    except KeyboardInterrupt:
+        print("stopped by Ctrl-C", file=sys.stderr)
+        code = 130
+    for problem in problems:
+        print(f"error: {masked(problem)}", file=sys.stderr)
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError):  # Python would try again at its end, and complain
+        with suppress(OSError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _parsed(arguments: list[str]) -> argparse.Namespace:
+    top = argparse.ArgumentParser("attnlab", description="Ask a trained model.", allow_abbrev=False)
+    top.add_argument("--version", action="version", version=f"attnlab {attnlab.__version__}")
+    parsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in SUBCOMMANDS:
+        add(parsers)
+    chosen = parsers.choices.get(arguments[0]) if arguments else None
+    # `parse_args` takes a text that stands behind an option for an unknown argument.
+    return chosen.parse_intermixed_args(arguments[1:]) if chosen else top.parse_args(arguments)

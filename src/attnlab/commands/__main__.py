@@ -1,0 +1,7 @@
+"""`python -m attnlab.commands`: as `attnlab`."""
+
+import sys
+
+from attnlab.commands import main
+
+sys.exit(main())

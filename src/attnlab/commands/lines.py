@@ -1,0 +1,123 @@
+"""Texts in and answers out: lines of files, lines of stdout, JSON, and pictures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from attnlab.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from attnlab.evaluation.attention_map import AttentionMap
+
+Item = TypeVar("Item")
+
+
+def given_texts(texts: Sequence[str]) -> Iterator[str]:
+    """The texts, or the lines of stdin where there are none; raises ExperimentError for what is not UTF-8."""
+    if not texts:
+        if sys.stdin is None:
+            raise ExperimentError("no TEXT is given, and stdin is closed")
+        yield from lines_of(sys.stdin.buffer, "stdin")
+    for number, text in enumerate(texts, 1):
+        if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise ExperimentError(f"TEXT {number} is not UTF-8")
+        yield text
+
+
+def lines_of(stream: BinaryIO, name: str) -> Iterator[str]:
+    """The lines of a file, without what ends them; raises ExperimentError for one that is not UTF-8."""
+    for number, line in enumerate(stream, 1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise ExperimentError(f"line {number} of {name} is not UTF-8") from None
+        yield text.removesuffix("\n").removesuffix("\r")
+
+
+def given_pairs(texts: Sequence[str], source: Path | None, target: Path | None) -> Iterator[tuple[str, str]]:
+    """A source and a target; or those of two files, line by line; or those on the lines of stdin, with a tab between.
+
+    Raises ExperimentError for other arguments, a line that is no pair, and files of different lengths.
+    """
+    if len(texts) not in (0, 2) or (source is None) != (target is None) or (texts and source is not None):
+        raise ExperimentError("give SOURCE and TARGET, or --source and --target, or neither and pairs on stdin")
+    if source is not None and target is not None:
+        with source.open("rb") as sources, target.open("rb") as targets:
+            pairs = zip_longest(lines_of(sources, str(source)), lines_of(targets, str(target)))
+            for number, (one, other) in enumerate(pairs):
+                if one is None or other is None:
+                    short, long = (source, target) if one is None else (target, source)
+                    raise ExperimentError(
+                        f"{short} has {number} lines, and {long} has more; line by line they are pairs"
+                    )
+                yield one, other
+    elif texts:
+        one, other = given_texts(texts)
+        yield one, other
+    else:
+        for number, line in enumerate(given_texts([]), 1):
+            if line.count("\t") != 1:
+                raise ExperimentError(f"line {number} of stdin must be a source, a tab and a target, got {line!r}")
+            one, _, other = line.partition("\t")
+            yield one, other
+
+
+def with_progress(answers: Iterable[Item], of_a_file: bool) -> Iterator[Item]:
+    """The answers; of a file, with a bar on stderr where that is a terminal and stdout is not."""
+    if not of_a_file or sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
+        yield from answers
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), "lines", MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        yield from progress.track(answers)
+
+
+def print_fields(*fields: str) -> None:
+    """One line, with tabs between the fields, written at once; line breaks within a field become spaces."""
+    print("\t".join(" ".join(field.splitlines()) for field in fields), flush=True)
+
+
+def print_json(answer: Any, **more: Any) -> None:
+    """The fields of an answer and some more, as one line."""
+    print(json.dumps({**vars(answer), **more}, ensure_ascii=False, default=_plain), flush=True)
+
+
+def _plain(value: Any) -> Any:
+    """An array in six decimals, or an answer within an answer."""
+    return value.astype(float).round(6).tolist() if hasattr(value, "tolist") else vars(value)
+
+
+def draw(maps: Sequence[AttentionMap], path: Path | None, as_sentences: bool = False) -> None:
+    """Write heat maps, a .png for each, or coloured sentences; or a page with all of them. No path, no picture.
+
+    Raises ExperimentError where there is nothing to draw, or it cannot be written.
+    """
+    if path is None:
+        return
+    if not maps:
+        raise ExperimentError(f"there is no attention to draw; {path} is not written")
+    from attnlab.files import atomic_file
+    from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html, sentences_html
+    from attnlab.plots.figure import save_png
+
+    try:
+        if path.suffix == ".html":
+            with atomic_file(path) as temporary:
+                temporary.write_text(sentences_html(maps) if as_sentences else heat_map_html(maps), encoding="utf-8")
+        elif as_sentences:
+            save_png(coloured_sentences(maps), path)
+        else:
+            for number, each in enumerate(maps, 1):
+                save_png(heat_map(each), path if len(maps) == 1 else path.with_stem(f"{path.stem}_{number}"))
+    except OSError as error:
+        raise ExperimentError(f"{path} cannot be written: {error.strerror}") from None
+    except ValueError as error:  # matplotlib's for a picture of many thousand pixels
+        raise ExperimentError(f"{path} cannot be drawn ({error}); give fewer texts, or a .html file") from None
