@@ -32,6 +32,7 @@ LEVELS = {
     "experiment": 12,
     "stages": 13,
     "api": 14,
+    "explorer": 15,
 }
 HOMES = {
     "mlflow": {"tracking"},
