@@ -5,11 +5,13 @@ import { isDark } from "explorer/colours.js";
 import { h, morph } from "explorer/dom.js";
 import { say, setLanguage, shortName } from "explorer/words.js";
 import { compare } from "explorer/views/compare.js";
+import { source } from "explorer/views/source.js";
 import { translate } from "explorer/views/translate.js";
+import { weights } from "explorer/views/weights.js";
 
-const VIEWS = [translate, compare];
-const OF_THE_TEXT = { step: null, branch: null };
-const START = { text: "", model: null, models: [], view: "translate", lang: "", theme: "", ...OF_THE_TEXT };
+const VIEWS = [translate, compare, weights, source];
+const OF_THE_TEXT = { step: null, branch: null, weights: null, edits: null };
+const START = { text: "", model: null, models: [], view: "translate", mode: "hide", lang: "", theme: "", ...OF_THE_TEXT };
 const EXAMPLES = { translation: "Wednesday, January 13, 2010", classification: "" };
 
 const app = document.getElementById("app");
@@ -25,8 +27,12 @@ function read(hash) {
   }
 }
 
-/** Change the state, the address and the picture. What belongs to a sentence is forgotten with it. */
-function update(change) {
+/**
+ * Change the state, the address and the picture; what belongs to a sentence is forgotten with it. A change that goes by
+ * the newest state, which may not be drawn yet, is a function of it.
+ */
+function update(wanted) {
+  const change = typeof wanted === "function" ? wanted(state) : wanted;
   const anew = ("text" in change && change.text !== state.text) || ("model" in change && change.model !== state.model);
   state = { ...state, ...(anew ? OF_THE_TEXT : {}), ...change };
   const told = Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(START[name]));
