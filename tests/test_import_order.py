@@ -35,8 +35,9 @@ LEVELS = {
     "experiment": 12,
     "stages": 13,
     "api": 14,
-    "commands": 15,
-    "__init__": 16,  # the names that `import attnlab` offers
+    "explorer": 15,
+    "commands": 16,
+    "__init__": 17,  # the names that `import attnlab` offers
 }
 HOMES = {
     "mlflow": {"tracking"},

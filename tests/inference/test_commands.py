@@ -222,7 +222,7 @@ MISTAKES = {
     "source without target": (["score", "{m}", "x"], "give SOURCE and TARGET"),
     "one file": (["score", "{m}", "--source", "{file}"], "give SOURCE and TARGET, or --source and --target"),
     "missing file": (["score", "{m}", "--source", "{file}", "--target", "nowhere"], "nowhere cannot be used: "),
-    "unlike files": (["score", "{m}", "--source", "{file}", "--target", "{empty}"], "{empty} has 0 lines, and {file} has"),
+    "unlike files": (["score", "{m}", "--source", "{file}", "--target", "{empty}"], "has 0 lines, and {file} has"),
     "unlike files, turned": (["score", "{m}", "--source", "{empty}", "--target", "{file}"], "{empty} has 0 lines"),
 }  # fmt: skip
 

@@ -1,0 +1,204 @@
+"""What the explorer shows, computed from a model as dicts that JSON can hold.
+
+Axes: T target tokens and S source tokens, both with `<eos>`; V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab.batch import EOS, PAD, Batch
+from attnlab.data.padding import make_batch
+from attnlab.errors import ExperimentError
+from attnlab.inference.classifier import SentenceClassifier
+from attnlab.inference.translator import Intervened, Translator, check_sources
+from attnlab.model.attention.intervention import Intervention
+from attnlab.search.search import next_log_probs
+
+LIKELIEST = 5  # tokens that are shown of a step
+LONGEST = 2_000  # characters of a text
+MOST_PADS = 200
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of the source, by positions of its tokens, `<eos>` not among them.
+
+    swap: pairs that change places, one pair after the other.
+    drop: positions that are left out; they count as before the drops.
+    before, behind: pads to add.
+    """
+
+    swap: Sequence[tuple[int, int]] = ()
+    drop: Sequence[int] = ()
+    before: int = 0
+    behind: int = 0
+
+    def of(self, ids: Sequence[int]) -> list[int]:
+        """The ids of a source after the swaps and drops; raises ExperimentError for a position that it lacks."""
+        for position in (*self.drop, *(place for pair in self.swap for place in pair)):
+            if not 0 <= position < len(ids):
+                raise ExperimentError(f"edit: positions must be between 0 and {len(ids) - 1}, got {position}")
+        changed = list(ids)
+        for one, other in self.swap:
+            changed[one], changed[other] = changed[other], changed[one]
+        return [token for position, token in enumerate(changed) if position not in self.drop]
+
+
+NO_EDIT, NO_CHANGE = Edit(), Intervention()
+
+
+@dataclass(frozen=True)
+class Source:
+    """One text as a batch of one, after an edit."""
+
+    translator: Translator
+    ids: list[int]  # without <eos> and pads
+    before: int
+    behind: int
+
+    @classmethod
+    def read(cls, translator: Translator, text: str, edit: Edit, intervene: Intervention) -> Source:
+        """Raises ExperimentError for a text that is too long, or an intervention that does not fit it."""
+        check_length(text)
+        if not (0 <= edit.before <= MOST_PADS and 0 <= edit.behind <= MOST_PADS):
+            raise ExperimentError(f"edit: before and behind must be between 0 and {MOST_PADS} pads")
+        if intervene.changes_weights and translator.model.decoder.attention is None:
+            raise ExperimentError("intervene changes the attention, but the model has none")
+        (ids,) = translator.source_tokenizer.encode_ids([text])
+        source = cls(translator, edit.of(ids), edit.before, edit.behind)
+        check_sources(intervene, source.batch([]))
+        return source
+
+    def batch(self, target: Sequence[int]) -> Batch:
+        """The source with its pads beside a target, which has no `<eos>`."""
+        batch = make_batch([self.ids], [list(target)], self.translator.padding)
+        pads = [batch.source.new_full((1, count), PAD) for count in (self.before, self.behind)]
+        padded = torch.cat([pads[0], batch.source, pads[1]], dim=1)
+        return replace(batch, source=padded, source_mask=padded != PAD)
+
+    @property
+    def tokens(self) -> list[str]:
+        """S, pads among them."""
+        return self.translator.source_tokenizer.tokens(self.batch([]).source[0].tolist())
+
+
+def describe(model: Translator | SentenceClassifier) -> dict[str, Any]:
+    """What a model is: its kind, and the names of its score and its decoder."""
+    if isinstance(model, SentenceClassifier):
+        return {"kind": "classification", "score": score_name(model.model.attention), "labels": model.labels}
+    decoder = model.model.decoder
+    score = None if decoder.attention is None else score_name(decoder.attention)
+    return {"kind": "translation", "score": score, "decoder": type(decoder).__name__}
+
+
+def score_name(attention: Any) -> str:
+    """The class of the score, that of the first head, under a projection where there is one."""
+    score = heads_of(attention)[0].score
+    return type(getattr(score, "score", score)).__name__.removesuffix("Score")
+
+
+def heads_of(attention: Any) -> list[Any]:
+    return list(getattr(attention, "attentions", [attention]))
+
+
+@torch.no_grad()
+def translate(
+    translator: Translator,
+    text: str,
+    intervene: Intervention = NO_CHANGE,
+    settings: Mapping[str, Any] | None = None,
+    edit: Edit = NO_EDIT,
+) -> dict[str, Any]:
+    """The best translation, with the likeliest tokens of each of its steps and the attention.
+
+    Args:
+        settings: of the search, as a `Translator` takes them.
+
+    Raises ExperimentError for whatever does not fit the model or the text.
+    """
+    source = Source.read(translator, text, edit, intervene)
+    search = translator.search(settings or {})
+    batch = source.batch([])
+    model = Intervened(translator.model, intervene)
+    ((best, *_),) = search(
+        model, batch.source, batch.source_mask, search.replace_unknown, forced_ids(source, intervene)
+    )
+    answer = reading(source, [*best.tokens, *[EOS] * best.finished], intervene)
+    return answer | {"text": translator.target_tokenizer.decode(best.tokens), "score": best.score}
+
+
+@torch.no_grad()
+def score(
+    translator: Translator,
+    text: str,
+    target: str | Sequence[int],
+    intervene: Intervention = NO_CHANGE,
+    edit: Edit = NO_EDIT,
+) -> dict[str, Any]:
+    """How likely each token of a given target is, the tokens before it fed.
+
+    target: a text, or the ids of its tokens, the last one `<eos>` or not.
+    """
+    source = Source.read(translator, text, edit, intervene)
+    if isinstance(target, str):
+        check_length(target)
+        ids = [*translator.target_tokenizer.encode_ids([target])[0], EOS]
+    else:
+        ids = known_ids(source, target)
+    return reading(source, ids, intervene) | {"text": translator.target_tokenizer.decode(ids)}
+
+
+def reading(source: Source, target: Sequence[int], intervene: Intervention) -> dict[str, Any]:
+    """What a page shows of a source and a target that the decoder is fed, `<eos>` included where it came."""
+    translator = source.translator
+    unrolled = translator.model(source.batch([token for token in target if token != EOS]), intervention=intervene)
+    log_probs = next_log_probs(translator.model.output(unrolled.readout[0, : len(target)]))  # (T, V)
+    own = log_probs.gather(1, torch.tensor([target], dtype=torch.long).T).squeeze(1)
+    top = log_probs.exp().topk(min(LIKELIEST, log_probs.shape[1] - 2), dim=1)  # never <pad>, never <bos>
+    names = translator.target_tokenizer.tokens
+    likeliest = [
+        [[token, i, p] for token, i, p in zip(names(ids), ids, probabilities, strict=True)]
+        for ids, probabilities in zip(top.indices.tolist(), rounded(top.values), strict=True)
+    ]
+    weights = None if unrolled.attention_weights is None else unrolled.attention_weights[0, : len(target)]
+    return {
+        "source": source.tokens,
+        "target": names(target),
+        "ids": list(target),
+        "log_probs": rounded(own),
+        "likeliest": likeliest,
+        "attention": None if weights is None else rounded(weights),
+    }
+
+
+def rounded(numbers: Tensor) -> Any:
+    """Nested lists of so many digits that the error is below 1e-6."""
+    return torch.round(numbers.double(), decimals=6).tolist()
+
+
+def check_length(text: str) -> None:
+    if len(text) > LONGEST:
+        raise ExperimentError(f"a text may have {LONGEST:,} characters, got {len(text):,}")
+
+
+def known_ids(source: Source, target: Sequence[int]) -> list[int]:
+    """The ids as they are; raises ExperimentError for one that is no token, or an `<eos>` before the end."""
+    if EOS in target[:-1]:
+        raise ExperimentError("target: <eos> may only be its last token")
+    try:
+        return [source.translator.target_tokenizer.id_of(token) for token in target]
+    except ValueError as error:
+        raise ExperimentError(f"target: {error}") from None
+
+
+def forced_ids(source: Source, intervene: Intervention) -> dict[int, int]:
+    try:
+        return {step: source.translator.target_tokenizer.id_of(token) for step, token in intervene.force.items()}
+    except ValueError as error:
+        raise ExperimentError(f"force: {error}") from None

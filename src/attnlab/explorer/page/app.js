@@ -1,0 +1,134 @@
+// The page: its state lives in the address, each view loads what it needs and draws it.
+
+import { ask, isSaved, savedState } from "explorer/ask.js";
+import { isDark } from "explorer/colours.js";
+import { h, morph } from "explorer/dom.js";
+import { say, setLanguage, shortName } from "explorer/words.js";
+import { compare } from "explorer/views/compare.js";
+import { source } from "explorer/views/source.js";
+import { translate } from "explorer/views/translate.js";
+import { weights } from "explorer/views/weights.js";
+
+const VIEWS = [translate, compare, weights, source];
+const OF_THE_TEXT = { step: null, branch: null, weights: null, edits: null };
+const START = { text: "", model: null, models: [], view: "translate", mode: "hide", lang: "", theme: "", ...OF_THE_TEXT };
+const EXAMPLES = { translation: "Wednesday, January 13, 2010", classification: "" };
+
+const app = document.getElementById("app");
+let state = { ...START, ...read(isSaved ? savedState : location.hash.slice(1)) };
+let models = [];
+let [drawing, stale] = [false, false];
+
+function read(hash) {
+  try {
+    return JSON.parse(decodeURIComponent(hash) || "{}");
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * Change the state, the address and the picture; what belongs to a sentence is forgotten with it. A change that goes by
+ * the newest state, which may not be drawn yet, is a function of it.
+ */
+function update(wanted) {
+  const change = typeof wanted === "function" ? wanted(state) : wanted;
+  const anew = ("text" in change && change.text !== state.text) || ("model" in change && change.model !== state.model);
+  state = { ...state, ...(anew ? OF_THE_TEXT : {}), ...change };
+  const told = Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(START[name]));
+  if (!isSaved) history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(Object.fromEntries(told)))}`);
+  return draw();
+}
+
+/** Draw the newest state; while an answer is on its way, later states replace each other. */
+async function draw() {
+  stale = true;
+  if (drawing) return;
+  drawing = true;
+  document.documentElement.dataset.drawing = "";
+  while (stale) {
+    stale = false;
+    const now = state;
+    const started = performance.now();
+    let [content, base] = [null, null];
+    setLanguage(now.lang);
+    document.documentElement.dataset.theme = now.theme;
+    try {
+      if (now.text.trim()) [content, base] = await drawView(now);
+      else content = h("p", { class: "quiet" }, say("empty"));
+    } catch (error) {
+      content = h("p", { class: "error", role: "alert" }, error.message);
+    }
+    if (stale) continue;
+    show(now, content, base);
+    document.documentElement.dataset.milliseconds = (performance.now() - started).toFixed(1);
+    document.documentElement.dataset.shown = now.text;
+  }
+  drawing = false;
+  delete document.documentElement.dataset.drawing;
+}
+
+async function drawView(now) {
+  const view = viewOf(now);
+  const base = kind(now) === "translation" ? await ask(["translate", { model: now.model, text: now.text }]) : null;
+  return [view.draw(now, await view.load(now, base, models), update, models), base];
+}
+
+const kind = (now) => models.find((model) => model.name === now.model).kind;
+const viewsOf = (now) => VIEWS.filter((view) => view.kind === kind(now));
+const viewOf = (now) => viewsOf(now).find((view) => view.name === now.view) ?? viewsOf(now)[0];
+
+function show(now, content, base) {
+  const page = h("div", {}, header(now), sentence(now, base), tabs(now),
+    h("main", { id: "view", role: "tabpanel", "aria-labelledby": `tab-${viewOf(now).name}`, "data-key": viewOf(now).name }, content));
+  morph(app, page);
+}
+
+function header(now) {
+  return h("header", {},
+    h("h1", {}, h("b", {}, "attnlab"), " ", say("title")),
+    h("label", { class: "model" }, h("span", { class: "hidden" }, say("model")),
+      h("select", { onchange: (event) => update({ model: event.currentTarget.value }), value: now.model },
+        models.map(({ name, score }) => h("option", { value: name, selected: name === now.model }, `${shortName(name, models.map((each) => each.name))}${score ? ` · ${score}` : ""}`)))),
+    h("span", { class: "switches" },
+      h("button", { type: "button", onclick: () => update({ lang: now.lang === "ko" ? "en" : "ko" }) }, say("language")),
+      h("button", { type: "button", class: "theme", "aria-label": say("theme"), title: say("theme"),
+        onclick: () => update({ theme: isDark() ? "light" : "dark" }) }, isDark() ? "☀" : "☾")));
+}
+
+function sentence(now, base) {
+  return h("section", { class: "sentence" },
+    h("label", {}, h("span", { class: "label" }, say("source")),
+      h("textarea", { rows: 1, value: now.text, placeholder: say("placeholder"), spellcheck: "false", readonly: isSaved,
+        oninput: (event) => update({ text: event.currentTarget.value.replaceAll("\n", " ") }) })),
+    base && h("div", {}, h("span", { class: "label" }, say("translation")),
+      h("p", { class: "translation", "aria-live": "polite" }, h("bdi", {}, base.text || "\u00a0")),
+      h("span", { class: "quiet" }, `${say("score")} ${base.score.toFixed(4)}`)));
+}
+
+function tabs(now) {
+  const all = viewsOf(now);
+  const chosen = all.indexOf(viewOf(now));
+  const go = (event) => {
+    const to = { ArrowRight: chosen + 1, ArrowLeft: chosen - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const { name } = all[(to + all.length) % all.length];
+    update({ view: name }).then(() => document.getElementById(`tab-${name}`).focus());
+  };
+  return all.length < 2 ? null : h("nav", { role: "tablist", "aria-label": say("views"), onkeydown: go }, all.map((view, i) =>
+    h("button", { type: "button", role: "tab", id: `tab-${view.name}`, "aria-selected": String(i === chosen), "aria-controls": "view",
+      tabindex: i === chosen ? 0 : -1, onclick: () => update({ view: view.name }) }, say(`view.${view.name}`))));
+}
+
+async function start() {
+  models = await ask(["models", null]);
+  if (!models.some((model) => model.name === state.model)) state.model = models[0].name;
+  if (!state.lang && navigator.language.startsWith("ko")) state.lang = "ko";
+  state.text ||= EXAMPLES[kind(state)];
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => update({}));
+  addEventListener("hashchange", () => { state = { ...START, model: models[0].name, ...read(location.hash.slice(1)) }; draw(); });
+  draw();
+}
+
+start();

@@ -1,0 +1,66 @@
+// A sentence, its heat map, the likeliest tokens of a step, and what comes of another token there.
+
+import { ask, isSaved } from "explorer/ask.js";
+import { h } from "explorer/dom.js";
+import { heatMap } from "explorer/heat_map.js";
+import { say } from "explorer/words.js";
+
+/** What to force so that a translation goes on from another token. */
+const forced = (base, [step, token]) =>
+  Object.fromEntries([...base.ids.slice(0, step), token].map((each, i) => [i, each]));
+
+/** The numbers of the tokens that stand in one translation and not in the other at the same place. */
+export const differing = (one, other) =>
+  one.target.flatMap((token, i) => (token === other.target[i] ? [] : [i]));
+
+export const translate = {
+  name: "translate",
+  kind: "translation",
+
+  async load(state, base) {
+    if (!state.branch) return { base, branch: null };
+    const body = { model: state.model, text: state.text, intervene: { force: forced(base, state.branch) } };
+    try {
+      return { base, branch: await ask(["translate", body]) };
+    } catch (error) {
+      return { base, branch: null, refused: error.message };
+    }
+  },
+
+  draw(state, { base, branch, refused }, update) {
+    const step = Math.min(state.step ?? 0, base.target.length - 1);
+    const onselect = (row) => update({ step: row, branch: null });
+    const changed = branch ? differing(branch, base) : [];
+    const abreast = branch ? 2 : 1;
+    return h("div", {},
+      panel(base, step, state, update, refused),
+      h("div", { class: "maps" },
+        heatMap("own", base, { selected: step, onselect, abreast, title: branch && say("ownTranslation", base.text) }),
+        branch && heatMap("branch", branch, { selected: state.branch[0], changed, abreast,
+          title: say("branchTranslation", branch.text, branch.score.toFixed(4)) })));
+  },
+};
+
+/** The likeliest tokens of a step, each a button that puts it there. */
+function panel(base, step, state, update, refused) {
+  const choose = (token) => update({ step, branch: [step, token] });
+  const other = (event) => {
+    event.preventDefault();
+    const token = event.currentTarget.elements.token.value.trim();
+    if (token) choose(token);
+  };
+  const chosen = state.branch?.[0] === step ? state.branch[1] : base.ids[step];
+  return h("section", { class: "panel" },
+    h("div", { class: "title" }, h("h2", {}, say("step", step + 1), " ", h("bdi", { class: "token" }, base.target[step])),
+      h("span", { class: "quiet" }, say("panelHint"))),
+    h("ol", { class: "likeliest" }, base.likeliest[step].map(([token, id, probability]) =>
+      h("li", {}, h("button", { type: "button", class: "choice", "aria-pressed": String(id === chosen), disabled: isSaved,
+        onclick: () => choose(id) },
+      h("bdi", {}, token), h("span", { class: "bar" }, h("i", { style: { width: `${100 * probability}%` } })),
+      h("span", { class: "number" }, probability.toFixed(4)))))),
+    !isSaved && h("form", { class: "controls", onsubmit: other }, h("label", {}, h("span", { class: "label" }, say("otherToken")),
+      h("input", { type: "text", name: "token", size: 12, autocomplete: "off", value: typeof chosen === "string" ? chosen : "" })),
+    h("button", { type: "submit" }, say("translateAnew")),
+    state.branch && h("button", { type: "button", onclick: () => update({ branch: null }) }, say("back"))),
+    refused && h("p", { class: "error", role: "alert" }, refused));
+}

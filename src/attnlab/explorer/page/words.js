@@ -1,0 +1,83 @@
+// Every word of the interface, in English and Korean.
+
+const WORDS = {
+  title: ["attention explorer", "어텐션 탐색기"],
+  model: ["Model", "모델"],
+  source: ["Source", "원문"],
+  translation: ["Translation", "번역"],
+  placeholder: ["Type a sentence", "문장을 입력하세요"],
+  language: ["한국어", "English"],
+  theme: ["Light or dark", "밝게 또는 어둡게"],
+  views: ["Views", "보기"],
+  "view.translate": ["Heat map", "히트맵"],
+  logProb: ["log-probability", "로그 확률"],
+  score: ["score", "점수"],
+  step: ["Step {0}", "{0}단계"],
+  likeliest: ["Likeliest tokens", "가능성이 높은 토큰"],
+  mapLabel: ["Attention from {0} target tokens to {1} source tokens. Arrow keys move from cell to cell.",
+    "목표 토큰 {0}개에서 원문 토큰 {1}개로의 어텐션. 화살표 키로 셀을 이동합니다."],
+  mapHint: ["Point at a cell, or move with the arrow keys", "셀을 가리키거나 화살표 키로 이동하세요"],
+  table: ["As a table", "표로 보기"],
+  target: ["Target", "번역문"],
+  noAttention: ["This model has no attention.", "이 모델에는 어텐션이 없습니다."],
+  empty: ["Type a sentence to see its translation.", "문장을 입력하면 번역이 나타납니다."],
+  "view.compare": ["Models", "모델 비교"],
+  ownTranslation: ["own translation: {0}", "원래 번역: {0}"],
+  branchTranslation: ["with your token: {0} (score {1})", "바꾼 토큰으로: {0} (점수 {1})"],
+  panelHint: ["Choose another token, and the rest is translated anew.", "다른 토큰을 고르면 나머지를 새로 번역합니다."],
+  otherToken: ["Another token", "다른 토큰"],
+  translateAnew: ["Translate from here", "여기부터 번역"],
+  back: ["Back to the model's own", "모델의 번역으로 돌아가기"],
+  compareHint: ["Up to {0} models", "모델 최대 {0}개"],
+  "view.weights": ["Weights", "가중치"],
+  "view.source": ["Source tokens", "원문 토큰"],
+  effects: ["Log-probability of each token of the model's own translation, in nats", "모델 자신의 번역에서 각 토큰의 로그 확률 (nat)"],
+  before: ["before", "전"],
+  after: ["after", "후"],
+  change: ["change", "변화"],
+  total: ["all", "합계"],
+  newTranslation: ["Translation under the change", "변경 후 번역"],
+  unchanged: ["(unchanged)", "(그대로)"],
+  chooseStep: ["Step", "단계"],
+  weightsHint: ["Choose a target token, then drag the weights of its step. They always sum to 1.",
+    "목표 토큰을 고르고 그 단계의 가중치를 끌어 바꾸세요. 합은 항상 1입니다."],
+  uniform: ["Uniform", "균등하게"],
+  makeLikeliest: ["Likeliest for “{0}”", "“{0}”의 확률을 최대로"],
+  reset: ["Reset", "되돌리기"],
+  changeSource: ["Change of the source", "원문 변경"],
+  hide: ["Hide", "숨기기"],
+  drop: ["Drop", "빼기"],
+  swap: ["Swap", "맞바꾸기"],
+  hideHint: ["The encoder reads a hidden token, but the attention cannot see it.", "숨긴 토큰은 인코더가 읽지만 어텐션은 볼 수 없습니다."],
+  dropHint: ["A dropped token is no longer part of the source.", "뺀 토큰은 원문에서 사라집니다."],
+  swapHint: ["Choose two tokens: they change places.", "두 토큰을 고르면 자리를 바꿉니다."],
+  weight: ["weight", "가중치"],
+  probability: ["probability", "확률"],
+};
+
+let column = 0;
+
+export function setLanguage(language) {
+  column = language === "ko" ? 1 : 0;
+  document.documentElement.lang = language;
+}
+
+/** A phrase of the interface, with {0}, {1} replaced. */
+export function say(name, ...values) {
+  const phrase = WORDS[name];
+  if (!phrase) throw new Error(`words.js has no ${name}`);
+  return phrase[column].replace(/\{(\d)\}/g, (_, i) => values[i]);
+}
+
+/** What tells a model's path from the others': "build/model" of one alone. */
+export function shortName(name, names) {
+  const parts = names.map((each) => each.split("/").filter(Boolean));
+  const mine = name.split("/").filter(Boolean);
+  if (parts.length < 2) return mine.slice(-2).join("/");
+  const same = (i) => parts.every((each) => each.at(i) === mine.at(i));
+  const shortest = Math.min(...parts.map((each) => each.length));
+  let [first, last] = [0, 0];
+  while (first < shortest - 1 && same(first)) first += 1;
+  while (first + last < shortest - 1 && same(-1 - last)) last += 1;
+  return mine.slice(first, mine.length - last).join("/");
+}

@@ -1,0 +1,152 @@
+"""The explorer's local server: the page, and the analyses as JSON over POST."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import socket
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import uvicorn
+from pydantic import ConfigDict, ValidationError, validate_call
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from attnlab.api import load
+from attnlab.errors import ExperimentError
+from attnlab.explorer import analysis
+from attnlab.explorer.likeliest_weights import likeliest_weights
+from attnlab.inference.classifier import SentenceClassifier
+from attnlab.inference.translator import Translator
+
+PAGE = Path(__file__).parent / "page"
+HOSTS = ["127.0.0.1", "localhost"]
+LARGEST = 1_000_000  # bytes of a request
+checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))
+ANALYSES: dict[str, Callable[..., Any]] = {
+    function.__name__: checked(function) for function in (analysis.translate, analysis.score, likeliest_weights)
+}
+
+
+def explore(models: list[str], port: int = 0, browser: bool = True) -> None:
+    """Serve the page of some models on this machine alone, until Ctrl-C.
+
+    Args:
+        models: model folders, or what else `attnlab.api.load` takes.
+        port: 0 for any that is free.
+        browser: whether to open the page.
+
+    Raises ExperimentError for a model that cannot be loaded, and a port that is in use.
+    """
+    torch.set_num_threads(1)  # one sentence is too little work for several
+    loaded = {name: load(name) for name in models}
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOSTS[0], port))
+        except (OSError, OverflowError) as error:
+            raise ExperimentError(f"--port {port} cannot be used ({error}); choose another one, or 0") from None
+        listening.listen()  # a browser that is faster than the server waits
+        address = f"http://{HOSTS[0]}:{listening.getsockname()[1]}/"
+        print(f"explorer: {address}  (Ctrl-C stops it)", flush=True)
+        if browser:
+            webbrowser.open(address)
+        uvicorn.Server(uvicorn.Config(application(loaded), log_level="warning")).run(sockets=[listening])
+
+
+def application(models: Mapping[str, Translator | SentenceClassifier]) -> Starlette:
+    """The web application of models by their names."""
+    one_at_a_time = threading.Lock()
+
+    def answer(body: Any, function: Callable[..., Any]) -> Any:
+        name = body.get("model") if isinstance(body, dict) else None
+        if not isinstance(name, str) or name not in models:
+            raise ExperimentError(f"model must be one of {', '.join(models)}; got {name!r}")
+        with one_at_a_time:
+            return function(models[name], **{key: value for key, value in body.items() if key != "model"})
+
+    async def analyse(request: Request) -> Response:
+        function = ANALYSES.get(request.path_params["name"])
+        if function is None:
+            return refusal(
+                f"there is no analysis {request.path_params['name']!r}; there are {', '.join(ANALYSES)}", 404
+            )
+        # A page of another site can send a form without being asked, but no JSON.
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return refusal("the request must have the content type application/json", 415)
+        if int(request.headers.get("content-length", "0")) > LARGEST:
+            return refusal(f"the request may have {LARGEST:,} bytes", 413)
+        try:
+            body = json.loads(await request.body())
+            return JSONResponse(await run_in_threadpool(answer, body, function))
+        except ValidationError as error:
+            return refusal(sentence(error), 400)
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            return refusal(f"the request is not JSON: {error}", 400)
+        except ExperimentError as error:
+            return refusal(str(error), 400)
+
+    async def list_models(_: Request) -> Response:
+        return JSONResponse([{"name": name, **analysis.describe(model)} for name, model in models.items()])
+
+    async def index(_: Request) -> Response:
+        return FileResponse(PAGE / "index.html")
+
+    routes = [
+        Route("/", index),
+        Route("/api/models", list_models),
+        Route("/api/{name}", analyse, methods=["POST"]),
+        Mount("/", StaticFiles(directory=PAGE)),
+    ]
+    guards = [Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS), Middleware(SecurityHeaders)]
+    return Starlette(routes=routes, middleware=guards)
+
+
+class SecurityHeaders:
+    """Lets the page ask this server alone, and run none but its own scripts."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
+        self.app = app
+        inline = re.findall(
+            r"<script type=\"importmap\">(.*?)</script>", (PAGE / "index.html").read_text("utf-8"), re.S
+        )
+        hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
+        scripts = " ".join(f"'sha256-{each}'" for each in hashes)
+        self.headers = {
+            "content-security-policy": f"default-src 'self'; script-src 'self' {scripts}; img-src 'self' data: blob:",
+            "x-content-type-options": "nosniff",
+            "referrer-policy": "no-referrer",
+            "cache-control": "no-store",
+        }
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [(name.encode(), value.encode()) for name, value in self.headers.items()]
+            await send(message)
+
+        await self.app(scope, receive, with_headers)
+
+
+def refusal(reason: str, status: int) -> JSONResponse:
+    return JSONResponse({"error": reason}, status_code=status)
+
+
+def sentence(error: ValidationError) -> str:
+    """The first thing that is wrong with a request, with its place in it."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}" if place not in ("", "0") else "this analysis does not fit the kind of the model"

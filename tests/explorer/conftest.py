@@ -1,0 +1,128 @@
+"""Models of a few units that write Korean characters, and their page in a browser."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+import uvicorn
+
+from attnlab.batch import EOS
+from attnlab.data.trainers import CharacterTrainer
+from attnlab.explorer.server import application
+from attnlab.inference.translator import Translator
+
+SOURCES = ["March 1, 2026", "<b>May</b> 13 & 14", "Sunday"]
+TARGETS = ["2026년 3월 1일", "5월 13일 일요일", "<i>월요일"]
+BEAM = {"_target_": "attnlab.search.beam.BeamSearch", "size": 3, "length_penalty": 1.0, "max_length": 9}
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+@pytest.fixture
+def translator(tiny_model) -> Callable[..., Translator]:
+    """Builds one; choices as for `tiny_model`, and `search`, a section of the config."""
+    trainer = CharacterTrainer(min_frequency=1)
+    source, target = trainer.train(SOURCES), trainer.train(TARGETS)
+
+    def build(search: dict[str, Any] = BEAM, **choices: Any) -> Translator:
+        sizes = {"source_vocabulary_size": source.size, "target_vocabulary_size": target.size}
+        model = tiny_model(**({"scale": 4.0, "dtype": torch.float32} | sizes | choices))
+        with torch.no_grad():
+            model.output.bias[EOS] += 0.3
+        return Translator(model, source, target, search)
+
+    return build
+
+
+@dataclass
+class Visit:
+    """A page of the explorer in a browser, and what went wrong on it."""
+
+    page: Any
+    address: str
+    problems: list[str] = field(default_factory=list)
+
+    def open(self, text: str | None = None) -> None:
+        """Open the page, and type a text where one is given."""
+        self.page.goto(self.address)
+        if text is not None:
+            self.type(text)
+
+    def type(self, text: str) -> None:
+        self.page.locator("textarea").fill(text)
+        self.wait(text)
+
+    def wait(self, text: str) -> None:
+        """Until the picture of a text stands, and nothing newer is being drawn."""
+        self.page.locator(f"html[data-shown='{text}']:not([data-drawing])").wait_for(state="attached", timeout=20_000)
+
+    def settle(self) -> None:
+        self.page.locator("html:not([data-drawing])").wait_for(state="attached", timeout=20_000)
+
+    def table(self, name: str) -> list[list[float]]:
+        """The numbers of a map, as its table has them."""
+        figure = self.page.locator(f"figure[data-key={name}]")
+        if figure.locator("details[open]").count() == 0:
+            figure.locator("summary").click()
+        figure.locator("table").wait_for()
+        rows = figure.locator("tbody tr")
+        return [[float(cell) for cell in row.locator("td").all_inner_texts()] for row in rows.all()]
+
+    def effects(self) -> list[list[float]]:
+        """Log-probability before and after of each target token, as the table of effects has them."""
+        self.settle()
+        rows = self.page.locator("table.effects tbody tr").all()
+        return [[float(cell) for cell in row.locator("td").all_inner_texts()[:2]] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Debian's chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Serves models and opens their page; at the end, nothing may have gone wrong on it."""
+    visits: list[Visit] = []
+    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
+
+    def start(models: dict[str, Any], **context: Any) -> Visit:
+        listening = socket.socket()
+        listening.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(application(models), log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        servers.append((server, thread))
+        while not server.started:
+            time.sleep(0.01)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        page = browser.new_page(**({"viewport": {"width": 1200, "height": 900}, "locale": "en-US"} | context))
+        here = (address, "data:", "blob:", "file:")
+        made = Visit(page, address)
+        page.on("console", lambda message: made.problems.append(message.text))
+        page.on("pageerror", lambda error: made.problems.append(str(error)))
+        page.on("request", lambda asked: None if asked.url.startswith(here) else made.problems.append(asked.url))
+        visits.append(made)
+        return made
+
+    yield start
+    for each in visits:
+        each.page.close()
+    for server, thread in servers:
+        server.should_exit = True
+        thread.join(10)
+    assert [problem for each in visits for problem in each.problems] == []

@@ -1,0 +1,98 @@
+"""Changing weights and source tokens on the explorer's page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attnlab.explorer import analysis
+from attnlab.explorer.analysis import Edit
+from attnlab.explorer.likeliest_weights import likeliest_weights
+from attnlab.model.attention.intervention import Intervention
+
+TEXT = "May 13, 2026"
+SHOWN = 6e-5  # the table of effects has four digits
+
+
+def test_weights_made_uniform_show_their_effect_on_every_token(visit, translator):
+    ours = translator()
+    seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="Weights").click()
+    seen.page.locator(".steps button").nth(1).click()
+    seen.page.get_by_role("button", name="Uniform").click()
+    seen.page.locator(".steps button.changed").wait_for()
+    uniform = [1 / len(base["source"])] * len(base["source"])
+    after = analysis.score(ours, TEXT, base["ids"], Intervention(weights={1: uniform}))
+    expected = np.stack([base["log_probs"], after["log_probs"]], 1)
+    np.testing.assert_allclose(seen.effects(), expected, atol=SHOWN)
+    free = ours(TEXT, intervene=Intervention(weights={1: uniform}))
+    assert seen.page.locator(".answer > bdi, .answer mark").count() == len(free.tokens)
+    seen.page.get_by_role("button", name="Reset").click()
+    seen.page.locator(".steps button.changed").wait_for(state="detached")
+    np.testing.assert_allclose(seen.effects(), np.stack([base["log_probs"]] * 2, 1), atol=SHOWN)
+
+
+def test_weight_is_dragged_and_moved_by_keys_and_the_row_sums_to_one(visit, translator):
+    ours = translator()
+    seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="Weights").click()
+    slider = seen.page.locator(".sliders input").nth(2)
+    box = slider.bounding_box()
+    seen.page.mouse.move(box["x"] + 10, box["y"] + box["height"] - 3)
+    seen.page.mouse.down()
+    for part in (0.7, 0.5, 0.25):
+        seen.page.mouse.move(box["x"] + 10, box["y"] + part * box["height"])
+    seen.page.mouse.up()
+    seen.settle()
+    slider.press("ArrowUp")
+    seen.settle()
+    weights = seen.page.locator(".sliders input").evaluate_all("inputs => inputs.map(input => Number(input.value))")
+    assert 0.6 < weights[2] <= 1
+    assert sum(weights) == pytest.approx(1, abs=1e-4)
+    after = analysis.score(ours, TEXT, base["ids"], Intervention(weights={0: weights}))
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
+
+
+def test_likeliest_weights_raise_the_chosen_token(visit, translator):
+    ours = translator()
+    seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="Weights").click()
+    token, i, _ = base["likeliest"][0][1]
+    seen.page.get_by_role("button", name=f"Likeliest for “{token}”", exact=True).click()
+    seen.page.locator(".steps button.changed").wait_for()
+    seen.settle()
+    found = likeliest_weights(ours, TEXT, base["ids"], 0, i)
+    after = analysis.score(ours, TEXT, base["ids"], Intervention(weights={0: found["weights"]}))
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
+
+
+def test_source_tokens_are_hidden_dropped_and_swapped(visit, translator):
+    ours = translator()
+    seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name="Source tokens").click()
+    tokens = seen.page.locator(".tokens button")
+    tokens.nth(4).click()
+    tokens.nth(5).click()
+    seen.page.locator(".tokens .is-hidden").nth(1).wait_for()
+    after = analysis.score(ours, TEXT, base["ids"], Intervention(hide=[4, 5]))
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
+
+    # The positions of the hidden tokens move with a dropped one before them.
+    seen.page.get_by_label("Drop").check()
+    tokens.nth(1).click()
+    seen.page.locator(".tokens .is-dropped").wait_for()
+    after = analysis.score(ours, TEXT, base["ids"], Intervention(hide=[3, 4]), Edit(drop=[1]))
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
+    np.testing.assert_allclose(seen.table("edited"), after["attention"], atol=1e-5)
+
+    seen.page.get_by_role("button", name="Reset").click()
+    seen.page.get_by_label("Swap").check()
+    tokens.nth(0).click()
+    tokens.nth(7).click()
+    seen.page.locator(".tokens .changed").nth(1).wait_for()
+    after = analysis.score(ours, TEXT, base["ids"], edit=Edit(swap=[(0, 7)]))
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)

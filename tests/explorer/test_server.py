@@ -1,0 +1,108 @@
+"""The explorer's server: who may ask, what is refused and how."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from starlette.testclient import TestClient
+
+from attnlab.errors import ExperimentError
+from attnlab.explorer import analysis
+from attnlab.explorer.server import PAGE, application, explore
+
+
+@pytest.fixture
+def models(translator):
+    return {"a": translator(), "b": translator(attention="dot", decoder="step_then_attend")}
+
+
+@pytest.fixture
+def client(models):
+    return TestClient(application(models), base_url="http://localhost")
+
+
+def test_answers_are_those_of_the_analysis(client, models):
+    asked = {"text": "May 13", "intervene": {"weights": {"0": [0, 0, 1, 0, 0, 0, 0]}, "force": {"1": "월"}}}
+    answer = client.post("/api/translate", json={"model": "b", **asked})
+    assert answer.status_code == 200
+    intervene = analysis.Intervention(weights={0: [0, 0, 1, 0, 0, 0, 0]}, force={1: "월"})
+    assert answer.json() == analysis.translate(models["b"], "May 13", intervene)
+    assert answer.json()["attention"][0] == [0, 0, 1, 0, 0, 0, 0]
+
+
+def test_models_are_listed_with_their_kind(client):
+    listed = client.get("/api/models").json()
+    assert [(each["name"], each["kind"], each["score"]) for each in listed] == [
+        ("a", "translation", "Bahdanau"),
+        ("b", "translation", "Dot"),
+    ]
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/views/translate.js", "/api/models"])
+def test_page_forbids_requests_to_elsewhere(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-security-policy"].startswith("default-src 'self'; script-src 'self' 'sha256-")
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "192.168.0.1"])
+def test_other_hosts_are_refused(client, host):
+    assert client.get("/", headers={"host": host}).status_code == 400
+    assert client.post("/api/translate", json={}, headers={"host": host}).status_code == 400
+
+
+def test_form_of_another_site_is_refused(client):
+    answer = client.post(
+        "/api/translate", content='{"model": "a", "text": "x"}', headers={"content-type": "text/plain"}
+    )
+    assert answer.status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"{", 400, "not JSON"),
+        (b"\xff", 400, "not JSON"),
+        (b"[" * 100_000, 400, "not JSON"),
+        (b"[]", 400, "model must be one of a, b; got None"),
+        (b'{"model": "c", "text": "x"}', 400, "model must be one of a, b; got 'c'"),
+        (b'{"model": ["a"], "text": "x"}', 400, "model must be one of a, b"),
+        (b'{"model": "a"}', 400, "text"),
+        (b'{"model": "a", "text": 3}', 400, "text"),
+        (b'{"model": "a", "text": "x", "colour": 3}', 400, "colour"),
+        (b'{"model": "a", "text": "x", "intervene": {"temperature": 0}}', 400, "temperature must be above 0"),
+        (b'{"model": "a", "text": "x", "intervene": {"hide": [9]}}', 400, "hide must name positions below 2"),
+        (b'{"model": "a", "text": "x", "settings": {"bean": 3}}', 400, "bean is no setting of a search"),
+        (b" " * 1_000_001, 413, "1,000,000 bytes"),
+    ],
+)
+def test_bad_requests_get_one_sentence(client, body, status, message):
+    answer = client.post("/api/translate", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    (sentence,) = answer.json().values()
+    assert message in sentence
+    assert "\n" not in sentence
+
+
+def test_unknown_analysis_is_refused_with_those_that_exist(client):
+    answer = client.post("/api/guess", json={})
+    assert answer.status_code == 404
+    assert "translate" in answer.json()["error"]
+
+
+def test_port_in_use_is_refused_in_a_sentence():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ExperimentError, match=f"--port {port} cannot be used"):
+            explore([], port, browser=False)
+
+
+def test_page_names_no_other_address():
+    for path in PAGE.rglob("*.*"):
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert "http:" not in text, path
+        assert "https:" not in text, path
+        assert "innerHTML" not in text, path
