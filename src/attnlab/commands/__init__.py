@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import attnlab
-from attnlab.commands.ask import add_classify, add_score, add_translate
+from attnlab.commands.ask import add_classify, add_explore, add_score, add_translate
 from attnlab.errors import ExperimentError, masked
 
-SUBCOMMANDS = (add_translate, add_classify, add_score)
+SUBCOMMANDS = (add_translate, add_classify, add_score, add_explore)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""`attnlab translate`, `attnlab classify` and `attnlab score`: ask a trained model."""
+"""`attnlab translate`, `attnlab classify`, `attnlab score` and `attnlab explore`: ask a trained model."""
 
 from __future__ import annotations
 
@@ -151,3 +151,23 @@ def score(args: argparse.Namespace) -> None:
         if args.heat_map is not None:
             maps.append(answer.map)
     draw(maps, args.heat_map)
+
+
+def add_explore(parsers: Any) -> None:
+    parser = parsers.add_parser(
+        "explore", help="open a page on which to question models", allow_abbrev=False,
+        description="Open a page on which to question models: heat maps, other tokens, other weights. It is served on "
+        "this machine alone, until Ctrl-C.",
+    )  # fmt: skip
+    parser.add_argument(
+        "models", metavar="MODEL", nargs="+", help="a model folder, or MLflow's runs:/... or models:/..."
+    )
+    parser.add_argument("--port", metavar="N", type=int, default=0, help="of the page; 0, the default, is any free one")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.set_defaults(run=explore)
+
+
+def explore(args: argparse.Namespace) -> None:
+    from attnlab.explorer.server import explore as serve  # costs imports of torch and the server
+
+    serve(args.models, args.port, not args.no_browser)

@@ -30,7 +30,7 @@ class GivenWeights(Intervention):
 
     rows: Tensor | None = None
 
-    def weigh(self, scores: Tensor, weigh: Callable[[Tensor], Tensor], memory: Memory, t: Tensor) -> Tensor:
+    def weigh(self, scores: Tensor, weigh: Callable[[Tensor], Tensor], positions: Tensor, t: Tensor) -> Tensor:
         assert self.rows is not None
         return self.rows.unsqueeze(1).expand_as(scores)
 
