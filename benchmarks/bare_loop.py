@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-
-from configuration import ROOT
-
-sys.path.insert(0, str(ROOT / "pipelines"))
 
 from attnlab.batch import Batch
 from attnlab.data.sampler import BatchSampler

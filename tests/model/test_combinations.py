@@ -75,8 +75,7 @@ def test_one_context_vector_learns(cell, decoder, tiny_model, pairs):
 
 @pytest.mark.bfloat16
 @pytest.mark.parametrize("row", [{"decoder": d} for d in ATTENDING] + [{"coverage": 1.0}, {"heads": 2}], ids=str)
-def test_bfloat16(row, tiny_model, pairs):
-    """The same loss to two digits, and finite gradients."""
+def test_loss_in_bfloat16_is_right_to_two_digits_with_finite_gradients(row, tiny_model, pairs):
     choices = USUAL | {"cell": "lstm", "decoder_cell": "lstm"} | row
     model = tiny_model(**arguments(choices), dtype=torch.float32).train()
     batch = make_batch(*pairs(), Padding())

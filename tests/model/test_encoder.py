@@ -167,7 +167,7 @@ def test_reversed_source_leaves_outputs_and_alignments_in_place(side, tiny_model
         ("copy", "gru", "rnn"),
     ],
 )
-def test_bridges(bridge, encoder_cell, decoder_cell, tiny_model, pairs):
+def test_bridge_makes_the_first_state_of_its_equation(bridge, encoder_cell, decoder_cell, tiny_model, pairs):
     copies = bridge == "copy"
     choices = {"cell": encoder_cell, "decoder_cell": decoder_cell, "layers": 2, "bridge": bridge}
     choices["decoder_layers"] = 3 if bridge in ("mean", "zero") else 2

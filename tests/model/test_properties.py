@@ -55,7 +55,7 @@ def test_positions_count_real_tokens_first(mask):
 
 
 @given(scores, st.floats(-50, 50))
-def test_sparsemax(z, shift):
+def test_sparsemax_equals_the_paper_whatever_is_added_to_all_scores(z, shift):
     weights = Sparsemax()(z)
     np.testing.assert_allclose(weights.sum().item(), 1.0, rtol=0, atol=1e-12)
     np.testing.assert_allclose(weights.numpy(), paper.sparsemax(z.numpy()), rtol=0, atol=1e-12)

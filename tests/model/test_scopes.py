@@ -15,7 +15,7 @@ POSITIONS = torch.arange(9).expand(3, -1)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 6])
-def test_local_m(width):
+def test_window_of_local_m_equals_the_paper(width):
     t = torch.tensor([[0, 3, 11]] * 3)
     window = LocalM(width, query_size=5)(torch.zeros(3, 3, 5), t, POSITIONS, torch.tensor(LENGTHS))
     assert window.emphasis is None
@@ -27,7 +27,7 @@ def test_local_m(width):
 
 @pytest.mark.parametrize("width", [1, 2, 3, 6])
 @pytest.mark.parametrize("renormalise", [False, True])
-def test_local_p(renormalise, width):
+def test_window_and_emphasis_of_local_p_equal_the_paper(renormalise, width):
     torch.manual_seed(0)
     scope = LocalP(width, renormalise, query_size=5).double()
     queries = 3 * torch.randn(3, 4, 5, dtype=torch.float64)

@@ -57,6 +57,7 @@ CHOICES = {
     "sweep without -m": ("data=dates,copy", "To sweep over it, add --multirun"),
     "preset": ("experiment=foo", "experiment must be one of"),
     "folder": ("hydra.run.dir=/dev/null/x", "/dev/null/x cannot be used: Not a directory"),
+    "folder of the system": ("paths.runs=/proc/x", "/proc/x cannot be used: No such file or directory"),
 }  # fmt: skip
 
 

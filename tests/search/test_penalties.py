@@ -45,7 +45,7 @@ def test_coverage_penalty_changes_the_best_sentence(searchable):
     assert best[0] != best[1]
 
 
-def test_log_coverage():
+def test_log_coverage_counts_real_tokens_up_to_a_weight_of_one():
     weights = torch.tensor([[0.5, 0.2, 0.3, 0.0], [0.1, 0.2, 0.7, 0.0]])
     real = torch.tensor([True, True, True, False])
     assert log_coverage(weights, real).item() == pytest.approx(math.log(0.6) + math.log(0.4))  # 0.3 + 0.7 covers

@@ -206,7 +206,7 @@ def test_attention_only_on_demand(searchable):
         assert all(h.attention_weights is None for several in search(*searchable()) for h in several)
 
 
-def test_length_limits():
+def test_length_limits_obey_maximum_ratio_and_minimum():
     mask = torch.tensor([[True] * 6, [True] * 3 + [False] * 3, [True] + [False] * 5])
     assert length_limits(mask, 10, None).tolist() == [10, 10, 10]
     assert length_limits(mask, 10, 1.5).tolist() == [9, 5, 2]

@@ -98,8 +98,10 @@ def is_of_hydra(error: Exception) -> bool:
     """Whether Hydra, one of its plugins or OmegaConf raised the error, or a config file is not valid YAML."""
     if isinstance(error, (HydraException, OmegaConfBaseException, yaml.YAMLError)):
         return True
-    frames = list(traceback.walk_tb(error.__traceback__))
-    return bool(frames) and str(frames[-1][0].f_globals.get("__name__")).split(".")[0] in _LIBRARIES
+    frames = traceback.walk_tb(error.__traceback__)
+    packages = [str(frame.f_globals.get("__name__")).split(".")[0] for frame, _ in frames]
+    # Hydra makes its folders by pathlib.
+    return next((package for package in reversed(packages) if package != "pathlib"), "") in _LIBRARIES
 
 
 def sentence(error: BaseException) -> str:

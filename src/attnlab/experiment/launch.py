@@ -171,12 +171,15 @@ def mistakes_as_sentences() -> Iterator[None]:
         except KeyboardInterrupt:
             print("stopped by Ctrl-C", file=sys.stderr)
             sys.exit(130)
+        except BrokenPipeError:
+            raise
         except Exception as error:
-            if is_of_hydra(error):
-                _fail([hydra_sentence(error)])
-            if not isinstance(error, OSError) or error.errno not in MACHINE_FAULTS:
+            of_hydra = is_of_hydra(error)
+            if isinstance(error, OSError) and (of_hydra or error.errno in MACHINE_FAULTS):
+                _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
+            if not of_hydra:
                 raise
-            _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
+            _fail([hydra_sentence(error)])
 
 
 @contextmanager
