@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import yaml
+from composed_variants import files_of, part_of, usual_first
+from legal_choices import SCORES
 from small_attentions import MASK as SMALL_MASK
 from small_attentions import PARTS, inputs, memory_of
 from torch import Tensor, nn
@@ -26,42 +27,40 @@ from attnlab.model.attention.score import Score
 from attnlab.model.normalisers import Normaliser, Softmax
 from attnlab.model.scopes import GlobalScope, Scope, Window
 
-CONF = Path(__file__).resolve().parents[2] / "conf" / "model"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "attention_module.md"
 B, T, S, H, D, E = 4, 3, 6, 5, 5, 7  # the query is as wide as the keys, for the dot score
 MASK = torch.tensor([[True] * 6, [True] * 4 + [False] * 2, [False] * 3 + [True] * 3, [False] * 6])
 EMPTY = 3  # the row of MASK without a real key
 
-
-def nodes(group: str) -> dict[str, dict]:
-    """{name: its node} of the YAML files of a group that name a class."""
-    found = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (CONF / group).glob("*.yaml")}
-    return {name: node for name, node in sorted(found.items()) if "_target_" in node}
-
-
-def settings_of(group: str, name: str) -> dict:
-    return {key: value for key, value in nodes(group)[name].items() if key != "_target_"}
-
-
-SCORES, NORMALISERS, SCOPES = (sorted(nodes(group)) for group in ("attention", "normaliser", "scope"))
 every_score = pytest.mark.parametrize("score", SCORES)
-every_choice = pytest.mark.parametrize(
-    ("score", "normaliser", "scope"),
-    [(score, normaliser, scope) for score in SCORES for normaliser in NORMALISERS for scope in SCOPES],
-)
+every_normaliser = pytest.mark.parametrize("normaliser", usual_first("normaliser"))
+every_scope = pytest.mark.parametrize("scope", usual_first("scope"))
+
+
+def every_choice(test):
+    return every_score(every_normaliser(every_scope(test)))
 
 
 def made(score: str, normaliser: str = "softmax", scope: str = "global", **changed) -> attnlab.Attention:
-    settings = settings_of("attention", score) | settings_of("scope", scope) | {"query_size": H, "key_size": D}
+    settings = part_of("attention", score).values | part_of("scope", scope).values
     torch.manual_seed(1)
-    return attnlab.Attention(score, normaliser=normaliser, scope=scope, **settings | changed).double()
+    return attnlab.Attention(
+        score, normaliser=normaliser, scope=scope, **settings | {"query_size": H, "key_size": D} | changed
+    ).double()
 
 
 def drawn(*shape: int, seed: int = 1) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def check_sums(weights: Tensor) -> None:
-    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
+def check_weights(weights: Tensor, renormalised: bool = True) -> None:
+    """Zeros at pads and in the row without a real key; the others sum to one, or to less where the scope has it so."""
+    assert (weights.masked_select(~MASK.unsqueeze(1).expand_as(weights)) == 0).all()
+    sums = weights[:EMPTY].sum(-1)
+    if renormalised:
+        torch.testing.assert_close(sums, torch.ones_like(sums))
+    else:
+        assert ((sums > 0) & (sums < 1 + 1e-6)).all()
 
 
 QUERY, KEYS, VALUES = drawn(B, T, H), drawn(B, S, D, seed=2), drawn(B, S, E, seed=3)
@@ -69,80 +68,49 @@ QUERY, KEYS, VALUES = drawn(B, T, H), drawn(B, S, D, seed=2), drawn(B, S, E, see
 
 @pytest.mark.parametrize(("group", "kind"), [("attention", Score), ("normaliser", Normaliser), ("scope", Scope)])
 def test_every_yaml_choice_has_its_name_in_the_layer(group, kind):
-    named = {name: f"{found.__module__}.{found.__name__}" for name, found in classes_by_name(kind).items()}
-    assert named == {name: node["_target_"] for name, node in nodes(group).items()}
-    assert len(named) >= 2
+    parts = {name: part_of(group, name) for name in files_of(group)}
+    assert classes_by_name(kind) == {name: part.target for name, part in parts.items() if part is not None}
+    assert len(parts) >= 2
 
 
 @pytest.mark.parametrize(("group", "kind"), [("score", Score), ("normaliser", Normaliser), ("scope", Scope)])
 def test_docs_page_lists_every_name_with_its_settings(group, kind):
-    page = (CONF.parents[1] / "docs" / "attention_module.md").read_text(encoding="utf-8")
-    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in page.splitlines() if line.startswith(f"| {group} |")]
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith(f"| {group} |")]
     listed = {re.findall(r'`"(\w+)"`', name)[0]: re.findall(r"`([a-z_]+)`", settings) for _, name, _, settings in rows}
     assert listed == {name: list(binding.settings_of(found)) for name, found in classes_by_name(kind).items()}
 
 
 @every_choice
-def test_weights_are_zero_at_pads_and_sum_to_one_and_average_the_values(score, normaliser, scope):
-    attention = made(score, normaliser, scope)
-    context, weights = attention(QUERY, KEYS, VALUES, MASK)
+@pytest.mark.parametrize("mask", [MASK, torch.zeros_like(MASK)], ids=["one empty row", "all empty"])
+def test_weights_are_zero_at_pads_and_sum_to_one_and_average_the_values(mask, score, normaliser, scope):
+    """A row without real keys gives zeros, and its gradients are zeros too."""
+    attention, empty = made(score, normaliser, scope), ~mask.any(1)
+    query, keys, values = (x.clone().requires_grad_() for x in (QUERY, KEYS, VALUES))
+    context, weights = attention(query, keys, values, mask)
     assert context.shape == (B, T, E)
     assert weights.shape == (B, T, S)
-    assert (weights.masked_select(~MASK.unsqueeze(1).expand_as(weights)) == 0).all()
-    sums = weights[:EMPTY].sum(-1)
-    if scope == "local_p":  # as in the paper, not renormalised
-        assert ((sums > 0) & (sums < 1 + 1e-9)).all()
-    else:
-        check_sums(weights[:EMPTY])
+    assert (context[empty] == 0).all()
+    assert (weights[empty] == 0).all()
+    if mask is MASK:
+        check_weights(weights, renormalised=scope != "local_p")  # as in the paper
     torch.testing.assert_close(context, weights @ VALUES)
-
-
-@every_choice
-def test_row_without_real_keys_gives_zeros_and_finite_gradients(score, normaliser, scope):
-    attention = made(score, normaliser, scope)
-    query, keys, values = (x.clone().requires_grad_() for x in (QUERY, KEYS, VALUES))
-    context, weights = attention(query, keys, values, MASK)
-    assert (context[EMPTY] == 0).all()
-    assert (weights[EMPTY] == 0).all()
     (context.square().sum() + weights.square().sum()).backward()
     for x in (query, keys, values):
         # Sparsemax may look at one key alone, and a score by position at no key: these have no gradient.
-        assert x.grad is None or (x.grad.isfinite().all() and (x.grad[EMPTY] == 0).all())
+        assert x.grad is None or (x.grad.isfinite().all() and (x.grad[empty] == 0).all())
     assert values.grad is not None
-    assert values.grad[:EMPTY].abs().sum() > 0
+    assert empty.all() or values.grad[:EMPTY].abs().sum() > 0
     assert all(p.grad is None or p.grad.isfinite().all() for p in attention.parameters())
 
 
-@every_score
-def test_all_rows_empty_gives_zeros(score):
-    context, weights = made(score)(QUERY, KEYS, VALUES, torch.zeros(B, S, dtype=torch.bool))
-    assert (context == 0).all()
-    assert (weights == 0).all()
-
-
 @every_choice
-def test_one_query_a_row_gives_the_same_as_one_step(score, normaliser, scope):
+def test_values_default_to_the_keys_and_the_mask_to_all_keys(score, normaliser, scope):
     attention = made(score, normaliser, scope)
-    context, weights = attention(QUERY[:, 0], KEYS, VALUES, MASK)
-    all_contexts, all_weights = attention(QUERY[:, :1], KEYS, VALUES, MASK)
-    torch.testing.assert_close(context, all_contexts[:, 0])
-    torch.testing.assert_close(weights, all_weights[:, 0])
-
-
-@every_score
-def test_values_are_the_keys_unless_given(score):
-    attention = made(score)
-    context, weights = attention(QUERY, KEYS, mask=MASK)
-    torch.testing.assert_close(context, weights @ KEYS)
-    torch.testing.assert_close(attention(QUERY, KEYS, VALUES, MASK)[1], weights)
-
-
-@every_choice
-def test_without_mask_every_key_is_real(score, normaliser, scope):
-    attention = made(score, normaliser, scope)
-    context, weights = attention(QUERY, KEYS, VALUES)
-    expected = attention(QUERY, KEYS, VALUES, torch.ones(B, S, dtype=torch.bool))
+    context, weights = attention(QUERY, KEYS)
+    expected = attention(QUERY, KEYS, KEYS, torch.ones(B, S, dtype=torch.bool))
     torch.testing.assert_close((context, weights), expected)
+    torch.testing.assert_close(attention(QUERY, KEYS, VALUES)[1], weights)
     assert (context[EMPTY] != 0).any()
 
 
@@ -159,11 +127,9 @@ def test_pads_before_the_real_keys_change_nothing(score, normaliser, scope):
 @pytest.mark.parametrize("name", PARTS)
 def test_layer_equals_the_attention_of_the_models(name):
     given = inputs(name)
-    score = PARTS[name](query_size=given.query.shape[2], key_size=given.outputs.shape[2])
-    model = MemoryAttention(score, Softmax(), GlobalScope(query_size=given.query.shape[2])).double()
-    layer = attnlab.Attention(
-        name, query_size=given.query.shape[2], key_size=given.outputs.shape[2], **PARTS[name].values
-    ).double()
+    sizes = {"query_size": given.query.shape[2], "key_size": given.outputs.shape[2]}
+    model = MemoryAttention(PARTS[name](**sizes), Softmax(), GlobalScope(query_size=sizes["query_size"])).double()
+    layer = attnlab.Attention(name, **sizes, **PARTS[name].values).double()
     layer.attention.load_state_dict(model.state_dict())
     t = torch.arange(given.query.shape[1]).expand(len(given.query), -1)
     context, weights = model(given.query, memory_of(model, given.outputs), t)
@@ -179,9 +145,6 @@ def test_window_of_local_m_follows_t():
     assert [weights[0, i].nonzero().flatten().tolist() for i in range(T)] == centres
     default = attention(QUERY, KEYS)[1]
     assert [default[0, i].nonzero().flatten().tolist() for i in range(T)] == [[0, 1], [0, 1, 2], [1, 2, 3]]
-    for step in range(T):
-        _, one = attention(QUERY[:, step], KEYS, t=step)
-        torch.testing.assert_close(one, default[:, step])
     _, by_row = attention(QUERY[:, 0], KEYS, t=torch.tensor([0, 1, 2, 9]))
     assert [row.nonzero().flatten().tolist() for row in by_row] == [[0, 1], [0, 1, 2], [1, 2, 3], [4, 5]]
     with pytest.raises(ValueError, match=r"t must be a number or \(4, 3\), got \(4,\)"):
@@ -190,7 +153,7 @@ def test_window_of_local_m_follows_t():
 
 def test_local_p_with_renormalise_sums_to_one():
     _, weights = made("general", scope="local_p", width=2, renormalise=True)(QUERY, KEYS, mask=MASK)
-    check_sums(weights[:EMPTY])
+    check_weights(weights)
     assert not made("general", scope="local_p", renormalise=False).attention.scope.renormalise
     assert not attnlab.Attention("dot", query_size=H, scope="local_p", width=2).attention.scope.renormalise
 
@@ -206,16 +169,13 @@ def test_projection_brings_two_widths_together():
 
 @every_choice
 def test_state_dict_and_deep_copy_give_the_same_results(score, normaliser, scope):
-    attention = made(score, normaliser, scope)
+    attention, fresh = (made(score, normaliser, scope) for _ in range(2))
     expected = attention(QUERY, KEYS, VALUES, MASK)
-    for p in attention.parameters():
+    for p, other in zip(attention.parameters(), fresh.parameters(), strict=True):
         p.grad = torch.ones_like(p)
-    copied = copy.deepcopy(attention)
-    fresh = made(score, normaliser, scope)
-    for p in fresh.parameters():
-        nn.init.zeros_(p)
+        nn.init.zeros_(other)
     fresh.load_state_dict(attention.state_dict())
-    for other in (copied, fresh):
+    for other in (copy.deepcopy(attention), fresh):
         torch.testing.assert_close(other(QUERY, KEYS, VALUES, MASK), expected, rtol=0, atol=0)
 
 
@@ -223,37 +183,35 @@ def test_state_dict_and_deep_copy_give_the_same_results(score, normaliser, scope
 def test_autocast_to_bfloat16_stays_close_and_keeps_the_contract(score, normaliser, scope):
     attention = made(score, normaliser, scope).float()
     query, keys, values = (x.float().requires_grad_() for x in (QUERY, KEYS, VALUES))
+    expected, _ = attention(query, keys, values, MASK)
     with torch.autocast("cpu", torch.bfloat16):
         context, weights = attention(query, keys, values, MASK)
     assert weights.dtype == torch.float32
-    assert (weights.masked_select(~MASK.unsqueeze(1).expand_as(weights)) == 0).all()
     assert (context[EMPTY] == 0).all()
-    if scope != "local_p":
-        check_sums(weights[:EMPTY])
-    reference = made(score, normaliser, scope).float()(query, keys, values, MASK)
+    check_weights(weights, renormalised=scope != "local_p")
     if scope != "local_p":  # there a key at the edge of the window may fall out of it
-        torch.testing.assert_close(context.float(), reference[0], rtol=0, atol=0.1)
+        torch.testing.assert_close(context.float(), expected, rtol=0, atol=0.1)
     context.float().square().sum().backward()
-    assert values.grad is not None
     assert values.grad.isfinite().all()
     assert query.grad is None or query.grad.isfinite().all()
 
 
-@every_score
-def test_steps_over_remembered_keys_give_the_same_as_one_call(score):
-    attention = made(score, scope="local_m", width=2)
+@every_choice
+def test_steps_over_remembered_keys_give_the_same_as_one_call(score, normaliser, scope):
+    attention = made(score, normaliser, scope)
     expected = attention(QUERY, KEYS, VALUES, MASK)
     memory = attention.remember(KEYS, VALUES, MASK)
     steps = [attention.attend(QUERY[:, t], memory, t=t) for t in range(T)]
-    torch.testing.assert_close(torch.stack([context for context, _ in steps], 1), expected[0])
-    torch.testing.assert_close(torch.stack([weights for _, weights in steps], 1), expected[1])
+    for found, at_once in zip(zip(*steps, strict=True), expected, strict=True):
+        torch.testing.assert_close(torch.stack(found, 1), at_once)
+    torch.testing.assert_close(attention(QUERY[:, 0], KEYS, VALUES, MASK), steps[0])
 
 
 def test_intervention_changes_the_weights():
     attention = made("dot")
     memory = attention.remember(KEYS, VALUES, MASK).under(attnlab.Intervention("uniform", hide=[0]))
     _, weights = attention.attend(QUERY, memory)
-    torch.testing.assert_close(weights[1, 0], drawn(S) * 0 + torch.tensor([0, 1, 1, 1, 0, 0]) / 3)
+    torch.testing.assert_close(weights[1, 0], torch.tensor([0, 1, 1, 1, 0, 0]).double() / 3)
     assert (weights[EMPTY] == 0).all()
 
 
@@ -276,11 +234,11 @@ class Bare(Score):
 
 
 class Sharpened(Normaliser):
-    def __init__(self, power: float) -> None:
-        self.power = power
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
 
     def __call__(self, scores: Tensor) -> Tensor:
-        return (self.power * scores).softmax(-1)
+        return (self.scale * scores).softmax(-1)
 
 
 class FirstOnes(Scope):
@@ -300,7 +258,7 @@ class FirstOnes(Scope):
         (Scaled(H, D), {}),
         (functools.partial(Scaled, scale=2.0), {}),
         (lambda query_size, key_size: Scaled(query_size, key_size), {}),
-        (Bare, {"normaliser": Sharpened, "power": 2.0}),
+        (Bare, {"normaliser": Sharpened, "scale": 2.0}),
         (Bare(), {"normaliser": Sharpened(2.0)}),
         ("dot", {"normaliser": lambda scores: (2 * scores).softmax(-1)}),
     ],
@@ -313,11 +271,7 @@ def test_parts_of_ones_own_as_class_instance_or_function(score, settings):
 
 @pytest.mark.parametrize(
     ("scope", "settings"),
-    [
-        (FirstOnes, {"count": 2}),
-        (FirstOnes(2, query_size=H), {}),
-        (functools.partial(FirstOnes, 2), {}),
-    ],
+    [(FirstOnes, {"count": 2}), (FirstOnes(2, query_size=H), {}), (functools.partial(FirstOnes, 2), {})],
 )
 def test_scope_of_ones_own(scope, settings):
     _, weights = attnlab.Attention("dot", query_size=H, scope=scope, **settings)(QUERY, KEYS, mask=MASK)
@@ -339,19 +293,16 @@ def test_learned_scope_of_ones_own_that_divides_by_the_length_survives_an_empty_
     attention = attnlab.Attention("dot", query_size=H, scope=Fading)
     context, weights = attention(QUERY, KEYS, VALUES, MASK)
     assert (context[EMPTY] == 0).all()
-    check_sums(weights[:EMPTY])
+    check_weights(weights)
     context.sum().backward()
     assert attention.attention.scope.rate.grad.isfinite()
 
 
-class Widthy(Scaled):
-    def __init__(self, width: int, *, query_size: int, key_size: int) -> None:
-        super().__init__(query_size, key_size)
-
-
-SCORE_NAMES = (
-    "score must be one of bahdanau, concat, cosine, dot, general, location, normed_bahdanau, scaled_dot, scaled_luong"
-)
+SCORE_NAMES = f"score must be one of {', '.join(sorted(SCORES))}"
+SIZE = "ConcatScore: size must be a whole number above 0, got"
+OTHER_SETTINGS = "is not a setting; CosineScore has: initial_scale; LocalP has: width, renormalise"
+TWO_OWNERS = "is a setting of Scaled and of Sharpened; give one of them as an instance or a function"
+NO_SETTINGS = "is not a setting; the chosen parts have no settings"
 
 
 @pytest.mark.parametrize(
@@ -365,63 +316,44 @@ SCORE_NAMES = (
         ({"normaliser": "hardmax"}, ValueError, "normaliser must be one of softmax, sparsemax, got 'hardmax'"),
         ({"scope": "local"}, ValueError, "scope must be one of global, local_m, local_p, got 'local'; did you mean"),
         ({"score": "bahdanau"}, ValueError, "BahdanauScore: size is missing; it must be a whole number above 0"),
-        ({"score": "concat", "size": 0}, ValueError, "ConcatScore: size must be a whole number above 0, got 0"),
-        ({"score": "concat", "size": "8"}, ValueError, "ConcatScore: size must be a whole number above 0, got '8'"),
-        (
-            {"score": "concat", "sise": 8},
-            TypeError,
-            "sise is not a setting; did you mean size?; ConcatScore has: size",
-        ),
-        ({"size": 8}, TypeError, "size is not a setting; the chosen parts have no settings"),
-        ({"score": Scaled(4, 4), "scale": 8}, TypeError, "scale is not a setting; the chosen parts have no settings"),
-        (
-            {"scope": "local_p", "score": "cosine", "x": 1},
-            TypeError,
-            "x is not a setting; CosineScore has: initial_scale; LocalP has: width, renormalise",
-        ),
+        ({"score": "concat", "size": 0}, ValueError, f"{SIZE} 0"),
+        ({"score": "concat", "size": "8"}, ValueError, f"{SIZE} '8'"),
+        ({"score": "concat", "sise": 8}, TypeError, "sise is not a setting; did you mean size?; ConcatScore has: size"),
+        ({"size": 8}, TypeError, f"size {NO_SETTINGS}"),
+        ({"score": Scaled(4, 4), "scale": 8}, TypeError, f"scale {NO_SETTINGS}"),
+        ({"scope": "local_p", "score": "cosine", "x": 1}, TypeError, f"x {OTHER_SETTINGS}"),
         ({"scope": "local_m"}, ValueError, "LocalM: width is missing; it must be a whole number above 0"),
-        (
-            {"score": Widthy, "scope": "local_m", "width": 2},
-            TypeError,
-            "width is a setting of Widthy and of LocalM; give one of them as an instance or a function",
-        ),
+        ({"score": Scaled, "normaliser": Sharpened, "scale": 2.0}, TypeError, f"scale {TWO_OWNERS}"),
         ({"key_size": 6}, ValueError, "the dot score needs a query and keys of one width, but the query has 4 and"),
         ({"query_size": 0}, ValueError, "query_size must be a whole number above 0, got 0"),
         ({"key_size": 2.0}, TypeError, "key_size must be a whole number above 0, got 2.0"),
         ({"projection": True}, TypeError, "projection must be a whole number above 0, got True"),
-        (
-            {"score": "location", "max_length": 9, "projection": 4},
-            ValueError,
-            "the location score has no keys to project",
-        ),
+        ({"score": "location", "max_length": 9, "projection": 4}, ValueError, "location score has no keys to project"),
     ],
 )
 def test_wrong_choice_is_refused_by_one_sentence(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)) as caught:
         attnlab.Attention(**{"score": "dot", "query_size": 4} | arguments)
     assert "\n" not in str(caught.value)
-
-
-def test_missing_query_size_is_refused():
     with pytest.raises(TypeError, match="query_size"):
         attnlab.Attention("dot")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        ((QUERY[..., :4], KEYS), ValueError, "query must be (4, T, 5) or (4, 5), got (4, 3, 4)"),
-        ((QUERY[:3], KEYS), ValueError, "query must be (4, T, 5) or (4, 5), got (3, 3, 5)"),
-        ((QUERY[0, 0], KEYS), ValueError, "query must be (4, T, 5) or (4, 5), got (5,)"),
-        ((QUERY, VALUES), ValueError, "keys must be (B, S, 5), got (4, 6, 7)"),
-        ((QUERY, KEYS[0]), ValueError, "keys must be (B, S, 5), got (6, 5)"),
-        ((QUERY, KEYS, VALUES[:, 1:]), ValueError, "values must be (4, 6, E) as the keys, got (4, 5, 7)"),
-        ((QUERY, KEYS, None, MASK.long()), TypeError, "mask must be bool, True at real keys, got torch.int64"),
-        ((QUERY, KEYS, None, MASK[:, 1:]), ValueError, "mask must be (4, 6) as the keys, got (4, 5)"),
+        ((QUERY[..., :4], KEYS), "query must be (4, T, 5) or (4, 5), got (4, 3, 4)"),
+        ((QUERY[:3], KEYS), "query must be (4, T, 5) or (4, 5), got (3, 3, 5)"),
+        ((QUERY[0, 0], KEYS), "query must be (4, T, 5) or (4, 5), got (5,)"),
+        ((QUERY, VALUES), "keys must be (B, S, 5), got (4, 6, 7)"),
+        ((QUERY, KEYS[0]), "keys must be (B, S, 5), got (6, 5)"),
+        ((QUERY, KEYS, VALUES[:, 1:]), "values must be (4, 6, E) as the keys, got (4, 5, 7)"),
+        ((QUERY, KEYS, None, MASK.long()), "mask must be bool, True at real keys, got torch.int64"),
+        ((QUERY, KEYS, None, MASK[:, 1:]), "mask must be (4, 6) as the keys, got (4, 5)"),
     ],
 )
-def test_wrong_input_is_refused_by_one_sentence(arguments, error, message):
-    with pytest.raises(error, match=re.escape(message)):
+def test_wrong_input_is_refused_by_one_sentence(arguments, message):
+    with pytest.raises(TypeError if "bool" in message else ValueError, match=re.escape(message)):
         made("dot")(*arguments)
 
 
@@ -440,6 +372,14 @@ def test_scaled_dot_equals_torch(masked):
     torch.testing.assert_close(context, expected, rtol=0, atol=1e-6)  # zeros in a row without a real key
 
 
+def sized(score: str) -> dict[str, int]:
+    return {"size": D} if "size" in part_of("attention", score).values else {}
+
+
+def copy_weights(layer: attnlab.Attention, weights: dict[str, Tensor]) -> None:
+    layer.attention.score.load_state_dict(layer.attention.score.state_dict() | weights)
+
+
 @pytest.fixture
 def global_attention(monkeypatch):
     """OpenNMT-py's class; it also imports packages of text transforms that nothing here uses."""
@@ -451,7 +391,7 @@ def global_attention(monkeypatch):
         return pytest.importorskip("onmt.modules.global_attention", exc_type=ImportError).GlobalAttention
 
 
-@pytest.mark.parametrize("normaliser", ["softmax", "sparsemax"])
+@every_normaliser
 @pytest.mark.parametrize(
     ("theirs", "ours"), [("dot", "dot"), ("general", "general"), ("mlp", "normed_bahdanau"), ("mlp", "bahdanau")]
 )
@@ -459,30 +399,25 @@ def test_layer_equals_global_attention_of_opennmt(global_attention, theirs, ours
     """general: their W maps the query. mlp: its bias stands at the query; without it, it is Bahdanau's score."""
     torch.manual_seed(2)
     peer = global_attention(D, attn_type=theirs, attn_func=normaliser).double()
-    sized = {"size": D} if theirs == "mlp" else {}
-    layer = attnlab.Attention(ours, query_size=D, normaliser=normaliser, **sized).double()
-    score = layer.attention.score
-    with torch.no_grad():
-        if theirs == "general":
-            score.W.weight.copy_(peer.linear_in.weight.T)
-        if theirs == "mlp":
-            score.W.weight.copy_(peer.linear_query.weight)
-            score.U.weight.copy_(peer.linear_context.weight)
-            score.v.copy_(peer.v.weight[0])
-            if ours == "bahdanau":
-                peer.linear_query.bias.zero_()
-            else:
-                score.U.bias.copy_(peer.linear_query.bias)
-                score.g.copy_(peer.v.weight.norm())
+    layer = attnlab.Attention(ours, query_size=D, normaliser=normaliser, **sized(ours)).double()
+    if theirs == "general":
+        copy_weights(layer, {"W.weight": peer.linear_in.weight.T})
+    if theirs == "mlp":
+        bias = peer.linear_query.bias
+        copy_weights(
+            layer, {"W.weight": peer.linear_query.weight, "U.weight": peer.linear_context.weight, "v": peer.v.weight[0]}
+        )
+        if ours == "normed_bahdanau":
+            copy_weights(layer, {"U.bias": bias, "g": peer.v.weight.norm()})
+        else:
+            nn.init.zeros_(bias)
     mask = torch.arange(S) < torch.tensor([S, 4, 1]).unsqueeze(1)
     query, keys = QUERY[:3], KEYS[:3]
     context, weights = layer(query, keys, mask=mask)
     attentional, their_weights = peer(query, keys, mask.sum(1))
     torch.testing.assert_close(weights, their_weights, rtol=0, atol=1e-6)
-    readout = peer.linear_out(torch.cat([context, query], 2))
-    torch.testing.assert_close(
-        readout if theirs == "mlp" else readout.tanh(), attentional, rtol=0, atol=1e-6
-    )  # their answer is Luong's attentional hidden state
+    readout = peer.linear_out(torch.cat([context, query], 2))  # their answer is Luong's attentional hidden state
+    torch.testing.assert_close(readout if theirs == "mlp" else readout.tanh(), attentional, rtol=0, atol=1e-6)
 
 
 @pytest.fixture
@@ -499,19 +434,14 @@ def test_layer_equals_keras(keras, theirs, ours):
     peer = getattr(keras.layers, theirs)(use_scale=ours != "dot")
     query, keys, values = (x[:EMPTY].float().numpy() for x in (QUERY, KEYS, VALUES))
     peer.build([query.shape, values.shape, keys.shape])
-    layer = attnlab.Attention(ours, query_size=D, **({"size": D} if ours == "bahdanau" else {}))
-    score = layer.attention.score
-    with torch.no_grad():
-        if ours != "dot":
-            score.W.weight.copy_(torch.eye(D))
-        if ours == "scaled_luong":
-            peer.set_weights([np.float32(0.3)])
-            score.g.fill_(0.3)
-        if ours == "bahdanau":
-            score.U.weight.copy_(torch.eye(D))
-            score.v.copy_(torch.from_numpy(np.array(peer.get_weights()[0])))
-    masks = [None, MASK[:EMPTY].numpy()]
-    expected = peer([query, values, keys], mask=masks, return_attention_scores=True)
+    layer = attnlab.Attention(ours, query_size=D, **sized(ours))
+    if ours == "scaled_luong":
+        peer.set_weights([np.float32(0.3)])
+        copy_weights(layer, {"W.weight": torch.eye(D), "g": torch.tensor(0.3)})
+    if ours == "bahdanau":
+        v = torch.from_numpy(np.array(peer.get_weights()[0]))
+        copy_weights(layer, {"W.weight": torch.eye(D), "U.weight": torch.eye(D), "v": v})
+    expected = peer([query, values, keys], mask=[None, MASK[:EMPTY].numpy()], return_attention_scores=True)
     found = layer(*(torch.from_numpy(x) for x in (query, keys, values)), MASK[:EMPTY])
     for mine, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine.detach().numpy(), keras.ops.convert_to_numpy(other), rtol=0, atol=1e-6)
