@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any, overload
 
@@ -103,8 +104,6 @@ def attention_map(
 
 def notebook_page(answer: Any, weights: NDArray[np.float32] | None) -> str:
     """The heat map as a notebook shows it, in a frame of its own, so that no style leaks into the notebook."""
-    from html import escape
-
     if weights is None:
         return f"<p>{escape(getattr(answer, 'text', '') or answer.target)}</p>"
     from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib

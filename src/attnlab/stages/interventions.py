@@ -13,30 +13,28 @@ SCORES = ("bahdanau", "dot", "general", "scaled_dot")
 MEASURES = {"bleu": "BLEU", "exact_match": "exact match"}
 
 
-def interventions() -> dict[str, Any]:
-    """{name: what is changed}; hidden attention sees nothing, so that the context is zero."""
-    from attnlab.model.attention.intervention import Intervention
-
-    return {
-        "as trained": None,
-        "uniform": Intervention("uniform"),
-        "permuted": Intervention("permuted"),
-        "hidden": Intervention(hide="all"),
-    }
+# What is changed; hidden attention sees nothing, so that the context is zero.
+CHANGES: dict[str, dict[str, str]] = {
+    "as trained": {},
+    "uniform": {"kind": "uniform"},
+    "permuted": {"kind": "permuted"},
+    "hidden": {"hide": "all"},
+}
 
 
 def measure(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
     """A row for each model and intervention, over the whole test split."""
     from attnlab.evaluation.text_metrics import TextMetrics
     from attnlab.inference.translator import Translator
+    from attnlab.model.attention.intervention import Intervention
 
     for point, data, folder in trained(points):
         translator, split = Translator.load(folder / "model"), data.split("test")
         sources = [split.source_text(row) for row in range(len(split))]
         references = [split.target_text(row) for row in range(len(split))]
-        for name, change in interventions().items():
+        for name, values in CHANGES.items():
             metrics = TextMetrics(data.info.bleu_tokenize, ter=False)
-            answers = translator.stream(sources, intervene=change, with_attention=False)
+            answers = translator.stream(sources, intervene=Intervention(**values), with_attention=False)  # type: ignore[arg-type]
             metrics.update([answer.text for answer in answers], references)
             found = metrics.compute()
             measured = {measure: found[measure] for measure in MEASURES}
