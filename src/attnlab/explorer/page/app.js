@@ -22,16 +22,22 @@ const START = { text: "", model: null, models: [], view: "translate", mode: "hid
 const EXAMPLES = { translation: "Wednesday, January 13, 2010", classification: "A film that is a joy from start to finish." };
 
 const app = document.getElementById("app");
-let state = { ...START, ...read(isSaved ? savedState : location.hash.slice(1)) };
+let state = START;
 let models = [];
 let [drawing, stale] = [false, false];
 
+/** The state that an address holds; what it lacks or cannot be is as at the start. */
 function read(hash) {
+  let found = {};
   try {
-    return JSON.parse(decodeURIComponent(hash) || "{}");
+    found = { ...JSON.parse(decodeURIComponent(hash) || "{}") };
   } catch {
-    return {};
+    // not one of our addresses
   }
+  const known = models.some((model) => model.name === found.model);
+  const model = known ? found.model : models[0].name;
+  const text = typeof found.text === "string" ? found.text : EXAMPLES[kind({ model })];
+  return { ...START, lang: navigator.language.startsWith("ko") ? "ko" : "", ...found, model, text };
 }
 
 /**
@@ -151,11 +157,12 @@ function tabs(now) {
 
 async function start() {
   models = await ask(["models", null]);
-  if (!models.some((model) => model.name === state.model)) state.model = models[0].name;
-  if (!state.lang && navigator.language.startsWith("ko")) state.lang = "ko";
-  state.text ||= EXAMPLES[kind(state)];
+  state = read(isSaved ? savedState : location.hash.slice(1));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => update({}));
-  addEventListener("hashchange", () => { state = { ...START, model: models[0].name, ...read(location.hash.slice(1)) }; draw(); });
+  addEventListener("hashchange", () => {
+    state = read(location.hash.slice(1));
+    draw();
+  });
   draw();
 }
 
