@@ -14,10 +14,17 @@ import pytest
 import torch
 import uvicorn
 
-from attnlab.batch import EOS
-from attnlab.data.trainers import CharacterTrainer
+from attnlab.batch import EOS, Padding
+from attnlab.config.part import Part
+from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.explorer.server import application
+from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
+from attnlab.model.attention.bahdanau import BahdanauScore
+from attnlab.model.classifier import Classifier
+from attnlab.model.encoder import Encoder
+from attnlab.model.normalisers import Softmax
+from attnlab.model.scopes import GlobalScope
 
 SOURCES = ["March 1, 2026", "<b>May</b> 13 & 14", "Sunday"]
 TARGETS = ["2026년 3월 1일", "5월 13일 일요일", "<i>월요일"]
@@ -39,6 +46,21 @@ def translator(tiny_model) -> Callable[..., Translator]:
         return Translator(model, source, target, search)
 
     return build
+
+
+@pytest.fixture
+def classifier() -> SentenceClassifier:
+    torch.manual_seed(1)
+    sizes = {"embedding_size": 5, "hidden_size": 4, "layers": 1, "dropout": 0.0, "layer_dropout": 0.0}
+    way = {"cell": "gru", "bidirectional": True, "merge": "concatenate", "reverse_source": False, "skipping": "packed"}
+    tokenizer = WordTrainer(min_frequency=1).train(["good film", "bad <b> film"])
+    attention = (Part(BahdanauScore, size=5), None, Softmax(), Part(GlobalScope), None)
+    counts = {"source_vocabulary_size": tokenizer.size, "num_classes": 2, "padding": Padding()}
+    model = Classifier(Part(Encoder, **sizes, **way), *attention, dense_size=6, dropout=0.0, **counts)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 3
+    return SentenceClassifier(model.eval(), tokenizer, ["bad", "good"])
 
 
 @dataclass

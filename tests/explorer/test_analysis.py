@@ -104,11 +104,24 @@ def test_wrong_questions_are_refused(translator, wrong, message):
 def test_model_without_attention_has_no_map_and_refuses_changes_of_it(translator):
     ours = translator(decoder="no_attention")
     assert analysis.translate(ours, TEXT)["attention"] is None
-    assert analysis.describe(ours) == {"kind": "translation", "score": None, "decoder": "NoAttention"}
+    facts = analysis.describe(ours)
+    assert (facts["kind"], facts["score"], facts["decoder"]) == ("translation", None, "NoAttention")
     with pytest.raises(ExperimentError, match="the model has none"):
         analysis.translate(ours, TEXT, Intervention("uniform"))
 
 
 def test_describe_names_the_score_under_projection_and_heads(translator):
     ours = translator(attention="dot", projection=4, heads=2)
-    assert analysis.describe(ours)["score"] == "Dot"
+    facts = analysis.describe(ours)
+    assert (facts["score"], facts["normaliser"], facts["context_in_cell"]) == ("Dot", "softmax", True)
+
+
+@pytest.mark.parametrize(
+    "intervene", [Intervention(), Intervention("permuted", hide=[1]), Intervention(temperature=9.0)]
+)
+def test_classify_gives_the_values_of_the_api(classifier, intervene):
+    shown, found = analysis.classify(classifier, "good film", intervene), classifier("good film", intervene=intervene)
+    json.dumps(shown, allow_nan=False)
+    assert (shown["source"], shown["label"], shown["probabilities"]) == (found.tokens, found.label, found.probabilities)
+    np.testing.assert_allclose(shown["attention"], found.attention, atol=1e-6)
+    assert analysis.describe(classifier)["labels"] == ["bad", "good"]

@@ -120,3 +120,21 @@ def test_newest_text_wins_when_typing_is_faster_than_the_model(visit, translator
     seen.page.locator("textarea").press_sequentially("unday, May 13")
     seen.wait("Sunday, May 13")
     assert seen.page.locator(".translation").inner_text().strip() == ours("Sunday, May 13").text.strip()
+
+
+@pytest.mark.parametrize("address", ["", "#%E0%A4%A", "#[1,2", "#3", '#{"model":"b","text":7,"view":"nothing"}'])
+def test_unknown_address_opens_the_page_as_at_the_start(visit, translator, address):
+    seen = visit({"a": translator()})
+    seen.page.goto(seen.address + address)
+    seen.wait("Wednesday, January 13, 2010")
+    assert seen.page.get_by_role("tab", name="Heat map").get_attribute("aria-selected") == "true"
+    seen.page.evaluate("location.hash = encodeURIComponent(JSON.stringify({text: 'May', model: 'c', view: 'pads'}))")
+    seen.wait("May")
+    assert seen.page.get_by_role("tab", name="Pads").get_attribute("aria-selected") == "true"
+
+
+def test_korean_browser_gets_the_korean_page(visit, translator):
+    seen = visit({"a": translator()}, locale="ko-KR")
+    seen.open(TEXT)
+    assert seen.page.get_by_role("tab", name="히트맵").count() == 1
+    assert seen.page.locator("html").get_attribute("lang") == "ko"

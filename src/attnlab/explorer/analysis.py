@@ -89,12 +89,15 @@ class Source:
 
 
 def describe(model: Translator | SentenceClassifier) -> dict[str, Any]:
-    """What a model is: its kind, and the names of its score and its decoder."""
+    """What a model is: its kind, and the names of its score, its normaliser and its decoder."""
     if isinstance(model, SentenceClassifier):
         return {"kind": "classification", "score": score_name(model.model.attention), "labels": model.labels}
     decoder = model.model.decoder
-    score = None if decoder.attention is None else score_name(decoder.attention)
-    return {"kind": "translation", "score": score, "decoder": type(decoder).__name__}
+    facts = {"kind": "translation", "decoder": type(decoder).__name__, "context_in_cell": decoder.into_cell}
+    if decoder.attention is None:
+        return facts | {"score": None, "normaliser": None}
+    normaliser = type(heads_of(decoder.attention)[0].normaliser).__name__.lower()
+    return facts | {"score": score_name(decoder.attention), "normaliser": normaliser}
 
 
 def score_name(attention: Any) -> str:
@@ -174,6 +177,18 @@ def reading(source: Source, target: Sequence[int], intervene: Intervention) -> d
         "log_probs": rounded(own),
         "likeliest": likeliest,
         "attention": None if weights is None else rounded(weights),
+    }
+
+
+def classify(classifier: SentenceClassifier, text: str, intervene: Intervention = NO_CHANGE) -> dict[str, Any]:
+    """The probability of each class and the weight of each token; errors as for a `SentenceClassifier`."""
+    check_length(text)
+    found = classifier(text, intervene=intervene)
+    return {
+        "source": found.tokens,
+        "label": found.label,
+        "probabilities": found.probabilities,
+        "attention": rounded(torch.from_numpy(found.attention)),
     }
 
 

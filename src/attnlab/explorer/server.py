@@ -28,7 +28,9 @@ from starlette.staticfiles import StaticFiles
 from attnlab.api import load
 from attnlab.errors import ExperimentError
 from attnlab.explorer import analysis
+from attnlab.explorer.beam_tree import beam
 from attnlab.explorer.likeliest_weights import likeliest_weights
+from attnlab.explorer.step_numbers import step_numbers
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
 
@@ -37,7 +39,8 @@ HOSTS = ["127.0.0.1", "localhost"]
 LARGEST = 1_000_000  # bytes of a request
 checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))
 ANALYSES: dict[str, Callable[..., Any]] = {
-    function.__name__: checked(function) for function in (analysis.translate, analysis.score, likeliest_weights)
+    function.__name__: checked(function)
+    for function in (analysis.translate, analysis.score, analysis.classify, likeliest_weights, beam, step_numbers)
 }
 
 

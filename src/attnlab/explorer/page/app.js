@@ -1,30 +1,43 @@
 // The page: its state lives in the address, each view loads what it needs and draws it.
 
-import { ask, isSaved, savedState } from "explorer/ask.js";
+import { ask, isSaved, NOT_SAVED, recorded, savedState } from "explorer/ask.js";
 import { isDark } from "explorer/colours.js";
 import { h, morph } from "explorer/dom.js";
+import { saveCsv, savePage, savePicture } from "explorer/save.js";
 import { say, setLanguage, shortName } from "explorer/words.js";
+import { beam } from "explorer/views/beam.js";
+import { classify } from "explorer/views/classify.js";
 import { compare } from "explorer/views/compare.js";
+import { numbers } from "explorer/views/numbers.js";
+import { pads } from "explorer/views/pads.js";
+import { reference } from "explorer/views/reference.js";
 import { source } from "explorer/views/source.js";
 import { translate } from "explorer/views/translate.js";
 import { weights } from "explorer/views/weights.js";
 
-const VIEWS = [translate, compare, weights, source];
-const OF_THE_TEXT = { step: null, branch: null, weights: null, edits: null };
-const START = { text: "", model: null, models: [], view: "translate", mode: "hide", lang: "", theme: "", ...OF_THE_TEXT };
-const EXAMPLES = { translation: "Wednesday, January 13, 2010", classification: "" };
+const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, classify];
+const OF_THE_TEXT = { step: null, branch: null, weights: null, edits: null, reference: null, changes: null };
+const START = { text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null,
+  pads: null, lang: "", theme: "", ...OF_THE_TEXT };
+const EXAMPLES = { translation: "Wednesday, January 13, 2010", classification: "A film that is a joy from start to finish." };
 
 const app = document.getElementById("app");
-let state = { ...START, ...read(isSaved ? savedState : location.hash.slice(1)) };
+let state = START;
 let models = [];
 let [drawing, stale] = [false, false];
 
+/** The state that an address holds; what it lacks or cannot be is as at the start. */
 function read(hash) {
+  let found = {};
   try {
-    return JSON.parse(decodeURIComponent(hash) || "{}");
+    found = { ...JSON.parse(decodeURIComponent(hash) || "{}") };
   } catch {
-    return {};
+    // not one of our addresses
   }
+  const known = models.some((model) => model.name === found.model);
+  const model = known ? found.model : models[0].name;
+  const text = typeof found.text === "string" ? found.text : EXAMPLES[kind({ model })];
+  return { ...START, lang: navigator.language.startsWith("ko") ? "ko" : "", ...found, model, text };
 }
 
 /**
@@ -57,7 +70,7 @@ async function draw() {
       if (now.text.trim()) [content, base] = await drawView(now);
       else content = h("p", { class: "quiet" }, say("empty"));
     } catch (error) {
-      content = h("p", { class: "error", role: "alert" }, error.message);
+      content = h("p", { class: "error", role: "alert" }, error.message === NOT_SAVED ? say("notSaved") : error.message);
     }
     if (stale) continue;
     show(now, content, base);
@@ -88,12 +101,33 @@ function header(now) {
   return h("header", {},
     h("h1", {}, h("b", {}, "attnlab"), " ", say("title")),
     h("label", { class: "model" }, h("span", { class: "hidden" }, say("model")),
-      h("select", { onchange: (event) => update({ model: event.currentTarget.value }), value: now.model },
+      h("select", { onchange: (event) => update({ model: event.currentTarget.value }), value: now.model, disabled: isSaved },
         models.map(({ name, score }) => h("option", { value: name, selected: name === now.model }, `${shortName(name, models.map((each) => each.name))}${score ? ` · ${score}` : ""}`)))),
     h("span", { class: "switches" },
       h("button", { type: "button", onclick: () => update({ lang: now.lang === "ko" ? "en" : "ko" }) }, say("language")),
       h("button", { type: "button", class: "theme", "aria-label": say("theme"), title: say("theme"),
         onclick: () => update({ theme: isDark() ? "light" : "dark" }) }, isDark() ? "☀" : "☾")));
+}
+
+/** The link, and what is shown as files. */
+function takeAway(now) {
+  const page = async () => savePage(await recorded(async () => {
+    for (const view of viewsOf(now)) {
+      const base = kind(now) === "translation" ? await ask(["translate", { model: now.model, text: now.text }]) : null;
+      await view.load(now, base, models).catch(() => null); // a view that refuses this sentence has nothing to save
+    }
+  }), JSON.stringify(now));
+  const copy = async ({ currentTarget: button }) => {
+    await navigator.clipboard.writeText(location.href);
+    button.textContent = say("copied");
+    setTimeout(() => update({}), 1500);
+  };
+  const view = document.getElementById.bind(document, "view");
+  return h("span", { class: "switches" },
+    !isSaved && h("button", { type: "button", onclick: copy }, say("copyLink")),
+    h("button", { type: "button", onclick: () => savePicture(view()) }, "PNG"),
+    h("button", { type: "button", onclick: () => saveCsv(view()) }, "CSV"),
+    !isSaved && h("button", { type: "button", onclick: page }, say("saveHtml")));
 }
 
 function sentence(now, base) {
@@ -116,18 +150,19 @@ function tabs(now) {
     const { name } = all[(to + all.length) % all.length];
     update({ view: name }).then(() => document.getElementById(`tab-${name}`).focus());
   };
-  return all.length < 2 ? null : h("nav", { role: "tablist", "aria-label": say("views"), onkeydown: go }, all.map((view, i) =>
+  return h("nav", {}, h("div", { role: "tablist", "aria-label": say("views"), onkeydown: go }, all.map((view, i) =>
     h("button", { type: "button", role: "tab", id: `tab-${view.name}`, "aria-selected": String(i === chosen), "aria-controls": "view",
-      tabindex: i === chosen ? 0 : -1, onclick: () => update({ view: view.name }) }, say(`view.${view.name}`))));
+      tabindex: i === chosen ? 0 : -1, onclick: () => update({ view: view.name }) }, say(`view.${view.name}`)))), now.text.trim() && takeAway(now));
 }
 
 async function start() {
   models = await ask(["models", null]);
-  if (!models.some((model) => model.name === state.model)) state.model = models[0].name;
-  if (!state.lang && navigator.language.startsWith("ko")) state.lang = "ko";
-  state.text ||= EXAMPLES[kind(state)];
+  state = read(isSaved ? savedState : location.hash.slice(1));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => update({}));
-  addEventListener("hashchange", () => { state = { ...START, model: models[0].name, ...read(location.hash.slice(1)) }; draw(); });
+  addEventListener("hashchange", () => {
+    state = read(location.hash.slice(1));
+    draw();
+  });
   draw();
 }
 

@@ -7,6 +7,7 @@ import { say } from "explorer/words.js";
 const [SMALLEST, LARGEST] = [14, 24]; // sides of a cell in pixels
 const VISIBLE = 0.004; // weights below look like paper
 const cursors = new Map(); // of each map, by its name
+export const drawn = new Map(); // what each map shows, by its name
 
 /**
  * @param {string} name of the map on its page
@@ -16,6 +17,7 @@ const cursors = new Map(); // of each map, by its name
  */
 export function heatMap(name, answer, { selected = null, onselect = null, changed = [], title = null, abreast = 1 } = {}) {
   const { source, target, attention } = answer;
+  drawn.set(name, answer);
   const [rows, columns] = [target.length, source.length];
   const marked = new Set(changed);
   const room = (Math.min(innerWidth, 1280) - 40) / Math.min(abreast, 2) - 110;

@@ -1,0 +1,100 @@
+// What is shown, as files: a picture, numbers, and one page that works without the model.
+
+import { drawn } from "explorer/heat_map.js";
+import { h } from "explorer/dom.js";
+
+function download(name, content, type) {
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const link = h("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** Tokens with commas and quotes, as spreadsheets read them; a formula stays a text. */
+function field(value) {
+  const text = typeof value === "string" && /^[=+@\t\r]|^-\D/.test(value) ? `'${value}` : String(value);
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Every map and table of the view; a line a row. */
+export function saveCsv(view) {
+  const parts = [];
+  for (const figure of view.querySelectorAll("figure.map")) {
+    const map = drawn.get(figure.dataset.key);
+    if (map?.attention && figure.querySelector("svg.cells")) {
+      parts.push([["", ...map.source], ...map.attention.map((row, i) => [map.target[i], ...row])]);
+    } else if (figure.querySelector("[data-weight]")) {
+      const tokens = [...figure.querySelectorAll("[data-weight]")];
+      parts.push([tokens.map((token) => token.querySelector("bdi").textContent), tokens.map((token) => Number(token.dataset.weight))]);
+    }
+  }
+  for (const table of view.querySelectorAll("table")) {
+    if (table.closest("details.table")) continue;
+    parts.push([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)));
+  }
+  for (const tree of view.querySelectorAll(".tree svg")) {
+    parts.push([...tree.querySelectorAll("g")].map((node) => [node.getAttribute("aria-label")]));
+  }
+  const csv = parts.map((rows) => rows.map((row) => row.map(field).join(",")).join("\r\n")).join("\r\n\r\n");
+  download("attention.csv", `\ufeff${csv}\r\n`, "text/csv");
+}
+
+/** The view as a picture, twice as fine as on the screen, with all that scrolls unfolded. */
+export async function savePicture(view) {
+  const css = await styles();
+  const wide = [...view.querySelectorAll(".scroll")].map((box) => box.scrollWidth + 40);
+  const width = Math.max(view.scrollWidth, ...wide);
+  const high = [...view.querySelectorAll(".scroll")].map((box) => box.scrollHeight - box.clientHeight);
+  const height = view.scrollHeight + high.reduce((sum, each) => sum + each, 0) + 40;
+  const body = document.createElementNS("http://www.w3.org/1999/xhtml", "body");
+  const more = ".scroll { overflow: visible; max-height: none; } body { padding: 0 16px; } .map { max-width: none; }";
+  body.append(h("style", {}, `${css}\n${more}`), view.cloneNode(true));
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" data-theme="${document.documentElement.dataset.theme}">`
+    + `<foreignObject width="100%" height="100%">${new XMLSerializer().serializeToString(body)}</foreignObject></svg>`;
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = h("canvas", { width: 2 * width, height: 2 * height });
+  const context = canvas.getContext("2d");
+  context.fillStyle = getComputedStyle(document.body).backgroundColor;
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => download("attention.png", blob));
+}
+
+const styles = async () => document.querySelector("style")?.textContent ?? (await fetch("style.css")).text();
+
+/** The page with its modules, its style and the answers inside of one file. */
+export async function savePage(answers, state) {
+  const modules = new Map();
+  const add = async (name) => {
+    if (modules.has(name)) return;
+    modules.set(name, "");
+    const text = await (await fetch(name.replace("explorer/", ""))).text();
+    modules.set(name, text);
+    await Promise.all([...text.matchAll(/ from "(explorer\/[^"]+)"/g)].map(([, other]) => add(other)));
+  };
+  await add("explorer/app.js");
+  const base64 = (text) => btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(""));
+  const imports = Object.fromEntries([...modules].map(([name, text]) => [name, `data:text/javascript;base64,${base64(text)}`]));
+  const data = JSON.stringify(answers).replaceAll("<", "\\u003c"); // so that no token ends the script
+  download("attention.html", `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>attnlab explorer</title>
+<style>${await styles()}</style>
+<script type="importmap">${JSON.stringify({ imports })}</script>
+</head>
+<body>
+<div id="app"></div>
+<script type="application/json" id="saved-answers" data-state="${encodeURIComponent(state)}">${data}</script>
+<script type="module">import "explorer/app.js";</script>
+</body>
+</html>
+`, "text/html");
+}

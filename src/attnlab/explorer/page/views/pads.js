@@ -1,0 +1,43 @@
+// Pads before and behind the source, masked and not: where the weight goes.
+
+import { ask, isSaved } from "explorer/ask.js";
+import { h } from "explorer/dom.js";
+import { marked } from "explorer/effects.js";
+import { heatMap } from "explorer/heat_map.js";
+import { say } from "explorer/words.js";
+
+const START = { before: 0, behind: 4 };
+
+/** The share of each step's weight that falls on pads. */
+export const padWeight = ({ attention, source }) =>
+  attention.map((row) => row.reduce((sum, weight, i) => sum + (source[i] === "<pad>" ? weight : 0), 0));
+
+export const pads = {
+  name: "pads",
+  kind: "translation",
+
+  async load(state, base) {
+    const edit = state.pads ?? START;
+    const same = { model: state.model, text: state.text, edit };
+    const unmasked = base.attention === null ? {} : { intervene: { mask_pads: false } };
+    const answers = await Promise.all([ask(["translate", same]), ask(["translate", { ...same, ...unmasked }])]);
+    return { base, edit, answers };
+  },
+
+  draw(state, { base, edit, answers }, update) {
+    const field = (name, label) => h("label", {}, h("span", { class: "label" }, say(label)),
+      h("input", { type: "number", min: 0, max: 50, value: edit[name], disabled: isSaved,
+        oninput: (event) => {
+          const count = Math.min(Math.max(Math.round(Number(event.currentTarget.value)) || 0, 0), 50);
+          update((now) => ({ pads: { ...START, ...now.pads, [name]: count } }));
+        } }));
+    const mean = (answer) => padWeight(answer).reduce((sum, each) => sum + each, 0) / answer.target.length;
+    return h("div", {},
+      h("section", { class: "panel" }, h("div", { class: "controls" }, field("before", "padsBefore"), field("behind", "padsBehind")),
+        h("p", { class: "quiet" }, say("padsHint"))),
+      h("div", { class: "maps" }, ["masked", "unmasked"].map((name, i) => h("div", { class: "half" }, h("h2", {}, say(name)),
+        marked(answers[i], base),
+        base.attention && h("p", { class: "quiet" }, say("onPads", (100 * mean(answers[i])).toFixed(2))),
+        heatMap(name, answers[i], { abreast: 2 })))));
+  },
+};

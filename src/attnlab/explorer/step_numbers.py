@@ -1,0 +1,75 @@
+"""The numbers inside the attention of each step: query, keys, energies, mask, weights, context.
+
+Axes: T target tokens, S source tokens, H query, A keys, D values and context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import ExperimentError
+from attnlab.explorer.analysis import NO_CHANGE, NO_EDIT, Edit, Source, heads_of, known_ids, reading, rounded
+from attnlab.inference.translator import Translator
+from attnlab.model.attention.intervention import Intervention
+
+
+@torch.no_grad()
+def step_numbers(
+    translator: Translator,
+    text: str,
+    target: Sequence[int],
+    intervene: Intervention = NO_CHANGE,
+    edit: Edit = NO_EDIT,
+) -> dict[str, Any]:
+    """What each step of a target computes, the tokens before it fed.
+
+    Returns:
+        as `score`, and of each head: query (T, H), keys (S, A) as the score reads them, values (S, D), energies (T, S)
+        before the mask, visible (T, S), weights (T, S), context (T, D).
+
+    Raises ExperimentError for a model without attention, and as `score`.
+    """
+    source = Source.read(translator, text, edit, intervene)
+    if translator.model.decoder.attention is None:
+        raise ExperimentError("the model has no attention whose numbers could be shown")
+    heads = heads_of(translator.model.decoder.attention)
+    calls: dict[nn.Module, list[tuple[tuple[Any, ...], tuple[Tensor, Tensor]]]] = {head: [] for head in heads}
+    hooks = [
+        head.register_forward_hook(lambda head, given, found: calls[head].append((given, found))) for head in heads
+    ]
+    try:
+        answer = reading(source, known_ids(source, target), intervene)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return {**answer, "heads": [numbers(head, calls[head], len(target)) for head in heads]}
+
+
+def numbers(
+    attention: Any, calls: Sequence[tuple[tuple[Any, ...], tuple[Tensor, Tensor]]], length: int
+) -> dict[str, Any]:
+    """The numbers of one head, from each call of it and what the call returned."""
+    rows: dict[str, list[Tensor]] = {name: [] for name in ("query", "energies", "visible", "weights", "context")}
+    for given, (context, weights) in calls:
+        query, memory, t, coverage = (*given, None)[:4]
+        keys = memory.keys
+        if attention.coverage is not None and coverage is not None:
+            keys = attention.coverage(keys, coverage[:, 0])
+        window = attention.scope(query, t, memory.positions, memory.lengths).inside
+        energies = attention.score(query, keys)
+        visible = torch.ones_like(energies, dtype=torch.bool)
+        for mask in (None if memory.mask is None else memory.mask.unsqueeze(1), window):
+            visible = visible if mask is None else visible & mask
+        found = {"query": query, "energies": energies, "visible": visible, "weights": weights[:, 0], "context": context}
+        for name, value in found.items():
+            rows[name].append(value[0])
+    joined = {name: torch.cat(values)[:length] for name, values in rows.items()}
+    memory = calls[0][0][1]
+    keys = memory.keys[0] if memory.keys.dim() == 3 else memory.keys[0].unsqueeze(1)  # a location has no vector
+    seen = joined.pop("visible").tolist()
+    lists = {name: rounded(value) for name, value in (joined | {"keys": keys, "values": memory.values[0]}).items()}
+    return {**lists, "visible": seen}

@@ -1,0 +1,97 @@
+"""What one takes away from the explorer's page: link, picture, numbers, and a page that works without the model."""
+
+from __future__ import annotations
+
+import csv
+import struct
+
+import numpy as np
+import pytest
+
+from attnlab.explorer import analysis
+from attnlab.model.attention.intervention import Intervention
+
+TEXT = 'May 13, "2026" <b>'
+VIEWS = ["Heat map", "Models", "Weights", "Source tokens", "Beam", "One step", "Pads", "Reference"]
+
+
+def saved(seen, name, path):
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name=name, exact=True).click()
+    download.value.save_as(path)
+    return path
+
+
+def test_link_shows_the_same_again(visit, translator):
+    ours = translator()
+    seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)
+    seen.open(TEXT)
+    seen.page.locator(".likeliest .choice").nth(1).click()
+    seen.page.locator("figure[data-key=branch]").wait_for()
+    link = seen.page.url
+    seen.page.goto("about:blank")
+    seen.page.goto(link)
+    seen.page.locator("figure[data-key=branch]").wait_for()
+    other = base["likeliest"][0][1][1]
+    branch = analysis.translate(ours, TEXT, Intervention(force={0: other}))
+    np.testing.assert_allclose(seen.table("branch"), branch["attention"], atol=1e-5)
+
+
+def test_csv_has_the_numbers_of_the_map(visit, translator, tmp_path):
+    ours = translator()
+    seen, answer = visit({"a": ours}), ours(TEXT)
+    seen.open(TEXT)
+    with saved(seen, "CSV", tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as file:
+        head, *rows = (row for row in csv.reader(file) if row)
+    assert head[1:] == answer.source_tokens
+    assert [row[0] for row in rows] == answer.tokens
+    np.testing.assert_allclose(np.array([row[1:] for row in rows], dtype=float), answer.attention, atol=1e-5)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_saved_as_picture_and_numbers(visit, translator, tmp_path, view):
+    seen = visit({"a": translator(), "b": translator(attention="dot", projection=3)})
+    seen.open(TEXT)
+    seen.page.get_by_role("tab", name=view).click()
+    seen.page.locator(f"[role=tab][aria-selected=true]:text-is('{view}')").wait_for()
+    seen.settle()
+    picture = saved(seen, "PNG", tmp_path / "a.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", picture[16:24])
+    assert width > 1000
+    assert height > 200
+    assert len(picture) > 10_000  # an empty picture of this size has about 5,000 bytes
+    assert saved(seen, "CSV", tmp_path / "a.csv").read_text(encoding="utf-8-sig").count("\n") > 3
+
+
+def test_saved_page_shows_every_view_without_the_model(visit, translator, tmp_path):
+    models = {"runs/a/model": translator(), "runs/b/model": translator(attention="dot", projection=3)}
+    seen, answers = visit(models), [model(TEXT) for model in models.values()]
+    seen.open(TEXT)
+    path = saved(seen, "Save page", tmp_path / "a.html")
+    seen.page.goto(path.as_uri())
+    seen.wait(TEXT)
+    assert seen.page.locator(".translation").inner_text().strip() == answers[0].text.strip()
+    np.testing.assert_allclose(seen.table("own"), answers[0].attention, atol=1e-5)
+    for view in VIEWS:
+        seen.page.get_by_role("tab", name=view).click()
+        seen.page.locator(f"[role=tab][aria-selected=true]:text-is('{view}')").wait_for()
+        seen.settle()
+        assert seen.page.get_by_role("alert").count() == 0, view
+        assert seen.page.locator("main figure, main table").count() > 0, view
+        if view == "Models":
+            np.testing.assert_allclose(seen.table("model-1"), answers[1].attention, atol=1e-5)
+    assert seen.page.locator("textarea").get_attribute("readonly") is not None
+    assert seen.page.get_by_role("button", name="Save page").count() == 0
+
+
+def test_saved_page_of_a_classifier_works_without_the_model(visit, classifier, tmp_path):
+    seen = visit({"a": classifier})
+    seen.open("good film")
+    path = saved(seen, "Save page", tmp_path / "a.html")
+    seen.page.goto(path.as_uri())
+    seen.wait("good film")
+    shown = seen.page.locator("figure[data-key=own] .tokens > *").evaluate_all(
+        "all => all.map(one => one.dataset.weight)"
+    )
+    np.testing.assert_allclose(np.array(shown, dtype=float), classifier("good film").attention, atol=1e-5)

@@ -1,0 +1,147 @@
+"""Beam, steps, pads, references and classified sentences on the explorer's page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from attnlab.batch import EOS
+from attnlab.explorer import analysis
+from attnlab.explorer.analysis import Edit
+from attnlab.explorer.beam_tree import beam
+from attnlab.explorer.step_numbers import step_numbers
+from attnlab.model.attention.intervention import Intervention
+
+TEXT = "May 13, 2026"
+
+
+@pytest.fixture
+def seen_in(visit):
+    def open_view(model, name, text=TEXT):
+        seen = visit({"a": model})
+        seen.open(text)
+        seen.page.get_by_role("tab", name=name).click()
+        seen.page.locator(f"[role=tab][aria-selected=true]:text-is('{name}')").wait_for()
+        seen.settle()
+        return seen
+
+    return open_view
+
+
+def numbers_of(rows):
+    return [[float(text) for text in row.locator("td").all_inner_texts()[1:3]] for row in rows.all()]
+
+
+def test_beam_shows_every_candidate_and_the_effect_of_the_length_penalty(seen_in, translator):
+    ours = translator()
+    seen, tree = seen_in(ours, "Beam"), beam(ours, TEXT)
+    for status in ("kept", "pruned", "finished", "cut_off"):
+        expected = sum(node["status"] == status for node in tree["nodes"])
+        assert seen.page.locator(f".tree g.{status}").count() == expected
+    rows = seen.page.locator(".hypotheses tbody tr")
+    expected = [[each["score"], each["log_prob"]] for each in tree["hypotheses"]]
+    np.testing.assert_allclose(numbers_of(rows), expected, atol=6e-5)
+    seen.page.locator("input[type=range]").fill("2.5")
+    seen.page.get_by_text("Length penalty 2.50").wait_for()
+    seen.settle()
+    again = beam(ours, TEXT, {"length_penalty": 2.5})
+    expected = [[each["score"], each["log_prob"]] for each in again["hypotheses"]]
+    np.testing.assert_allclose(numbers_of(rows), expected, atol=6e-5)
+    seen.page.locator("input[type=number]").fill("5")
+    seen.page.locator("input[type=number]").press("Enter")
+    seen.page.locator("input[type=number][value='5']").wait_for()
+    seen.settle()
+    wider = beam(ours, TEXT, {"size": 5})
+    assert seen.page.locator(".tree g").count() == len(wider["nodes"])
+
+
+@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
+def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder):
+    ours = translator(decoder=decoder, attention="general")
+    with torch.no_grad():
+        ours.model.output.bias[EOS] -= 9  # so that there is a second step
+    seen = seen_in(ours, "One step")
+    shown = step_numbers(ours, TEXT, analysis.translate(ours, TEXT)["ids"])
+    (head,) = shown["heads"]
+    seen.page.get_by_role("button", name="Next step").click()
+    seen.page.locator(".steps button[aria-pressed=true]:nth-of-type(3)").wait_for()
+    cells = [row.locator("td").all_inner_texts() for row in seen.page.locator(".numbers tbody tr").all()]
+    np.testing.assert_allclose([float(row[0]) for row in cells], head["energies"][1], atol=6e-5)
+    np.testing.assert_allclose([float(row[2]) for row in cells], head["weights"][1], atol=6e-5)
+    formulas = seen.page.locator(".formula code").all_inner_texts()
+    assert "eᵢ = s · W hᵢ" in formulas
+    assert ("s = sₜ₋₁" if decoder == "attend_then_step" else "s = sₜ") in formulas
+    vectors = seen.page.locator(".vectors dd").all_inner_texts()
+    for text, values in zip(vectors, (head["query"][1], head["context"][1]), strict=False):
+        np.testing.assert_allclose([float(each) for each in text.split()], values, atol=6e-4)
+
+
+def test_every_score_has_its_formula(visit, translator):
+    scores = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", "normed_bahdanau", "cosine"]
+    scores.append("location")
+    seen = visit({score: translator(attention=score) for score in scores})
+    seen.open("May 13")
+    seen.page.get_by_role("tab", name="One step").click()
+    for score in scores:
+        seen.page.locator("header select").select_option(score)
+        seen.page.locator(f"select[value={score}]").wait_for()
+        seen.settle()
+        assert seen.page.locator(".formula code").count() == 5, seen.page.locator("main").inner_text()
+
+
+def test_pads_get_weight_only_without_their_mask(seen_in, translator):
+    ours = translator()
+    seen = seen_in(ours, "Pads")
+    seen.page.get_by_label("Pads before").fill("2")
+    seen.page.locator("input[value='2']").wait_for()
+    seen.settle()
+    edit = Edit(before=2, behind=4)
+    for name, intervene in {"masked": Intervention(), "unmasked": Intervention(mask_pads=False)}.items():
+        weights = np.array(analysis.translate(ours, TEXT, intervene, edit=edit)["attention"])
+        np.testing.assert_allclose(seen.table(name), weights, atol=1e-5)
+        share = 100 * (weights[:, :2].sum(1) + weights[:, -4:].sum(1)).mean()
+        half = seen.page.locator(".half", has=seen.page.get_by_role("heading", name=name.title(), exact=True))
+        assert f"{share:.2f} % of the weight" in half.inner_text()
+
+
+def test_reference_is_fed_beside_the_free_running_translation(seen_in, translator):
+    ours = translator()
+    seen = seen_in(ours, "Reference")
+    seen.page.get_by_label("Reference translation").fill("3월 1일")
+    scored = ours.score(TEXT, "3월 1일")
+    seen.page.get_by_text(f"Reference fed: log-probability {scored.total:.4f}").wait_for()
+    np.testing.assert_allclose(seen.table("fed"), scored.attention, atol=1e-5)
+    np.testing.assert_allclose(seen.table("free"), ours(TEXT).attention, atol=1e-5)
+    rows = seen.page.locator(".effects tbody tr").all()
+    log_probs = [float(row.locator("td").nth(1).inner_text()) for row in rows]
+    np.testing.assert_allclose(log_probs, scored.log_probs, atol=6e-5)
+
+
+def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifier):
+    seen = visit({"a": classifier})
+    seen.open("good <b> film")
+    weights = "tokens => tokens.map(token => Number(token.dataset.weight))"
+    own = classifier("good <b> film")
+    first, second = (seen.page.locator(f"figure[data-key={key}] .tokens > *") for key in ("own", "changed"))
+    np.testing.assert_allclose(first.evaluate_all(weights), own.attention, atol=1e-5)
+    assert seen.page.locator(".tokens b").count() == 0
+    second.nth(2).click()
+    seen.page.locator(".coloured .is-hidden").wait_for()
+    hidden = classifier("good <b> film", intervene=Intervention(hide=[2]))
+    np.testing.assert_allclose(second.evaluate_all(weights), hidden.attention, atol=1e-5)
+    seen.page.get_by_label("Permuted").check()
+    seen.page.get_by_role("button", name="Permute again").click()
+    seen.page.get_by_role("button", name="Reset").wait_for()
+    seen.settle()
+    changed = classifier("good <b> film", intervene=Intervention("permuted", hide=[2], seed=1))
+    np.testing.assert_allclose(second.evaluate_all(weights), changed.attention, atol=1e-5)
+    shown = {
+        row.locator("th").inner_text(): float(row.locator("td").nth(1).inner_text())
+        for row in seen.page.locator(".classes tbody tr").all()
+    }
+    assert shown == pytest.approx(changed.probabilities, abs=1e-5)
+    seen.page.get_by_label("Uniform").check()
+    seen.settle()
+    uniform = classifier("good <b> film", intervene=Intervention("uniform", hide=[2], seed=1))
+    np.testing.assert_allclose(second.evaluate_all(weights), uniform.attention, atol=1e-5)

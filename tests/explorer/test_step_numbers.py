@@ -1,0 +1,54 @@
+"""The numbers of a step, put together again by the formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attnlab.explorer import analysis
+from attnlab.explorer.analysis import Edit
+from attnlab.explorer.step_numbers import step_numbers
+
+TEXT = "May 13"
+SCORES = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", "normed_bahdanau", "cosine", "location"]
+
+
+@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
+@pytest.mark.parametrize("score", SCORES)
+def test_numbers_follow_from_each_other(translator, score, decoder):
+    ours = translator(attention=score, decoder=decoder)
+    target = analysis.score(ours, TEXT, "3월 1일")["ids"]
+    shown = step_numbers(ours, TEXT, target, edit=Edit(behind=2))
+    (head,) = shown["heads"]
+    energies, visible = np.array(head["energies"]), np.array(head["visible"])
+    assert energies.shape == (len(target), 9)
+    assert np.array(head["keys"]).ndim == np.array(head["query"]).ndim == 2
+    assert not visible[:, -2:].any()
+    assert visible[:, :-2].all()
+    powers = np.where(visible, np.exp(energies - energies.max()), 0)
+    np.testing.assert_allclose(head["weights"], powers / powers.sum(1, keepdims=True), atol=1e-4)
+    np.testing.assert_allclose(head["context"], np.array(head["weights"]) @ np.array(head["values"]), atol=1e-4)
+    np.testing.assert_allclose(shown["attention"], head["weights"], atol=1e-5)
+    if score == "dot":
+        np.testing.assert_allclose(energies, np.array(head["query"]) @ np.array(head["keys"]).T, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"coverage": 1.0},
+        {"heads": 2},
+        {"scope": "local_p"},
+        {"scope": "local_m"},
+        {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"},
+    ],
+)
+def test_numbers_of_other_mechanisms_average_to_the_attention(translator, choices):
+    ours = translator(**choices)
+    target = analysis.score(ours, TEXT, "3월 1일")["ids"]
+    shown = step_numbers(ours, TEXT, target)
+    assert shown["log_probs"] == analysis.score(ours, TEXT, target)["log_probs"]
+    mean = np.mean([head["weights"] for head in shown["heads"]], axis=0)
+    np.testing.assert_allclose(shown["attention"], mean, atol=1e-5)
+    for head in shown["heads"]:
+        assert not np.array(head["weights"])[~np.array(head["visible"])].any()
