@@ -6,12 +6,10 @@ import pytest
 import torch
 from composed_variants import (
     ATTENDING,
-    OF_THE_ATTENTION,
     QUERY_SIZE,
     VALUE_SIZE,
     build,
     composed,
-    files_of,
     sums_to_one,
 )
 
@@ -25,12 +23,6 @@ every_choice = pytest.mark.parametrize("variant", [v for v in ATTENDING if v.dec
 
 B, T, S = 3, 4, 6
 MASK = torch.tensor([[True] * 6, [False] * 2 + [True] * 4, [False] * 5 + [True]])
-
-
-def test_contract_finds_the_yaml_files():
-    known = {"attention": 10, "projection": 2, "normaliser": 2, "scope": 3, "coverage": 2, "heads": 2}
-    assert known.keys() == set(OF_THE_ATTENTION)
-    assert all(len(files_of(group)) >= number for group, number in known.items())
 
 
 def drawn(*shape: int, seed: int = 1, scale: float = 1.0) -> torch.Tensor:
@@ -156,16 +148,3 @@ def test_inputs_stay_as_they_are(variant):
     before = [x.clone() for x in (query, outputs, mask)]
     looks(attention, outputs, query, mask)
     assert all(torch.equal(ours, old) for ours, old in zip((query, outputs, mask), before, strict=True))
-
-
-@every_choice
-def test_nothing_is_kept_from_one_batch_to_the_next(variant):
-    attention = attention_of(variant)
-    query, outputs = drawn(B, T, QUERY_SIZE), drawn(B, S, VALUE_SIZE, seed=2)
-    first, first_weights = looks(attention, outputs, query)
-    looks(
-        attention, drawn(2, 9, VALUE_SIZE, seed=8), drawn(2, 2, QUERY_SIZE, seed=7), torch.ones(2, 9, dtype=torch.bool)
-    )
-    again, weights = looks(attention, outputs, query)
-    assert torch.equal(again, first)
-    assert torch.equal(weights, first_weights)

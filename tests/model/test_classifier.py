@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import paper_equations as paper
 import pytest
 import torch
-import yaml
+from composed_variants import composed
+from legal_choices import SCORES
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -20,15 +22,8 @@ from attnlab.errors import ExperimentError
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import FROM_LABELLED_DATA, ModelFacts, load_classifier, load_model, save_model
 
-CONF = Path(__file__).resolve().parents[2] / "conf" / "model"
-SCORES = sorted(path.stem for path in (CONF / "attention").glob("*.yaml") if path.stem != "none")
 SENTENCES = [[5, 4, 9, 7], [6], [10, 4, 8, 8, 5, 9, 4], [7, 7]]
 VOCABULARY = 11
-
-
-def choice(group: str, name: str) -> dict[str, Any] | None:
-    node = yaml.safe_load((CONF / group / f"{name}.yaml").read_text(encoding="utf-8"))
-    return None if "_target_" not in node else node
 
 
 def config(
@@ -39,30 +34,15 @@ def config(
     projection: str = "none",
     heads: str = "one",
     cell: str = "lstm",
-    bidirectional: bool = True,
-    layers: int = 1,
-    dropout: float = 0.0,
     **encoder: Any,
 ) -> dict[str, Any]:
     """The node of a small classifier, made of the project's own YAML files."""
     parts = {"attention": attention, "scope": scope, "normaliser": normaliser, "projection": projection, "heads": heads}
+    sizes = {"embedding_size": 6, "hidden_size": 4, "layers": 1, "dropout": 0.0, "layer_dropout": 0.0}
     return {
         "_target_": "attnlab.model.classifier.Classifier",
-        "encoder": {
-            "_target_": "attnlab.model.encoder.Encoder",
-            "cell": cell,
-            "embedding_size": 6,
-            "hidden_size": 4,
-            "layers": layers,
-            "bidirectional": bidirectional,
-            "merge": "concatenate",
-            "reverse_source": False,
-            "skipping": "packed",
-            "dropout": dropout,
-            "layer_dropout": dropout,
-            **encoder,
-        },
-        **{group: choice(group, name) for group, name in parts.items()},
+        "encoder": composed({"encoder": cell})["encoder"] | sizes | encoder,
+        **{group: composed({group: name})[group] for group, name in parts.items()},
         "dense_size": 20,
         "dropout": 0.5,
     }
@@ -88,48 +68,17 @@ def padded(sentences: list[list[int]], side: str, more: int = 0) -> tuple[Tensor
     return source, source != PAD
 
 
-# The formula, from the equations: Hochreiter and Schmidhuber's LSTM with a forget gate, Bahdanau's additive score.
-
-
-def lstm(layer: torch.nn.Module, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x (S, E) -> h (S, H): i, f, o = sigmoid, g = tanh; c' = f c + i g; h' = o tanh(c')."""
-    weights = {name: value.detach().numpy() for name, value in layer.named_parameters()}
-    w, u = weights["weight_ih_l0"], weights["weight_hh_l0"]
-    b = weights["bias_ih_l0"] + weights["bias_hh_l0"]
-    h = c = np.zeros(u.shape[1])
-    states = []
-    for token in x:
-        i, f, g, o = np.split(w @ token + u @ h + b, 4)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = sigmoid(o) * np.tanh(c)
-        states.append(h)
-    return np.array(states)
-
-
-def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    e = np.exp(x - x.max())
-    return e / e.sum()
-
-
 def by_formula(model: Classifier, sentence: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities (C,) and attention weights (S,) of one sentence."""
-    p = {name: value.detach().numpy() for name, value in model.named_parameters()}
-    x = p["encoder.embedding.weight"][[*sentence, EOS]]
-    forwards = lstm(model.encoder.forward_layers[0], x)
-    backwards = lstm(model.encoder.backward_layers[0], x[::-1])[::-1]
-    h = np.concatenate([forwards, backwards], axis=1)  # (S, D)
-    q = np.concatenate([forwards[-1], backwards[0]])
-    w, u, v = (p[f"attention.score.{name}"] for name in ("W.weight", "U.weight", "v"))
-    a = softmax(np.array([v @ np.tanh(w @ q + u @ h_s) for h_s in h]))
-    c = a @ h
-    d = np.maximum(p["dense.weight"] @ c + p["dense.bias"], 0)
-    z = p["output.weight"] @ d + p["output.bias"]
-    probabilities = np.concatenate([1 - sigmoid(z), sigmoid(z)]) if len(z) == 1 else softmax(z)
-    return probabilities, a
+    """Probabilities (C,) and attention weights (S,) of one sentence, from the papers' equations."""
+    w = paper.weights_of(model)
+    encoded = paper.encode(paper.part(w, "encoder."), "lstm", 1, True, "concatenate", False, [*sentence, EOS])
+    q = encoded.final.hidden[-1]
+    c, (a,) = paper.attend(paper.Attention("bahdanau"), paper.part(w, "attention."), q, encoded.outputs, 0)
+    d = np.maximum(w["dense.weight"] @ c + w["dense.bias"], 0)
+    z = w["output.weight"] @ d + w["output.bias"]
+    if len(z) == 1:
+        z = np.array([0.0, z[0]])  # its softmax is the sigmoid of z and its complement
+    return paper.softmax(z), a
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])

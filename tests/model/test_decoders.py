@@ -7,7 +7,6 @@ import torch
 
 from attnlab.batch import BOS, Padding
 from attnlab.data.padding import make_batch
-from attnlab.model.attention.memory import count_positions
 
 
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
@@ -83,11 +82,6 @@ def test_local_m_window_counts_real_tokens_under_any_padding(side, recurrence, m
             else:  # pads follow the last token
                 pads = int((~words).sum())
                 assert int((step[~words] > 0).sum()) == min(pads, max(0, centre + 2 - (length - 1)))
-
-
-def test_count_positions_counts_real_tokens_and_then_pads():
-    mask = torch.tensor([[False, False, True, True], [True, True, True, False], [False, True, False, True]])
-    assert count_positions(mask).tolist() == [[2, 3, 0, 1], [0, 1, 2, 3], [2, 0, 3, 1]]
 
 
 @pytest.mark.parametrize("where", ["encoder.dropout", "encoder.layer_dropout", "decoder.body.dropout"])

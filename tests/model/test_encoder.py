@@ -12,7 +12,6 @@ import torch
 from attnlab.batch import EOS, PAD, Padding
 from attnlab.data.padding import make_batch
 from attnlab.model.encoder import Encoder
-from attnlab.model.pads import flipped, packed
 from attnlab.model.recurrence import RecurrentState
 
 CELLS = ["rnn", "gru", "lstm"]
@@ -101,23 +100,6 @@ def test_packed_and_flipped_are_one(cell, dtype, tolerance, pairs):
         torch.testing.assert_close(ours.double(), theirs.double(), rtol=0, atol=tolerance * scale)
 
 
-@pytest.mark.parametrize("run", [packed, flipped])
-def test_skipping_works_for_one_length_and_for_many(run):
-    """Against each row alone; the longest need not come first, and may be shorter than the batch is wide."""
-    torch.manual_seed(2)
-    layer = torch.nn.LSTM(3, 4, batch_first=True).double()
-    for lengths in ([5, 5], [1, 4, 2, 4], [3]):
-        x = torch.randn(len(lengths), 6, 3, dtype=torch.float64)
-        outputs, (hidden, cell) = run(layer, x, torch.tensor(lengths))
-        assert outputs.shape == (len(lengths), 6, 4)
-        for row, length in enumerate(lengths):
-            alone, (end, end_cell) = layer(x[row : row + 1, :length])
-            torch.testing.assert_close(outputs[row, :length], alone[0], rtol=0, atol=1e-12)
-            torch.testing.assert_close(hidden[row], end[0, 0], rtol=0, atol=1e-12)
-            torch.testing.assert_close(cell[row], end_cell[0, 0], rtol=0, atol=1e-12)
-            assert (outputs[row, length:] == 0).all()
-
-
 @pytest.mark.parametrize("skipping", ["packed", "flipped"])
 def test_skipped_pads_could_be_anything(skipping, pairs):
     """Not even the embedding of a pad enters: other ids in the places of pads change nothing."""
@@ -137,26 +119,6 @@ def test_pad_embedding_is_zero_and_stays_zero(pairs):
     batch = make_batch(*pairs(), Padding())
     encoder(batch.source, batch.source_mask).outputs.sum().backward()
     assert (encoder.embedding.weight.grad[PAD] == 0).all()
-
-
-@pytest.mark.parametrize("side", ["pre", "post"])
-def test_reversed_source_leaves_outputs_and_alignments_in_place(side, tiny_model, pairs):
-    """One direction alone: reading from the end, the output at a token knows what follows it and nothing before."""
-    padding = Padding(encoder=side)
-    encoder = encoder_of(bidirectional=False, reverse=True, encoder=side)
-    batch = make_batch(*pairs(), padding)
-    first = int(batch.source_mask[0].long().argmax())
-    other = batch.source.clone()
-    other[0, first] = 4 if batch.source[0, first] != 4 else 5
-    one, two = (encoder(source, batch.source_mask).outputs for source in (batch.source, other))
-    changed = (one != two).any(-1)
-    assert changed[0, first]
-    assert changed.sum() == 1
-
-    model = tiny_model(reverse_source=True, bidirectional=False, attention="location", padding=padding)
-    weights = model(batch).attention_weights
-    assert (weights.masked_select(~batch.source_mask.unsqueeze(1)) == 0).all()
-    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
 
 
 @pytest.mark.parametrize(
@@ -180,22 +142,3 @@ def test_bridge_makes_the_first_state_of_its_equation(bridge, encoder_cell, deco
     for row, source in enumerate(sources):
         _, expected = paper.Model(**choices).read(w, source)
         equals(state.recurrent, row, expected)
-
-
-def test_copy_bridge_copies_hidden_and_cell_state(tiny_model, pairs):
-    model = tiny_model(cell="lstm", layers=2, bridge="copy")
-    batch = make_batch(*pairs(), Padding())
-    final = model.encoder(batch.source, batch.source_mask).final
-    first = model.encode(batch.source, batch.source_mask)[1].recurrent
-    assert torch.equal(first.hidden, final.hidden)
-    assert torch.equal(first.cell, final.cell)
-    assert not torch.equal(first.cell, first.hidden)
-
-
-def test_selecting_rows_of_a_state():
-    hidden, cell = torch.randn(2, 3, 4), torch.randn(2, 3, 4)
-    rows = torch.tensor([2, 2, 0])
-    found = RecurrentState(hidden, cell).select(rows)
-    assert torch.equal(found.hidden, torch.stack([hidden[:, 2], hidden[:, 2], hidden[:, 0]], 1))
-    assert torch.equal(found.cell[:, 1], cell[:, 2])
-    assert RecurrentState(hidden).select(rows).cell is None

@@ -6,6 +6,7 @@ import pytest
 import torch
 from composed_variants import (
     CONF,
+    OF_THE_ATTENTION,
     OF_THE_MODEL,
     VARIANTS,
     VOCABULARY,
@@ -21,7 +22,7 @@ from omegaconf import OmegaConf
 from one_training_step import loss_of, train_one_step
 from torch.nn.functional import cross_entropy, pad
 
-from attnlab.batch import BOS, EOS, PAD, Batch, Padding
+from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, save_model
 
@@ -30,9 +31,10 @@ SHORT = (4, 1, 3), (2, 3, 1)  # lengths of sources and targets
 every_choice = pytest.mark.parametrize("variant", VARIANTS, ids=str)
 
 
-def test_contract_finds_the_yaml_files():
-    known = {"encoder": 3, "bridge": 5, "decoder": 3, "readout": 5, "input_feeding": 3}
-    assert known.keys() == set(OF_THE_MODEL)
+def test_contracts_find_the_yaml_files():
+    known = {"attention": 10, "projection": 2, "normaliser": 2, "scope": 3, "coverage": 2, "heads": 2}
+    known |= {"encoder": 3, "bridge": 5, "decoder": 3, "readout": 5, "input_feeding": 3}
+    assert known.keys() == {*OF_THE_ATTENTION, *OF_THE_MODEL}
     assert all(len(files_of(group)) >= number for group, number in known.items())
 
 
@@ -130,15 +132,6 @@ def test_sentence_alone_equals_itself_in_a_batch(variant, side, pairs):
                 weights = many.attention_weights[place][real]
                 torch.testing.assert_close(weights[:, words], one.attention_weights[0], rtol=0, atol=1e-12)
                 assert (weights[:, ~words] == 0).all()
-
-
-@every_choice
-def test_source_of_one_token_is_the_whole_context(variant):
-    model = build(variant)
-    batch = make_batch([[]], [[4, 5]], Padding())
-    assert batch.source.tolist() == [[EOS]]
-    weights = model(batch).attention_weights
-    assert weights is None or (weights == 1).all()
 
 
 @every_choice

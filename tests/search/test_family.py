@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from by_hand import forced, log_prob, written
+from by_hand import DECODERS, SEEDS, forced, log_prob, written
 
-from attnlab.batch import EOS
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
 
 MODELS = {
+    **{decoder: {"decoder": decoder} for decoder in DECODERS},
     "attentional hidden fed": {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"},
     "expected embedding fed": {"input_feeding": "expected_embedding"},
     "coverage": {"coverage": 1.0},
@@ -27,12 +27,19 @@ MODELS = {
 }
 
 
+every_model = pytest.mark.parametrize("choices", MODELS.values(), ids=MODELS)
+
+
 @pytest.mark.parametrize(
     "search",
-    [BeamSearch(4, 0.0, 8, min_length=4, n_best=4), SampleSearch(1.0, None, None, 1, 8, min_length=4, n_best=3)],
-    ids=["beam", "sample"],
+    [
+        BeamSearch(4, 0.0, 8, n_best=4),
+        BeamSearch(4, 0.0, 8, min_length=4, n_best=4),
+        SampleSearch(1.0, None, None, 1, 8, min_length=4, n_best=3),
+    ],
+    ids=["beam", "long beam", "sample"],
 )
-@pytest.mark.parametrize("choices", MODELS.values(), ids=MODELS)
+@every_model
 def test_each_hypothesis_has_the_models_score_and_attention(search, choices, searchable):
     model, source, mask = searchable(18, **choices)
     for row, hypotheses in enumerate(search(model, source, mask, with_attention=True)):
@@ -56,18 +63,16 @@ def test_coverage_penalty_is_finite_where_weights_are_zero(choices, searchable):
     assert min(scores) < -0.5 * 80
 
 
-@pytest.mark.parametrize(
-    "search",
-    [
-        GreedySearch(20, max_length_ratio=0.5),
-        BeamSearch(3, 0.0, 20, max_length_ratio=0.5),
-        SampleSearch(1.0, None, None, 1, 20, max_length_ratio=0.5),
-    ],
-    ids=["greedy", "beam", "sample"],
-)
-def test_length_ratio_ends_sentences_that_would_go_on(search, searchable):
-    model, source, mask = searchable(18)
-    with torch.no_grad():
-        model.output.bias[EOS] = -1e4
-    found = [len(hypotheses[0].tokens) for hypotheses in search(model, source, mask)]
-    assert found == [-(-length // 2) for length in mask.sum(1).tolist()]
+@every_model
+def test_beam_one_is_greedy(choices, searchable):
+    """Each sentence has a limit of its own, so that rows leave the batch one by one."""
+    numbers = []
+    for seed in SEEDS:
+        given = searchable(seed, **choices)
+        greedy, beam = (search(*given, True) for search in (GreedySearch(8, 1.0), BeamSearch(1, 0.0, 8, 1.0)))
+        for (ours,), (theirs,) in zip(beam, greedy, strict=True):
+            assert (ours.tokens, ours.finished) == (theirs.tokens, theirs.finished)
+            assert ours.score == pytest.approx(theirs.score, abs=1e-5)
+            torch.testing.assert_close(ours.attention_weights, theirs.attention_weights, rtol=0, atol=1e-6)
+        numbers.append(len({len(ours.tokens) for (ours,) in greedy}))
+    assert max(numbers) > 2

@@ -12,7 +12,7 @@ from by_hand import SEEDS, all_sequences, log_prob, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.batch import EOS, Padding
+from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch, draw
@@ -128,23 +128,3 @@ def test_samples_depend_on_seed_and_source_only(searchable):
     assert [[h.tokens for h in several] for several in shuffled] == [[h.tokens for h in first[i]] for i in order]
     others = [sample(n_best=3, seed=seed)(model, source, mask) for seed in (2, 3)]
     assert all(other != first for other in others)
-
-
-def test_samples_are_sorted_and_without_duplicates(searchable):
-    model, source, mask = searchable(20)
-    twice = False
-    for hypotheses in sample(n_best=12)(model, source, mask):
-        scores = [h.score for h in hypotheses]
-        assert scores == sorted(scores, reverse=True)
-        assert len({tuple(written(h)) for h in hypotheses}) == len(hypotheses)
-        twice |= len(hypotheses) < 12
-    assert twice  # or nothing here was drawn twice
-
-
-def test_no_end_before_the_minimum_length(searchable):
-    model, source, mask = searchable(16)
-    with torch.no_grad():
-        model.output.bias[EOS] = 100
-    for (hypothesis,) in sample(min_length=3)(model, source, mask):
-        assert len(hypothesis.tokens) == 3
-        assert hypothesis.finished
