@@ -13,16 +13,13 @@ import pytest
 
 from attnlab.config import identity
 from attnlab.config.identity import config_digest, experiment_identity, used_code
-from attnlab.experiment.experiment import (
-    EVALUATE_SOURCES,
-    PREPARE_SOURCES,
-    REPORT_SOURCES,
-    TRAIN_SECTIONS,
-    TRAIN_SOURCES,
-)
+from attnlab.experiment import experiment
+from attnlab.experiment.composition import compose
 
 SECTIONS = {"seed": 1, "model": {"encoder": {"cell": "gru", "layers": 1}, "attention": None}}
-STAGES = {"prepare": PREPARE_SOURCES, "train": TRAIN_SOURCES, "evaluate": EVALUATE_SOURCES, "report": REPORT_SOURCES}
+STAGES = {
+    stage: getattr(experiment, f"{stage.upper()}_SOURCES") for stage in ("prepare", "train", "evaluate", "report")
+}
 TASKS = ("translation", "classification")
 
 
@@ -45,26 +42,23 @@ def package(tmp_path, monkeypatch) -> Path:
     return tmp_path / "attnlab"
 
 
-def composed(*overrides: str) -> dict[str, Any]:
-    """The sections that training depends on, as conf/ composes them."""
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf
-
-    conf = Path(__file__).resolve().parents[2] / "conf"
-    with initialize_config_dir(str(conf), version_base="1.3"):
-        config = compose("config", list(overrides))
-    return {name: OmegaConf.to_container(config[name], resolve=True) for name in TRAIN_SECTIONS if name != "seed"}
-
-
 @pytest.fixture(scope="module")
 def experiments() -> dict[str, dict[str, Any]]:
-    """{attention score: the sections of an experiment with it}."""
-    return {score: composed(f"model/attention={score}") for score in ("dot", "general")}
+    """{attention score: the sections of an experiment with it that training depends on}."""
+    configs = {score: compose([f"model/attention={score}"]).config for score in ("dot", "general")}
+    names = [name for name in experiment.TRAIN_SECTIONS if name != "seed"]
+    return {score: {name: config[name] for name in names} for score, config in configs.items()}
 
 
 def identities(experiments: dict[str, dict[str, Any]]) -> dict[str, str]:
     identity._source.cache_clear()
     return {score: experiment_identity(sections, "data", sources("train")) for score, sections in experiments.items()}
+
+
+@pytest.fixture(scope="module")
+def before(experiments: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The identities of the experiments with the package as it is."""
+    return identities(experiments)
 
 
 def append(path: Path, text: str = "\n_MORE = 1\n") -> None:
@@ -101,64 +95,54 @@ def test_config_digest_changes_with_any_value(change):
     assert config_digest(changed) != config_digest(SECTIONS)
 
 
-def test_new_score_file_changes_no_identity(package, experiments):
-    before = identities(experiments)
+def test_new_score_file_changes_no_identity(package, experiments, before):
     shutil.copy(package / "model/attention/dot.py", package / "model/attention/mine.py")
     assert identities(experiments) == before
 
 
-def test_edited_score_changes_the_identities_of_its_experiments_only(package, experiments):
-    before = identities(experiments)
+def test_edited_score_changes_the_identities_of_its_experiments_only(package, experiments, before):
     append(package / "model/attention/dot.py")
     after = identities(experiments)
     assert (after["dot"] == before["dot"], after["general"] == before["general"]) == (False, True)
 
 
-@pytest.mark.parametrize(
-    "name", ["Seq2SeqModule", "build_trainer", "Batch", "TextMetrics", "Seq2Seq", "best_checkpoints"]
-)
-def test_edit_of_what_training_computes_with_changes_its_identity(package, experiments, name):
-    before = identities(experiments)["dot"]
+COMPUTES = ["Seq2SeqModule", "build_trainer", "Batch", "TextMetrics", "Seq2Seq", "best_checkpoints"]
+SHOWS = ["TrainingBar", "ValidationLines", "terminal_bars"]
+
+
+@pytest.mark.parametrize("name", [*COMPUTES, *SHOWS])
+def test_edit_of_what_training_computes_with_changes_its_identity_and_of_what_it_shows_does_not(
+    package, experiments, before, name
+):
     append(file_of(name, package))
-    assert identities(experiments)["dot"] != before
+    after = identities(experiments)
+    assert [after[score] == before[score] for score in after] == [name in SHOWS] * 2
 
 
-def test_edit_of_the_training_function_changes_the_identity_and_of_its_neighbours_does_not(package, experiments):
-    before = identities(experiments)["dot"]
+def test_edit_of_the_training_function_changes_the_identity_and_of_its_neighbours_does_not(
+    package, experiments, before
+):
     file = package / "stages/train.py"
     text = file.read_text(encoding="utf-8")
     file.write_text(f"{text}\n\ndef another() -> None:\n    return None\n", encoding="utf-8")
-    assert identities(experiments)["dot"] == before
+    assert identities(experiments)["dot"] == before["dot"]
     file.write_text(text.replace("pl.seed_everything(", "print() or pl.seed_everything("), encoding="utf-8")
-    assert identities(experiments)["dot"] != before
+    assert identities(experiments)["dot"] != before["dot"]
 
 
 @pytest.mark.parametrize("folder", ["plots", "tracking", "report", "sweeps"])
-def test_edit_of_what_only_shows_changes_no_training(package, experiments, folder):
-    before = identities(experiments)
+def test_edit_of_what_only_shows_changes_no_training(package, experiments, before, folder):
     for file in (package / folder).rglob("*.py"):
         append(file)
     append(package / "errors.py")
     assert identities(experiments) == before
 
 
-@pytest.mark.parametrize("name", ["TrainingBar", "ValidationLines", "terminal_bars"])
-def test_edit_of_what_training_shows_on_the_terminal_changes_no_identity(package, experiments, name):
-    before = identities(experiments)
-    append(file_of(name, package))
-    assert identities(experiments) == before
-
-
-def test_names_that_are_not_followed_exist():
-    assert [name for name in identity.NOT_FOLLOWED if identity.module_file(name) is None] == []
-
-
-def test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not(monkeypatch, experiments):
-    before = identities(experiments)["dot"]
+def test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not(monkeypatch, experiments, before):
     version = metadata.version
     for library, same in (("mlflow", True), ("torch", False), ("tokenizers", False)):
         monkeypatch.setattr(metadata, "version", lambda name, library=library: version(name) + "1" * (name == library))
-        assert (identities(experiments)["dot"] == before) is same, library
+        assert (identities(experiments)["dot"] == before["dot"]) is same, library
 
 
 def test_module_of_the_user_counts_with_what_it_imports(package, experiments, tmp_path, monkeypatch):

@@ -40,18 +40,10 @@ def hub_folder(tmp_path: Path) -> Path:
 def hub_corpus() -> Callable[..., HubCorpus]:
     def make(path: Path | str | None, **changed: Any) -> HubCorpus:
         values: dict[str, Any] = {
-            "dataset": None,
-            "path": None if path is None else str(path),
-            "name": None,
-            "revision": None,
-            "splits": {"train": "train", "validation": "validation", "test": "test"},
-            "source": "de",
-            "target": "en",
-            "seed": 1,
-            "bleu_tokenize": "13a",
-            "cleaning": Cleaning(),
-            "tokenizer": WordTrainer(min_frequency=1),
-        }
+            "dataset": None, "path": None if path is None else str(path), "name": None, "revision": None,
+            "splits": {"train": "train", "validation": "validation", "test": "test"}, "source": "de", "target": "en",
+            "seed": 1, "bleu_tokenize": "13a", "cleaning": Cleaning(), "tokenizer": WordTrainer(min_frequency=1),
+        }  # fmt: skip
         return HubCorpus(**(values | changed))
 
     return make
@@ -61,18 +53,10 @@ def hub_corpus() -> Callable[..., HubCorpus]:
 def dates() -> Callable[..., DatesCorpus]:
     def make(**changed: Any) -> DatesCorpus:
         values: dict[str, Any] = {
-            "source_locales": ["en_US", "de_DE", "fr_FR", "es_ES", "ja_JP"],
-            "target_locale": "ko_KR",
-            "formats": ["full"],
-            "first_year": 1900,
-            "last_year": 2099,
-            "num_pairs": 300,
-            "validation_fraction": 0.1,
-            "test_fraction": 0.1,
-            "seed": 1,
-            "bleu_tokenize": "char",
-            "tokenizer": CharacterTrainer(),
-        }
+            "source_locales": ["en_US", "de_DE", "fr_FR", "es_ES", "ja_JP"], "target_locale": "ko_KR",
+            "formats": ["full"], "first_year": 1900, "last_year": 2099, "num_pairs": 300, "validation_fraction": 0.1,
+            "test_fraction": 0.1, "seed": 1, "bleu_tokenize": "char", "tokenizer": CharacterTrainer(),
+        }  # fmt: skip
         return DatesCorpus(**(values | changed))
 
     return make

@@ -18,13 +18,7 @@ FROM_TRAIN = {"train": "train", "validation": 0.25, "test": 0.25}
 ROWS = [{"de": f"Satz {i}, „gut“", "en": f'sentence {i}, "good"'} for i in range(8)]
 
 
-def as_json(path):
-    path.write_text(json.dumps(ROWS, ensure_ascii=False), encoding="utf-8")
-
-
-def as_jsonl(path):
-    with gzip.open(path, "wt") if path.suffix == ".gz" else path.open("w") as file:
-        file.writelines(json.dumps(row) + "\n" for row in ROWS)
+LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
 
 
 def as_csv(path):
@@ -36,8 +30,14 @@ def as_tsv(path):
     path.write_text("".join("\t".join(row) + "\n" for row in [("de", "en"), *(r.values() for r in ROWS)]), "utf-8")
 
 
-def as_parquet(path):
-    pq.write_table(pa.Table.from_pylist(ROWS), path)
+WRITE = {
+    "train.json": lambda path: path.write_text(json.dumps(ROWS, ensure_ascii=False), encoding="utf-8"),
+    "train.jsonl": lambda path: path.write_bytes(LINES),
+    "train.jsonl.gz": lambda path: path.write_bytes(gzip.compress(LINES)),
+    "train.csv": as_csv,
+    "train.tsv": as_tsv,
+    "train.parquet": lambda path: pq.write_table(pa.Table.from_pylist(ROWS), path),
+}
 
 
 def pairs_of(splits):
@@ -48,21 +48,11 @@ EXPECTED = sorted((row["de"], row["en"]) for row in ROWS)
 
 
 @pytest.mark.parametrize("in_folder", [True, False], ids=["folder", "file"])
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        ("train.json", as_json),
-        ("train.jsonl", as_jsonl),
-        ("train.jsonl.gz", as_jsonl),
-        ("train.csv", as_csv),
-        ("train.tsv", as_tsv),
-        ("train.parquet", as_parquet),
-    ],
-)
-def test_hub_corpus_reads_the_same_pairs_from_every_kind_of_file(tmp_path, hub_corpus, name, write, in_folder):
+@pytest.mark.parametrize("name", WRITE)
+def test_hub_corpus_reads_the_same_pairs_from_every_kind_of_file(tmp_path, hub_corpus, name, in_folder):
     folder = tmp_path / "corpus"
     folder.mkdir()
-    write(folder / name)
+    WRITE[name](folder / name)
     splits = hub_corpus(folder if in_folder else folder / name, splits=FROM_TRAIN).load()
     assert [len(splits[split]) for split in ("train", "validation", "test")] == [4, 2, 2]
     assert splits["train"].column_names == ["source", "target"]
@@ -89,12 +79,8 @@ def test_hub_corpus_of_unequal_parallel_files_is_refused(tmp_path, hub_corpus):
 
 def test_hub_corpus_reads_none_and_na_as_words(tmp_path, hub_corpus):
     (tmp_path / "train.csv").write_text("de,en\nNone,NA\nnull,nan\nx,y\nz,\n")
-    assert pairs_of(hub_corpus(tmp_path, splits=FROM_TRAIN).load()) == [
-        ("None", "NA"),
-        ("null", "nan"),
-        ("x", "y"),
-        ("z", ""),
-    ]
+    pairs = pairs_of(hub_corpus(tmp_path, splits=FROM_TRAIN).load())
+    assert pairs == [("None", "NA"), ("null", "nan"), ("x", "y"), ("z", "")]
 
 
 def test_hub_corpus_reads_nested_columns(tmp_path, hub_corpus):
@@ -239,10 +225,7 @@ class _Response:
         ({"target": "de"}, "source and target must be two columns"),
         ({"splits": {"train": "train"}}, "splits must give train, validation, test, got train"),
         ({"splits": FROM_TRAIN | {"test": 1.5}}, r"splits.test must be .* between 0 and 1, got 1.5"),
-        (
-            {"splits": {"train": 0.9, "validation": 0.9, "test": 0.1}},
-            "splits must add up to at most 1, got 1.9",
-        ),
+        ({"splits": {"train": 0.9, "validation": 0.9, "test": 0.1}}, "splits must add up to at most 1, got 1.9"),
     ],
 )
 def test_hub_corpus_with_an_invalid_value_is_refused_by_its_name(hub_corpus, changed, message):

@@ -30,18 +30,10 @@ CORPORA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 def corpus_of(path: Path | str | None, **changed: Any) -> LabelledCorpus:
     values: dict[str, Any] = {
-        "dataset": None,
-        "path": None if path is None else str(path),
-        "name": None,
-        "revision": None,
-        "splits": {"train": "train", "validation": "validation", "test": "test"},
-        "text": "text",
-        "label": "label",
-        "label_names": None,
-        "seed": 1,
-        "cleaning": SentenceCleaning(),
-        "tokenizer": WordTrainer(min_frequency=1),
-    }
+        "dataset": None, "path": None if path is None else str(path), "name": None, "revision": None,
+        "splits": {"train": "train", "validation": "validation", "test": "test"}, "text": "text", "label": "label",
+        "label_names": None, "seed": 1, "cleaning": SentenceCleaning(), "tokenizer": WordTrainer(min_frequency=1),
+    }  # fmt: skip
     return LabelledCorpus(**(values | changed))
 
 
@@ -191,17 +183,12 @@ def test_labelled_folder_opened_as_pairs_is_refused(write: Callable[..., Path], 
 
 @pytest.mark.parametrize(
     ("name", "text", "sizes", "labels"),
-    [
-        ("rt_polarity", "text", (8_678, 1_000, 1_000), 2),
-        ("korean_chatbot", "question", (9_823, 1_000, 1_000), 3),
-    ],
+    [("rt_polarity", "text", [8_678, 1_000, 1_000], 2), ("korean_chatbot", "question", [9_823, 1_000, 1_000], 3)],
 )
-def test_prepare_real_labelled_corpora(
-    tmp_path: Path, name: str, text: str, sizes: tuple[int, ...], labels: int
-) -> None:
+def test_prepare_real_labelled_corpora(tmp_path: Path, name: str, text: str, sizes: list[int], labels: int) -> None:
     if not (CORPORA / name).is_dir():
         pytest.skip(f"there is no copy of {name} in {CORPORA}")
     data = prepared(tmp_path, corpus_of(CORPORA / name, text=text))
-    assert tuple(data.sizes.values()) == sizes
+    assert list(data.sizes.values()) == sizes
     assert data.labels == [str(number) for number in range(labels)]
     assert all(not split["dropped"] for split in data.stats["splits"].values())

@@ -26,6 +26,11 @@ def write_rows(folder, train, validation=None, test=None):
     return folder
 
 
+def prepared(corpus, folder):
+    prepare(corpus, folder / "data")
+    return PreparedData(folder / "data")
+
+
 def test_prepared_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_path):
     prepare(hub_corpus(hub_folder), tmp_path / "data")
     assert sorted(os.listdir(tmp_path / "data")) == PreparedData.files()
@@ -46,8 +51,7 @@ def test_prepared_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_pa
 
 def test_prepare_learns_the_tokenizer_from_training_text_alone(tmp_path, hub_corpus):
     folder = write_rows(tmp_path / "c", [{"de": "eins", "en": "one"}], test=[{"de": "zwei", "en": "one"}])
-    prepare(hub_corpus(folder), tmp_path / "data")
-    data = PreparedData(tmp_path / "data")
+    data = prepared(hub_corpus(folder), tmp_path)
     assert data.split("test").source_ids(0).tolist() == [UNK]
     assert data.stats["splits"]["test"]["source"]["unknown_rate"] == 1.0
     assert data.stats["splits"]["test"]["target"]["unknown_tokens"] == 0
@@ -68,15 +72,10 @@ def test_prepare_counts_every_bad_row_by_its_reason(tmp_path, hub_corpus):
     ]
     folder = write_rows(tmp_path / "c", rows, test=[{"de": "eins zwei drei vier fünf sechs", "en": "long"}])
     cleaning = Cleaning(max_source_length=4, max_target_length=5, max_characters=100)
-    prepare(hub_corpus(folder, cleaning=cleaning), tmp_path / "data")
-    stats = PreparedData(tmp_path / "data").stats["splits"]
+    stats = prepared(hub_corpus(folder, cleaning=cleaning), tmp_path).stats["splits"]
     assert stats["train"]["dropped"] == {
-        "empty": 2,
-        "not_text": 4,
-        "too_many_characters": 1,
-        "source_too_long": 1,
-        "target_too_long": 1,
-    }
+        "empty": 2, "not_text": 4, "too_many_characters": 1, "source_too_long": 1, "target_too_long": 1,
+    }  # fmt: skip
     assert (stats["train"]["rows"], stats["train"]["pairs"]) == (10, 1)
     assert stats["test"]["dropped"] == {}
     everywhere = Cleaning(max_source_length=4, limit_evaluation=True)
@@ -87,8 +86,7 @@ def test_prepare_counts_every_bad_row_by_its_reason(tmp_path, hub_corpus):
 
 def test_cleaning_makes_one_spelling_and_single_spaces(tmp_path, hub_corpus):
     folder = write_rows(tmp_path / "c", [{"de": " a\u0308  b\n\u00a0c ", "en": "\u1112\u1161\u11ab"}])
-    prepare(hub_corpus(folder), tmp_path / "data")
-    train = PreparedData(tmp_path / "data").split("train")
+    train = prepared(hub_corpus(folder), tmp_path).split("train")
     assert train.source_text(0) == "ä b c"
     assert train.target_text(0) == "한"
 
@@ -103,8 +101,7 @@ def test_prepare_without_a_row_left_is_refused_and_writes_nothing(tmp_path, hub_
 
 
 def test_prepared_statistics_equal_those_of_the_ids(dates, tmp_path):
-    prepare(dates(), tmp_path / "data")
-    data = PreparedData(tmp_path / "data")
+    data = prepared(dates(), tmp_path)
     for name in ("train", "validation", "test"):
         split, stats = data.split(name), data.stats["splits"][name]
         assert stats["pairs"] == len(split)
@@ -115,10 +112,8 @@ def test_prepared_statistics_equal_those_of_the_ids(dates, tmp_path):
             assert stats[side]["p50_length"] == np.percentile(lengths, 50, method="inverted_cdf")
             assert stats[side]["max_length"] == lengths.max()
             assert Counter(lengths.tolist()) == dict(stats[side]["length_histogram"])
-    assert data.stats["vocabulary"] == {
-        "source": data.source_tokenizer.size,
-        "target": data.target_tokenizer.size,
-    }
+    sizes = {"source": data.source_tokenizer.size, "target": data.target_tokenizer.size}
+    assert data.stats["vocabulary"] == sizes
 
 
 def test_prepare_writes_the_same_bytes_in_every_process(tmp_path, hub_folder):
@@ -154,8 +149,7 @@ def test_prepare_keeps_markup_and_control_characters_as_text(tmp_path, hub_corpu
     nasty = "<script>alert(1)</script> <eos> \u202eabc\u0000 👩‍👩‍👧 ▁x"
     folder = write_rows(tmp_path / "c", [{"de": nasty, "en": nasty}])
     for trainer in (WordTrainer(min_frequency=1), BpeTrainer(min_frequency=1)):
-        prepare(hub_corpus(folder, tokenizer=trainer), tmp_path / "data")
-        train = PreparedData(tmp_path / "data").split("train")
+        train = prepared(hub_corpus(folder, tokenizer=trainer), tmp_path).split("train")
         assert train.source_text(0) == " ".join(nasty.split())
         assert train.source_ids(0).min() == UNK or train.source_ids(0).min() > 3
 
@@ -199,16 +193,13 @@ def test_links_between_fields_match_hand_computed_links():
 )
 def test_prepared_dates_link_the_tokens_of_the_year(dates, tmp_path, trainer):
     """The year is written alike on both sides: its tokens must be linked, and only to tokens of the year."""
-    prepare(dates(tokenizer=trainer, source_locales=["de_DE"]), tmp_path / "data")
-    data = PreparedData(tmp_path / "data")
+    data = prepared(dates(tokenizer=trainer, source_locales=["de_DE"]), tmp_path)
     split = data.split("train")
     assert data.info.has_alignments
     for row in range(len(split)):
         source_text, target_text = split.source_text(row), split.target_text(row)
-        (source,), (target,) = (
-            data.source_tokenizer.offsets([source_text]),
-            data.target_tokenizer.offsets([target_text]),
-        )
+        (source,) = data.source_tokenizer.offsets([source_text])
+        (target,) = data.target_tokenizer.offsets([target_text])
         assert data.source_tokenizer.encode_ids([source_text]) == [split.source_ids(row).tolist()]
         year = target_text[:4]
         at = source_text.index(year)

@@ -37,11 +37,8 @@ def test_all_presets_are_found():
 def test_preset_sets_every_parameter(name):
     node = composed(f"data={name}")
     corpus = bind(node, kind_of(node), "data")
-    for part, built in (
-        (node, corpus),
-        (node["tokenizer"], corpus.tokenizer),
-        (node.get("cleaning"), corpus.cleaning),
-    ):
+    parts = ((node, corpus), (node["tokenizer"], corpus.tokenizer), (node.get("cleaning"), corpus.cleaning))
+    for part, built in parts:
         if part is not None:
             assert set(part) - {"_target_"} == set(inspect.signature(type(built)).parameters)
     assert isinstance(corpus.tokenizer, TokenizerTrainer)

@@ -8,18 +8,10 @@ from attnlab.data.trainers import WordTrainer
 
 def make(kind, **changed):
     values = {
-        "num_pairs": 400,
-        "num_symbols": 26,
-        "min_length": 2,
-        "max_length": 6,
-        "test_min_length": None,
-        "test_max_length": None,
-        "validation_fraction": 0.1,
-        "test_fraction": 0.2,
-        "seed": 3,
-        "bleu_tokenize": "none",
+        "num_pairs": 400, "num_symbols": 26, "min_length": 2, "max_length": 6, "test_min_length": None,
+        "test_max_length": None, "validation_fraction": 0.1, "test_fraction": 0.2, "seed": 3, "bleu_tokenize": "none",
         "tokenizer": WordTrainer(split="whitespace", min_frequency=1),
-    }
+    }  # fmt: skip
     return kind(**(values | changed))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from entry_points import TINY, Command
+from entry_points import TINY, Command, succeeded
 
 from attnlab.experiment.composition import compose
 from attnlab.experiment.hydra_config import changed_values, shown_choices
@@ -42,8 +42,7 @@ def rows(page: Path) -> dict[str, str]:
 def test_report_shows_choices_instead_of_class_names(command: Command, folder: Path) -> None:
     overrides = [*(choice for choice in TINY if not choice.startswith("search.size")), "tracking=none", *CHOSEN]
     stages = {stage: f"paths.{stage}={folder}/build/{stage}" for stage in ("data", "training", "evaluation", "report")}
-    ended = command("train.py", *overrides, stages["data"], stages["training"])
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", *overrides, stages["data"], stages["training"]))
     (page,) = (folder / "runs" / "plain").rglob("report/index.html")
     expected = {
         "data": "copy, changed", "padding": "post_post", "encoder": "lstm, changed", "hardware": "cpu",
@@ -53,8 +52,7 @@ def test_report_shows_choices_instead_of_class_names(command: Command, folder: P
 
     # Under DVC the stages read a config that is composed already.
     (folder / "params.yaml").write_text(yaml.safe_dump({"overrides": overrides}))
-    assert command("compose.py").code == 0
+    succeeded(command("compose.py"))
     evaluation = page.parents[1] / "evaluation"
-    ended = command("report.py", "-cp", str(folder / "build"), "-cn", "resolved", f"paths.evaluation={evaluation}")
-    assert ended.code == 0, ended.err
+    succeeded(command("report.py", "-cp", str(folder / "build"), "-cn", "resolved", f"paths.evaluation={evaluation}"))
     assert rows(folder / "build" / "report" / "index.html") == rows(page)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from entry_points import TINY, Command
+from entry_points import TINY, Command, succeeded
 from test_refusals import refused
 
 
@@ -22,8 +22,7 @@ def test_auto_is_recorded_as_the_precision_that_it_chose(
     """In the model folder and in the identity: bf16 or 32, given instead, is the same experiment."""
     monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: there)
     arguments = (*TINY, "model/encoder=lstm", "tracking=none", "chain=false")
-    ended = command("train.py", *arguments, "hardware.precision=auto")
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", *arguments, "hardware.precision=auto"))
     (config,) = (folder / "runs/points").glob("*/model/config.json")
     assert json.loads(config.read_text())["hardware"]["precision"] == precision
     again = command("train.py", *arguments, f"hardware.precision={precision}")
@@ -35,7 +34,7 @@ def test_compose_writes_the_precision_that_auto_chose(
 ) -> None:
     monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: False)
     (folder / "params.yaml").write_text("overrides: [hardware.precision=auto]\n")
-    assert command("compose.py").code == 0
+    succeeded(command("compose.py"))
     assert yaml.safe_load((folder / "build/resolved.yaml").read_text())["hardware"]["precision"] == 32
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import mlflow.pyfunc
 import pytest
 from dvc_project import choose, copy_of_project, dvc, hashes, ran
-from entry_points import ROOT, TINY, Command
+from entry_points import ROOT, TINY, Command, succeeded
 from mlflow import MlflowClient
 from test_chain import folder_of
 from test_refusals import left, refused
@@ -17,15 +17,10 @@ from test_refusals import left, refused
 from attnlab.experiment.composition import compose
 
 TASK = (
-    "task=classification",
-    "model.encoder.embedding_size=8",
-    "model.encoder.hidden_size=8",
-    "model.attention.size=8",
-    "training.max_steps=30",
-    "training.validate_every=10",
-    "training.batching.size=16",
+    "task=classification", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.attention.size=8",
+    "training.max_steps=30", "training.validate_every=10", "training.batching.size=16",
     "training.optimizer.learning_rate=0.03",
-)
+)  # fmt: skip
 CORPORA = ROOT.parent / "shared" / "data"
 
 
@@ -47,8 +42,7 @@ def tiny(folder: Path) -> tuple[str, ...]:
 
 @pytest.mark.slow
 def test_train_then_again_then_evaluate_and_report(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
-    ended = command("train.py", *tiny, "tracking=none")
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("train.py", *tiny, "tracking=none"))
     assert "validation: nll " in ended.err
     output = next(path.parent for path in (folder / "runs" / "plain").glob("*/*/metrics.json"))
     metrics = json.loads((output / "metrics.json").read_text())
@@ -57,10 +51,8 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
         "metrics.json", "signatures.json", "confusions.json", "predictions.jsonl", "attention.npz",
         "sentences.png", "sentences.html", "confusion_matrix.png",
     }  # fmt: skip
-    assert json.loads((output / "evaluation" / "confusions.json").read_text()) == {
-        "labels": ["good", "bad"],
-        "counts": [[12, 0], [0, 12]],
-    }
+    confusions = json.loads((output / "evaluation" / "confusions.json").read_text())
+    assert confusions == {"labels": ["good", "bad"], "counts": [[12, 0], [0, 12]]}
     assert (output / "report" / "index.html").read_text(encoding="utf-8").count("좋아") > 1
     model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "stats.json")
     assert "test/accuracy" not in (model.parent / "training" / "history.csv").read_text()
@@ -69,19 +61,18 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     assert "is finished already; rerun=true trains it again" in again.err
 
     paths = (f"paths.model={model}", f"paths.data={data}", "paths.evaluation=evaluation", "tracking=none")
-    ended = command("evaluate.py", *tiny, *paths)
-    assert ended.code == 0, ended.err
+    succeeded(command("evaluate.py", *tiny, *paths))
     for path in (output / "evaluation").iterdir():
         assert path.read_bytes() == (folder / "evaluation" / path.name).read_bytes()
     shutil.rmtree(folder / "evaluation")
     said = f"paths.data: {data} was prepared for another task than task=translation; choose that task, or"
     refused(command("evaluate.py", *TINY, *paths), said)
-    assert command("prepare.py", *TINY, "paths.data=pairs", "tracking=none").code == 0
+    succeeded(command("prepare.py", *TINY, "paths.data=pairs", "tracking=none"))
     said = "pairs was prepared for another task than task=classification; choose that task, or"
     for script in ("evaluate.py", "train.py"):
         refused(command(script, *tiny, *paths, "paths.data=pairs"), said)
     named = (*tiny[:-1], "data.label_names=[bad,good]", "paths.data=renamed", "tracking=none")
-    assert command("prepare.py", *named).code == 0
+    succeeded(command("prepare.py", *named))
     refused(command("evaluate.py", *named, *paths[:1]), "was not prepared with the data.json of the model")
     other = json.loads((model / "tokenizer.json").read_text())
     (model / "tokenizer.json").write_text(json.dumps(other))
@@ -93,8 +84,7 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
 def test_tracked_classifier_has_pictures_and_a_model_that_names_classes(
     command: Command, folder: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended = command("train.py", *tiny, "tracking.system_metrics=false")
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", *tiny, "tracking.system_metrics=false"))
     client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
     (run,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
     assert run.info.run_name == "bahdanau · corpus · seed 1"
@@ -114,11 +104,9 @@ def test_tracked_classifier_has_pictures_and_a_model_that_names_classes(
 
 def test_classifier_trains_on_data_that_prepare_wrote(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
     prepared = (*tiny, "paths.data=prepared", "tracking=none")
-    ended = command("prepare.py", *prepared)
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("prepare.py", *prepared))
     assert "prepared 96 train, 24 validation, 24 test rows in" in ended.out
-    ended = command("train.py", *prepared, "chain=false", "paths.model=model", "paths.training=training")
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", *prepared, "chain=false", "paths.model=model", "paths.training=training"))
     assert (folder / "model" / "tokenizer.json").read_bytes() == (folder / "prepared" / "tokenizer.json").read_bytes()
     assert "validation/accuracy" in (folder / "training" / "history.csv").read_text()
 
@@ -187,7 +175,7 @@ def test_classification_composes_with_a_choice_of_each_of_its_groups() -> None:
 def test_params_yaml_chooses_the_task(command: Command, folder: Path) -> None:
     params = "overrides: [task=classification, data=rt_polarity, search=none, data.path=nowhere]\n"
     (folder / "params.yaml").write_text(params)
-    assert command("compose.py").code == 0
+    succeeded(command("compose.py"))
     refused(command("prepare.py", "-cp", str(folder / "build"), "-cn", "resolved"), "data.path: there is no")
 
 
@@ -210,7 +198,6 @@ def test_classification_preset_is_better_than_chance_after_200_steps(command: Co
     if not (CORPORA / name).is_dir():
         pytest.skip(f"there is no copy of {name} in {CORPORA}")
     short = ("training.max_epochs=null", "training.max_steps=200", "training.average_checkpoints=1")
-    ended = command("train.py", f"experiment={name}", f"data.path={CORPORA / name}", *short, "tracking=none")
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", f"experiment={name}", f"data.path={CORPORA / name}", *short, "tracking=none"))
     metrics = json.loads(next(Path("runs/plain").glob("*/*/metrics.json")).read_text())
     assert metrics["accuracy"] > least

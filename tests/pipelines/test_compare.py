@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from entry_points import Command
+from entry_points import Command, succeeded
 from test_refusals import left, refused
 
 from made_sweep import IDENTITY, write_sweep
@@ -29,8 +29,7 @@ def sweep(folder: Path, made: Path) -> Path:
 
 
 def test_compare_of_the_last_sweep_writes_page_and_tables(command: Command, sweep: Path) -> None:
-    ended = command("compare.py", "sweep=last", *SMALL)
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("compare.py", "sweep=last", *SMALL))
     assert f"page: {sweep}/comparison/index.html\n" in ended.out
     for expected in ("bahdanau", "no attention", "BLEU ↑", "Systems that share a letter"):
         assert expected in ended.out
@@ -38,8 +37,7 @@ def test_compare_of_the_last_sweep_writes_page_and_tables(command: Command, swee
     assert "MLflow: not logged" in ended.err
     assert not (sweep.parents[1] / "mlflow.db").exists()
     first = (sweep / "comparison" / "index.html").read_bytes()
-    again = command("compare.py", f"sweep={IDENTITY[:3]}", "into=elsewhere", *SMALL)
-    assert again.code == 0, again.err
+    succeeded(command("compare.py", f"sweep={IDENTITY[:3]}", "into=elsewhere", *SMALL))
     assert Path("elsewhere", "index.html").read_bytes() == first
 
 
@@ -64,12 +62,11 @@ REFUSALS = {
     ),
     "runs without a database": (("runs=[1e5]",), "tracking.uri: there is no database"),
     "no list": (
-        ("runs=abc",),
-        "runs must be a list of text that is not empty with at least 1 entry or null, got 'abc'",
+        ("runs=abc",), "runs must be a list of text that is not empty with at least 1 entry or null, got 'abc'",
     ),
     "into": (("sweep=last", "into=runs"), "holds something else than a comparison"),
     "nothing built": (("builds=[runs]",), "builds: runs/resolved.yaml is missing; run the compose stage first"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSALS)
@@ -82,8 +79,7 @@ def test_compare_with_a_wrong_setting_is_refused(command: Command, sweep: Path, 
 
 def test_compare_of_a_single_point_writes_a_page(command: Command, folder: Path) -> None:
     write_sweep(folder / "runs", {"dot": 0.5}, (1,), failed=False)
-    ended = command("compare.py", "sweep=last", *SMALL)
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("compare.py", "sweep=last", *SMALL))
     assert "share a letter" not in ended.out
     page = (folder / "runs" / "sweeps" / IDENTITY / "comparison" / "index.html").read_text(encoding="utf-8")
     assert "nothing to compare it with" in page
@@ -119,20 +115,17 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
     def logged() -> list[str]:
         return [each.path for each in client.list_artifacts(str(parent.run_id), "comparison")]
 
-    ended = command("compare.py", "sweep=last", *SMALL)
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("compare.py", "sweep=last", *SMALL))
     assert f"MLflow: logged to the sweep's run {parent.run_id}" in ended.err
     assert "comparison/index.html" in logged()
 
-    by_ids = command("compare.py", f"runs=[{','.join(ids)}]", *SMALL)
-    assert by_ids.code == 0, by_ids.err
+    by_ids = succeeded(command("compare.py", f"runs=[{','.join(ids)}]", *SMALL))
     found = re.search(r"page: (\S*/runs/comparisons/[0-9a-f]{16}/index\.html)", by_ids.out)
     assert found
     # Some of the runs are another comparison than the sweep's own, and do not take its place.
     others = [each.path for each in client.list_artifacts(str(parent.run_id), "comparisons")]
     assert others == [f"comparisons/{found[1].split('/')[-2]}"]
-    by_filter = command("compare.py", "filter=tags.sweep = 'x' and params.attention != 'none'", *SMALL)
-    assert by_filter.code == 0, by_filter.err
+    by_filter = succeeded(command("compare.py", "filter=tags.sweep = 'x' and params.attention != 'none'", *SMALL))
     assert "no attention" not in by_filter.out
     nothing = command("compare.py", "filter=tags.sweep = 'z'")
     refused(nothing, "filter: no run with an evaluation was found by \"tags.sweep = 'z'\"")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
-from entry_points import PIPELINES, TINY, Command
-
-from attnlab.sweeps.record import SweepFolder
+from entry_points import ANY_ATTENTION, PIPELINES, TINY, Command, succeeded, the_sweep
 
 # `prepare.py` is the quickest stage: it makes its folder, and Hydra's beside it.
 DATA = (*TINY[:3], "tracking=none", "paths.data=data")
-ANY_ATTENTION = (*(text for text in TINY if not text.startswith("model.attention.")), "tracking=none")
 
 
 def logs(folder: Path) -> list[str]:
@@ -23,19 +19,17 @@ def logs(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("choice", ["disabled", "none", "stdout"])
 def test_job_logging_of_hydras_own_choices_writes_no_log_file(command: Command, folder: Path, choice: str) -> None:
-    ended = command("prepare.py", *DATA, f"hydra/job_logging={choice}")
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("prepare.py", *DATA, f"hydra/job_logging={choice}"))
     assert logs(folder) == []
     if choice == "stdout":
         assert ended.out.count("prepared 160 train") == 2  # printed, and logged
 
 
 def test_run_folder_environment_and_verbose_logging_can_be_chosen(command: Command, folder: Path) -> None:
-    ended = command(
+    succeeded(command(
         "prepare.py", *DATA, "hydra.run.dir=here", "hydra.verbose=true", "+hydra.job.env_set.ATTNLAB_SEED=7",
         "seed='${oc.decode:${oc.env:ATTNLAB_SEED}}'",
-    )  # fmt: skip
-    assert ended.code == 0, ended.err
+    ))  # fmt: skip
     assert logs(folder / "here") == ["prepare.log"]
     assert yaml.safe_load((folder / "here" / ".hydra" / "hydra.yaml").read_text())["hydra"]["verbose"] is True
 
@@ -43,11 +37,9 @@ def test_run_folder_environment_and_verbose_logging_can_be_chosen(command: Comma
 def test_rerun_of_a_pickled_job_runs_it_again(command: Command, folder: Path) -> None:
     """The pickles are written by a callback of Hydra's, which `+hydra.callbacks...` adds."""
     callback = "+hydra.callbacks.pickle._target_=hydra.experimental.callbacks.PickleJobInfoCallback"
-    ended = command("prepare.py", *DATA, "hydra.run.dir=here", callback)
-    assert ended.code == 0, ended.err
+    succeeded(command("prepare.py", *DATA, "hydra.run.dir=here", callback))
     shutil.rmtree(folder / "data")
-    ended = command("prepare.py", "--experimental-rerun", "here/.hydra/config.pickle")
-    assert ended.code == 0, ended.err
+    succeeded(command("prepare.py", "--experimental-rerun", "here/.hydra/config.pickle"))
     assert (folder / "data" / "data.json").is_file()
 
 
@@ -59,8 +51,7 @@ def test_config_dir_adds_choices(command: Command, folder: Path) -> None:
 
 
 def test_cfg_job_resolved_shows_values_in_the_place_of_references(command: Command, folder: Path) -> None:
-    ended = command("train.py", "--cfg", "job", "--resolve", "hardware.bucket_pool=17")
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("train.py", "--cfg", "job", "--resolve", "hardware.bucket_pool=17"))
     assert yaml.safe_load(ended.out)["training"]["batching"]["pool"] == 17
     assert list(folder.iterdir()) == []
 
@@ -79,14 +70,12 @@ def test_tab_completion_offers_choices_and_settings(
     line = f"python {PIPELINES / 'train.py'} {typed}"
     monkeypatch.setenv("COMP_LINE", line)
     monkeypatch.setenv("COMP_POINT", str(len(line)))
-    ended = command("train.py", "-sc", "query=bash")
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("train.py", "-sc", "query=bash"))
     assert offered in ended.out.split()
 
 
 def test_multirun_with_glob_runs_each_choice_in_the_chosen_folder(command: Command, folder: Path) -> None:
-    ended = command("prepare.py", "-m", *DATA, "padding=glob(un*)", "hydra.sweep.dir=sweep")
-    assert ended.code == 0, ended.err
+    succeeded(command("prepare.py", "-m", *DATA, "padding=glob(un*)", "hydra.sweep.dir=sweep"))
     chosen = [(folder / "sweep" / number / ".hydra" / "overrides.yaml").read_text() for number in "01"]
     assert [text.splitlines()[-1] for text in chosen] == ["- padding=unmasked", "- padding=unmasked_read"]
 
@@ -97,8 +86,7 @@ LOG_JOB_RETURN = (
 
 
 def test_finished_job_is_shown_to_other_callbacks(command: Command, folder: Path) -> None:
-    ended = command("prepare.py", *DATA, *LOG_JOB_RETURN)
-    assert ended.code == 0, ended.err
+    ended = succeeded(command("prepare.py", *DATA, *LOG_JOB_RETURN))
     assert "Succeeded with return value" in ended.out
 
 
@@ -114,8 +102,7 @@ def test_job_with_a_folder_of_its_own_keeps_experiments_where_the_command_was_gi
     command: Command, folder: Path
 ) -> None:
     chosen = (*TINY, "tracking=none", "hydra.job.chdir=true")
-    ended = command("train.py", *chosen, "hydra.run.dir=elsewhere")
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", *chosen, "hydra.run.dir=elsewhere"))
     assert len(list((folder / "runs" / "points").glob("*/model/weights.safetensors"))) == 1
     assert (folder / "elsewhere" / "metrics.json").is_file()
     assert not (folder / "elsewhere" / "runs").exists()
@@ -126,20 +113,17 @@ def test_job_with_a_folder_of_its_own_keeps_experiments_where_the_command_was_gi
 
 @pytest.mark.slow
 def test_sweep_with_hydras_own_joblib_and_optuna_settings_is_led(command: Command, folder: Path) -> None:
-    ended = command(
-        "train.py", "-m", *ANY_ATTENTION, "hydra/launcher=joblib", "hydra.launcher.n_jobs=1", "hydra/sweeper=optuna",
-        "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=1", "hydra.sweeper.sampler.seed=3",
-        "training.gradient_clip=interval(0.5,2)",
+    chosen = (
+        "hydra/launcher=joblib", "hydra.launcher.n_jobs=1", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=2",
+        "hydra.sweeper.n_jobs=1", "hydra.sweeper.sampler.seed=3", "training.gradient_clip=interval(0.5,2)",
     )  # fmt: skip
-    assert ended.code == 0, ended.err
-    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
-    assert [job.status for job in SweepFolder(record.parent).jobs()] == ["finished", "finished"]
-    assert json.loads(record.read_text())["points"] == 2
+    succeeded(command("train.py", "-m", *ANY_ATTENTION, "tracking=none", *chosen))
+    assert [job.status for job in the_sweep(folder).jobs()] == ["finished", "finished"]
+    assert the_sweep(folder).read().points == 2
 
 
 @pytest.mark.slow
 def test_grid_sampler_of_optuna_runs_every_point(command: Command, folder: Path) -> None:
-    ended = command("train.py", "-m", *ANY_ATTENTION, "sweep=optuna", "hydra/sweeper/sampler=grid", "seed=choice(1,2)")
-    assert ended.code == 0, ended.err
-    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
-    assert {job.choices["seed"] for job in SweepFolder(record.parent).jobs()} == {"1", "2"}
+    chosen = ("tracking=none", "sweep=optuna", "hydra/sweeper/sampler=grid", "seed=choice(1,2)")
+    succeeded(command("train.py", "-m", *ANY_ATTENTION, *chosen))
+    assert {job.choices["seed"] for job in the_sweep(folder).jobs()} == {"1", "2"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from entry_points import Command
+from entry_points import Command, succeeded
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 from test_refusals import left, refused
@@ -58,6 +58,7 @@ INVALID = {
     ),
     "overrides": (b"overrides: seed=2\n", "overrides must be a list of texts"),
     "override": (b"overrides: [seed]\n", "seed"),
+    "ensemble": (b"overrides: ['paths.ensemble=[other]']\n", "paths.ensemble names models that no stage makes"),
 }
 
 
@@ -75,8 +76,7 @@ def test_missing_params_are_refused(command: Command) -> None:
 def test_overrides_of_the_command_take_precedence_over_params(command: Command, folder: Path) -> None:
     params = "seed: 1\ndata: multi30k\noverrides: [\"data.path='한글 폴더/it\\\\'s'\"]\n"
     (folder / "params.yaml").write_text(params, encoding="utf-8")
-    ended = command("compose.py", "seed=2", "into=elsewhere")
-    assert ended.code == 0, ended.err
+    succeeded(command("compose.py", "seed=2", "into=elsewhere"))
     resolved = OmegaConf.load(folder / "elsewhere" / "resolved.yaml")
     assert resolved.seed == 2
     assert resolved.data.path == "한글 폴더/it's"

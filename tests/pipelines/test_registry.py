@@ -11,17 +11,12 @@ from pathlib import Path
 import mlflow.pyfunc
 import pytest
 from babel.dates import format_date
-from entry_points import TINY, Command
-from mlflow import MlflowClient
+from entry_points import TINY, Command, mlflow_client, succeeded, the_sweep
+from test_refusals import refused
 
 from attnlab.stages.compose import compose
-from attnlab.sweeps.record import SweepFolder
 
 TRACKED = (*TINY, "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
-
-
-def database(folder: Path) -> str:
-    return f"sqlite:///{folder}/runs/mlflow.db"
 
 
 @pytest.mark.slow
@@ -29,13 +24,11 @@ def test_register_makes_the_best_run_of_a_sweep_the_champion(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = ("-m", *TRACKED, "training.max_steps=1,40", "training.monitor=token_nll")
-    assert command("train.py", *sweep).code == 0
-    ended = command("register.py", "sweep=last")
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", *sweep))
+    ended = succeeded(command("register.py", "sweep=last"))
     assert "best by validation: max steps 40" in ended.out
-    client = MlflowClient(tracking_uri=database(folder))
-    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
-    jobs = {job.name: job for job in SweepFolder(record.parent).jobs()}
+    client = mlflow_client(folder)
+    jobs = {job.name: job for job in the_sweep(folder).jobs()}
     champion = client.get_model_version_by_alias("attnlab", "champion")
     assert champion.run_id == jobs["max steps 40"].run_id
 
@@ -45,11 +38,11 @@ def test_register_makes_the_best_run_of_a_sweep_the_champion(
     assert "registered as version 2" in other.out
     assert client.get_model_version_by_alias("attnlab", "champion").run_id == jobs["max steps 1"].run_id
 
-    unknown = command("register.py", "run=0123")
-    assert (unknown.code, "has no run 0123" in unknown.err) == (1, True)
+    refused(command("register.py", "run=0123"), "has no run 0123")
 
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", database(folder))
-    mlflow.set_tracking_uri(database(folder))
+    database = f"sqlite:///{folder}/runs/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", database)
+    mlflow.set_tracking_uri(database)
     (answer,) = mlflow.pyfunc.load_model("models:/attnlab@champion").predict(["a b c"])
     assert isinstance(answer["text"], str)
 
@@ -59,14 +52,17 @@ def test_points_that_differ_in_the_search_alone_share_the_model_that_is_register
     folder: Path, command: Command
 ) -> None:
     searches = tuple(choice for choice in TRACKED if not choice.startswith("search."))
-    assert command("train.py", "-m", *searches, "search.max_length=8", "search.size=1,2").code == 0
-    ended = command("register.py", "sweep=last")
-    assert ended.code == 0, ended.err
-    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
-    (identity,) = {job.identity for job in SweepFolder(record.parent).jobs()}
+    succeeded(command("train.py", "-m", *searches, "search.max_length=8", "search.size=1,2"))
+    succeeded(command("register.py", "sweep=last"))
+    jobs = the_sweep(folder).jobs()
+    assert [job.new for job in jobs] == [True, False]
+    (identity,) = {job.identity for job in jobs}
     trained = json.loads((folder / "runs" / "points" / str(identity) / "run" / "mlflow.json").read_text())["run_id"]
-    client = MlflowClient(tracking_uri=database(folder))
+    client = mlflow_client(folder)
     assert client.get_model_version_by_alias("attnlab", "champion").run_id == trained
+    of_points = [client.get_run(job.run_id) for job in jobs]
+    named = {run.info.run_name: run.data.params["search.size"] for run in of_points}
+    assert named == {"search size 1": "1", "search size 2": "2"}
 
 
 def test_example_of_register_is_a_date_of_the_demo(folder: Path, command: Command) -> None:
@@ -81,32 +77,30 @@ def test_example_of_register_is_a_date_of_the_demo(folder: Path, command: Comman
 
 
 @pytest.mark.parametrize(
-    ("wrong", "sentence"),
+    ("script", "wrong", "sentence"),
     [
-        ([], "exactly one of sweep and run"),
-        (["sweep=last", "run=abc"], "exactly one of sweep and run"),
-        (["sweep=last"], "there is no sweep"),
-        (["run=0123"], "there is no database"),
-        (["run=0123", "alias=v1"], "alias"),
-        (["run=0123", "name=a/b"], "name"),
-        (["run=0123", "tracking=none"], "tracking must be one of mlflow; got 'none'"),
-        (["run=0123", "colour=red"], "colour"),
-        (["--best"], "got '--best'"),
+        ("way_back.py", [], "run must be"),
+        ("way_back.py", ["run=none"], "there is no database"),
+        ("register.py", [], "exactly one of sweep and run"),
+        ("register.py", ["sweep=last", "run=abc"], "exactly one of sweep and run"),
+        ("register.py", ["sweep=last"], "there is no sweep"),
+        ("register.py", ["run=0123"], "there is no database"),
+        ("register.py", ["run=0123", "alias=v1"], "alias"),
+        ("register.py", ["run=0123", "name=a/b"], "name"),
+        ("register.py", ["run=0123", "tracking=none"], "tracking must be one of mlflow; got 'none'"),
+        ("register.py", ["run=0123", "colour=red"], "colour"),
+        ("register.py", ["--best"], "got '--best'"),
     ],
 )
-def test_mistakes_are_sentences(folder: Path, command: Command, wrong: list[str], sentence: str) -> None:
-    ended = command("register.py", *wrong)
-    assert ended.code == 1
-    assert sentence in ended.err
-    assert "Traceback" not in ended.err
+def test_mistakes_are_sentences(folder: Path, command: Command, script: str, wrong: list[str], sentence: str) -> None:
+    refused(command(script, *wrong), sentence)
 
 
 @pytest.mark.slow
 def test_way_back_gives_the_same_metrics(folder: Path, command: Command) -> None:
-    assert command("train.py", *TRACKED, "seed=7", "model/attention=bahdanau").code == 0
-    (run,) = MlflowClient(tracking_uri=database(folder)).search_runs(["1"])
-    ended = command("way_back.py", f"run={run.info.run_id}")
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", *TRACKED, "seed=7", "model/attention=bahdanau"))
+    (run,) = mlflow_client(folder).search_runs(["1"])
+    ended = succeeded(command("way_back.py", f"run={run.info.run_id}"))
     lines = ended.out.splitlines()
     assert any(line.startswith("# chosen on the command line:") and "seed=7" in line for line in lines)
     assert any(run.data.tags["data_hash"] in line for line in lines)
@@ -115,28 +109,17 @@ def test_way_back_gives_the_same_metrics(folder: Path, command: Command) -> None
     metrics = json.loads(first.read_text())
 
     assert Path(back[1]).name == "train.py"
-    assert command("train.py", *back[2:]).code == 0
+    succeeded(command("train.py", *back[2:]))
     newest = max((folder / "runs" / "plain").rglob("*/metrics.json"), key=lambda path: path.stat().st_mtime)
     assert newest != first
     assert json.loads(newest.read_text()) == metrics
 
 
-def test_way_back_without_a_run_is_refused(folder: Path, command: Command) -> None:
-    for wrong, sentence in (([], "run must be"), (["run=none"], "there is no database")):
-        ended = command("way_back.py", *wrong)
-        assert ended.code == 1
-        assert sentence in ended.err
-        assert "Traceback" not in ended.err
-
-
 def test_way_back_of_a_foreign_run_is_refused(folder: Path, command: Command) -> None:
     artifacts = (folder / "artifacts").as_uri()
     (folder / "runs").mkdir()
-    client = MlflowClient(tracking_uri=database(folder))
+    client = mlflow_client(folder)
     run = client.create_run(client.create_experiment("attnlab", artifact_location=artifacts)).info.run_id
     for config in ("[1, 2]", "paths: 3", "paths: {runs: x}", "a: &a [*a]", "a: !!int ''", "a: ["):
         client.log_text(run, config, "config.yaml")
-        ended = command("way_back.py", f"run={run}")
-        assert ended.code == 1
-        assert f"error: run: the config of {run} is not one of this program's" in ended.err
-        assert "Traceback" not in ended.err
+        refused(command("way_back.py", f"run={run}"), f"run: the config of {run} is not one of this program's")

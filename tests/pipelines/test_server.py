@@ -9,16 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from entry_points import PIPELINES, TINY
+from entry_points import ANY_ATTENTION, PIPELINES, the_sweep
 from mlflow import MlflowClient
 from servers import free_port, mlflow_server, wait_for_port
 
-from attnlab.sweeps.record import SweepFolder
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 pytestmark = pytest.mark.slow
-
-SHORT = tuple(choice for choice in TINY if not choice.startswith("model.attention."))
 
 
 def program(name: str) -> str | None:
@@ -68,14 +65,13 @@ def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(
     folder = tmp_path / "project"
     folder.mkdir()
     command = [
-        warm_python, PIPELINES / "train.py", "-m", *SHORT, "launcher=joblib", "launcher.workers=2",
+        warm_python, PIPELINES / "train.py", "-m", *ANY_ATTENTION, "launcher=joblib", "launcher.workers=2",
         "model/attention=dot,general", "seed=1,2", "tracking.heat_map_sentences=1", f"tracking.uri={server}",
     ]  # fmt: skip
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 
-    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
-    sweep = SweepFolder(record.parent)
+    sweep = the_sweep(folder)
     client = MlflowClient(tracking_uri=server)
     experiment = client.get_experiment_by_name("attnlab").experiment_id
     found = {run.info.run_id: run for run in client.search_runs([experiment])}

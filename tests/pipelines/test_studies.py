@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entry_points import Command
+from entry_points import Command, succeeded
 from test_chain import folder_of
 from test_refusals import left
 
@@ -18,14 +18,9 @@ from attnlab.config.identity import Code
 from attnlab.stages.alignments import markdown
 
 SMALL = (
-    "data.num_pairs=200",
-    "data.test_fraction=0.2",
-    "model.encoder.embedding_size=4",
-    "model.encoder.hidden_size=6",
-    "model.decoder.hidden_size=6",
-    "model.readout.size=6",
-    "training.batching.size=32",
-)
+    "data.num_pairs=200", "data.test_fraction=0.2", "model.encoder.embedding_size=4", "model.encoder.hidden_size=6",
+    "model.decoder.hidden_size=6", "model.readout.size=6", "training.batching.size=32",
+)  # fmt: skip
 ATTENTIONS = ("without attention", "with attention")
 STUDIES = {
     "vanishing_gradients": ("--steps", "2", "--length", "7", "data.min_length=5"),
@@ -79,11 +74,8 @@ def test_vanishing_gradients_study_writes_a_table_and_repeats_it(command: Comman
     for row in rows:
         assert float(row["state_gradient"]) > 0
         assert ("LSTM" in row["model"]) == (row["cell_gradient"] != "")
-    start = {
-        (row["model"], row["distance"]): float(row["state_gradient"])
-        for row in rows
-        if row["when"] == "at initialisation"
-    }
+    first = [row for row in rows if row["when"] == "at initialisation"]
+    start = {(row["model"], row["distance"]): float(row["state_gradient"]) for row in first}
     lost, kept = (start[f"RNN, {which}", "0"] / start[f"RNN, {which}", "7"] for which in ATTENTIONS)
     assert lost > 100 * kept
 
@@ -127,20 +119,17 @@ def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
 ) -> None:
     """A tracked evaluation, with the study's own search, of a model that was trained with another."""
     setting = ("data=reverse", "model/attention=bahdanau", "training.max_steps=2", "seed=1", *SMALL)
-    ended = command("train.py", *setting, "search.size=2", "tracking=none")
-    assert ended.code == 0, ended.err
+    succeeded(command("train.py", *setting, "search.size=2", "tracking=none"))
     point = folder_of(folder / "runs" / "points", "done.json")
     data = folder_of(folder / "runs" / "data", "stats.json")
     tracked = ("search=greedy", "tracking.system_metrics=false", f"paths.model={point}/model", f"paths.data={data}")
-    ended = command("evaluate.py", *setting, *tracked)
-    assert ended.code == 0, ended.err
+    succeeded(command("evaluate.py", *setting, *tracked))
     state = {path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()}
     assert "mlflow.json" in {path.name for path in state}
     study = ("--seeds", "1", "--steps", "2", "--scores", "bahdanau", "--decoders", "attend_then_step", *SMALL)
 
     def evaluations() -> int:
-        ended = command("studies/alignments.py", *study)
-        assert ended.code == 0, ended.err
+        ended = succeeded(command("studies/alignments.py", *study))
         assert "is finished already" in ended.err
         return len(list((point / "evaluated").iterdir()))
 

@@ -15,16 +15,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from entry_points import PIPELINES, TINY
-from mlflow import MlflowClient
+from entry_points import ANY_ATTENTION, PIPELINES, TINY, mlflow_client, the_sweep
 
 from attnlab.sweeps.record import SweepFolder
 
 POINTS = ("model/attention=dot,none,general",)
 # Long enough to be killed in: twenty validations.
-SHORT = tuple(choice for choice in TINY if not choice.startswith("model.attention."))
 QUIET = ("tracking.system_metrics=false", "tracking.heat_map_sentences=1")
-LONG = (*SHORT, "training.max_steps=60", "training.validate_every=3", *QUIET)
+LONG = (*ANY_ATTENTION, "training.max_steps=60", "training.validate_every=3", *QUIET)
 
 
 @contextmanager
@@ -34,14 +32,9 @@ def sweep(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, str(PIPELINES / "train.py"), "-m", *arguments]
     with (folder / "err.txt").open("w") as err:
         process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=err,
-            text=True,
+            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=err, text=True,
             preexec_fn=hear_ctrl_c,
-        )
+        )  # fmt: skip
     try:
         yield process
     finally:
@@ -60,11 +53,6 @@ def said(folder: Path) -> str:
     return (folder / "err.txt").read_text()
 
 
-def folder_of(folder: Path) -> SweepFolder:
-    (record,) = (folder / "runs" / "sweeps").glob("*/sweep.json")
-    return SweepFolder(record.parent)
-
-
 def in_the_middle(folder: Path, process: subprocess.Popen[str]) -> None:
     """Wait until a point is finished and another one has been validated a few times, but is not finished."""
     deadline = time.monotonic() + 240
@@ -72,11 +60,8 @@ def in_the_middle(folder: Path, process: subprocess.Popen[str]) -> None:
         found = list((folder / "runs" / "sweeps").glob("*/sweep.json"))
         jobs = SweepFolder(found[0].parent).jobs() if found else []
         running = [folder / "runs" / "points" / str(job.identity) for job in jobs if job.status == "running"]
-        training = [
-            point
-            for point in running
-            if (point / "checkpoints" / "last.ckpt").is_file() and not (point / "done.json").exists()
-        ]
+        saved = [point for point in running if (point / "checkpoints" / "last.ckpt").is_file()]
+        training = [point for point in saved if not (point / "done.json").exists()]
         if any(job.status == "finished" for job in jobs) and training:
             return
         time.sleep(0.05)
@@ -85,13 +70,12 @@ def in_the_middle(folder: Path, process: subprocess.Popen[str]) -> None:
 
 def table(folder: Path) -> dict[str, object]:
     """What each point found."""
-    return {job.name: json.loads((Path(job.output) / "metrics.json").read_text()) for job in folder_of(folder).jobs()}
+    return {job.name: json.loads((Path(job.output) / "metrics.json").read_text()) for job in the_sweep(folder).jobs()}
 
 
 def curves(folder: Path) -> dict[str, list[tuple[str, int, float]]]:
     """What the tracker holds of each child: every point of every curve but those of time, each once."""
-    client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
-    found = {}
+    client, found = mlflow_client(folder), {}
     for run in client.search_runs(["1"]):
         # `epoch` goes with every record, and of two in one millisecond the tracker keeps one.
         left_out = ("time/", "speed/", "system/", "sweep/", "epoch")
@@ -106,8 +90,7 @@ def curves(folder: Path) -> dict[str, list[tuple[str, int, float]]]:
 
 
 def statuses(folder: Path) -> set[str]:
-    client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
-    return {run.info.status for run in client.search_runs(["1"])}
+    return {run.info.status for run in mlflow_client(folder).search_runs(["1"])}
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +115,7 @@ def test_stopped_sweep_started_again_ends_as_one_that_was_never_stopped(
         process.send_signal(how)
         code = process.wait(90)
         assert not psutil.wait_procs(workers, timeout=20)[1]
-    unfinished = [job for job in folder_of(tmp_path).jobs() if job.status != "finished"]
+    unfinished = [job for job in the_sweep(tmp_path).jobs() if job.status != "finished"]
     assert unfinished
     if how is not signal.SIGKILL:
         assert code == 128 + how
@@ -140,7 +123,7 @@ def test_stopped_sweep_started_again_ends_as_one_that_was_never_stopped(
         assert statuses(tmp_path) == {"FINISHED", "KILLED"}
     with sweep(tmp_path, *parallel) as process:
         assert process.wait(300) == 0, said(tmp_path)
-    logs = "".join((Path(job.output) / "output.log").read_text() for job in folder_of(tmp_path).jobs())
+    logs = "".join((Path(job.output) / "output.log").read_text() for job in the_sweep(tmp_path).jobs())
     assert "goes on from its checkpoint at step" in logs
     assert "is finished already" in logs
     assert table(tmp_path) == table(whole)
@@ -156,7 +139,7 @@ def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(tmp_path: Path) -> None:
         assert process.wait(90) == 128 + signal.SIGINT
     assert "Traceback" not in said(tmp_path)
     assert re.search(r"^Ctrl-C: saved at step \d+; the same command resumes from there$", said(tmp_path), re.MULTILINE)
-    assert [job.status for job in folder_of(tmp_path).jobs()] == ["finished", "failed"]
+    assert [job.status for job in the_sweep(tmp_path).jobs()] == ["finished", "failed"]
     assert statuses(tmp_path) == {"FINISHED", "KILLED"}
 
 
@@ -165,7 +148,7 @@ def test_killed_worker_fails_its_job_and_leaves_no_run_open(tmp_path: Path) -> N
     """As where memory runs out."""
     with sweep(tmp_path, *LONG, *POINTS, "launcher=joblib") as process:
         in_the_middle(tmp_path, process)
-        running = [job for job in folder_of(tmp_path).jobs() if job.status == "running"]
+        running = [job for job in the_sweep(tmp_path).jobs() if job.status == "running"]
         workers = [
             child for child in psutil.Process(process.pid).children(recursive=True) if child.memory_info().rss > 2e8
         ]
@@ -174,7 +157,7 @@ def test_killed_worker_fails_its_job_and_leaves_no_run_open(tmp_path: Path) -> N
     assert running
     assert "Traceback" not in said(tmp_path)
     assert "jobs failed" in said(tmp_path)
-    assert "running" not in {job.status for job in folder_of(tmp_path).jobs()}
+    assert "running" not in {job.status for job in the_sweep(tmp_path).jobs()}
     assert "RUNNING" not in statuses(tmp_path)
 
 
@@ -185,7 +168,7 @@ def test_parallel_sweep_with_a_failing_job_finishes_the_other(tmp_path: Path) ->
         assert process.wait(300) == 1
     assert "1 of 2 jobs failed: average checkpoints 2" in said(tmp_path)
     assert "Traceback" not in said(tmp_path)
-    jobs = {job.name: job for job in folder_of(tmp_path).jobs()}
+    jobs = {job.name: job for job in the_sweep(tmp_path).jobs()}
     assert jobs["average checkpoints 1"].status == "finished"
     assert "training.average_checkpoints must be at most" in str(jobs["average checkpoints 2"].error)
     assert statuses(tmp_path) == {"FINISHED", "FAILED"}
@@ -196,5 +179,5 @@ def test_sweep_through_submitit_finishes(tmp_path: Path) -> None:
     """Its local executor stands for Slurm: each job is a command of its own, which knows nothing of ours."""
     with sweep(tmp_path, *TINY, *QUIET, "seed=1,2", "hydra/launcher=submitit_local") as process:
         assert process.wait(300) == 0, said(tmp_path)
-    assert [job.status for job in folder_of(tmp_path).jobs()] == ["finished", "finished"]
+    assert [job.status for job in the_sweep(tmp_path).jobs()] == ["finished", "finished"]
     assert len(curves(tmp_path)) == 3

@@ -49,13 +49,7 @@ CONFIG = {
 
 @pytest.fixture
 def record():
-    return RunRecord(
-        CONFIG,
-        identity="0123456789abcdef",
-        data_digest="d" * 64,
-        data_source="runs/data/1",
-        data_facts={"train": 80},
-    )
+    return RunRecord(CONFIG, "0123456789abcdef", "d" * 64, data_source="runs/data/1", data_facts={"train": 80})
 
 
 @pytest.fixture
@@ -64,15 +58,9 @@ def tracking():
 
     def settings(**changed):
         values = {
-            "uri": None,
-            "experiment": "attnlab",
-            "run_name": None,
-            "system_metrics": False,
-            "heat_map_sentences": 2,
-            "keep_heat_maps": 2,
-            "log_model": True,
-            "when_unreachable": "refuse",
-        }
+            "uri": None, "experiment": "attnlab", "run_name": None, "system_metrics": False, "heat_map_sentences": 2,
+            "keep_heat_maps": 2, "log_model": True, "when_unreachable": "refuse",
+        }  # fmt: skip
         return MlflowTracking(**values | changed)
 
     return settings

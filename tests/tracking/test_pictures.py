@@ -39,15 +39,12 @@ def maps(module):
     assert not module.training
     assert not torch.is_grad_enabled()
     weights = np.array([[0.9, 0.1], [0.2, 0.8]])
-    return HeatMaps(
-        [
-            AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first"),
-            AttentionMap(["a"], ["b"], [[1.0]]),
-        ]
-    )
+    first = AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first")
+    return HeatMaps([first, AttentionMap(["a"], ["b"], [[1.0]])])
 
 
-def fit(callback, point):
+def fit(point, maps=maps):
+    callback = PictureCallback(maps, point, 1, "validation/bleu", "max")
     data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
     trainer = pl.Trainer(
         accelerator="cpu", max_steps=8, val_check_interval=2, num_sanity_val_steps=1, log_every_n_steps=1,
@@ -60,11 +57,9 @@ def fit(callback, point):
 @pytest.mark.filterwarnings("ignore")
 def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, runs, point, record, client):
     with tracking().start(runs, point, record) as run:
-        fit(PictureCallback(maps, point, 1, "validation/bleu", "max"), point)
-    assert [info.path for info in client.list_artifacts(run.run_id, "attention")] == [
-        "attention/step_000004",
-        "attention/step_000008",
-    ]
+        fit(point)
+    steps = [info.path for info in client.list_artifacts(run.run_id, "attention")]
+    assert steps == ["attention/step_000004", "attention/step_000008"]
     names = [info.path.rpartition("/")[2] for info in client.list_artifacts(run.run_id, "attention/step_000008")]
     assert names == ["attention.html", "attention.npz", "sentence_1.png", "sentence_2.png"]
     folder = runs / "mlflow-artifacts" / run.run_id / "artifacts" / "attention" / "step_000008"
@@ -73,27 +68,20 @@ def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, r
     assert "<b>" not in page
     assert load_maps(folder / "attention.npz")[0].target_tokens == ["날짜", "<eos>"]
     assert (folder / "sentence_1.png").read_bytes().startswith(b"\x89PNG")
-    assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [
-        2,
-        4,
-        6,
-        8,
-    ]
+    assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [2, 4, 6, 8]
     assert not any((point / "run" / "outbox").rglob("*.png"))
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_outbox_without_uploads_does_not_grow(point):
-    fit(PictureCallback(maps, point, 1, "validation/bleu", "max"), point)
-    assert sorted(path.name for path in (point / "run" / "outbox" / "attention").iterdir()) == [
-        "step_000004",
-        "step_000008",
-    ]
+    fit(point)
+    drawn = sorted(path.name for path in (point / "run" / "outbox" / "attention").iterdir())
+    assert drawn == ["step_000004", "step_000008"]
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_model_without_attention_draws_nothing(point):
-    fit(PictureCallback(lambda module: None, point, 1, "validation/bleu", "max"), point)
+    fit(point, lambda module: None)
     assert not (point / "run" / "outbox").exists()
 
 

@@ -190,3 +190,12 @@ def test_sweep_is_not_cleared_when_its_rerun_is_refused(tracking, runs):
         pass
     assert (folder.path / "jobs" / "0").is_dir()
     assert folder.read() == SWEEP
+
+
+def test_rerun_of_a_killed_sweep_closes_its_run(tracking, runs, record, all_runs):
+    folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
+    folder.write(SWEEP)
+    tracking().of_sweep().start(runs, folder.path, record)
+    with led(SWEEP, tracking(), runs, 1, on_this_machine=True, anew=True):
+        pass
+    assert all_runs() == [("FINISHED", None), ("KILLED", None)]

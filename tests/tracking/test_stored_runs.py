@@ -49,10 +49,8 @@ def test_by_ids_reads_runs_in_the_given_order_and_names_all_unknown_ids(tracked,
     assert copied.read_bytes() == (tmp_path / "one" / "evaluation" / "hypotheses.jsonl").read_bytes()
     with pytest.raises(ExperimentError) as refused:
         reader.by_ids([tracked["one"], "0" * 32, "no/id"], tmp_path / "copies")
-    assert [problem.rpartition("has no run ")[2] for problem in refused.value.problems] == [
-        f"{'0' * 32} in this experiment",
-        "no/id in this experiment",
-    ]
+    unknown = [problem.rpartition("has no run ")[2] for problem in refused.value.problems]
+    assert unknown == [f"{'0' * 32} in this experiment", "no/id in this experiment"]
 
 
 def test_by_filter_finds_runs_without_those_of_sweeps_and_explains_a_wrong_filter(tracked, tracking, runs, tmp_path):
@@ -94,9 +92,8 @@ def test_comparison_of_tracked_runs_takes_only_those_with_an_evaluation(tracked,
     assert [(run.system, run.seed) for run in compared.runs] == [("bahdanau", "1"), ("bahdanau", "2"), ("dot", "1")]
     assert compared.runs[0].choices == {"attention": "bahdanau"}
     assert compared.parent == tracked["parent"]
-    assert [(point.name, point.reason) for point in compared.left_out] == [
-        ("bare", "no evaluation among its artifacts")
-    ]
+    left_out = [(point.name, point.reason) for point in compared.left_out]
+    assert left_out == [("bare", "no evaluation among its artifacts")]
     with pytest.raises(ExperimentError, match=rf"runs: bare \({tracked['bare']}\) has no evaluation"):
         runs_of_tracker(stored, ("runs", "x"), named=True)
     with pytest.raises(ExperimentError, match="no run with an evaluation was found by 'x'"):

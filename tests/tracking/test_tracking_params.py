@@ -8,19 +8,11 @@ from attnlab.tracking.params import LONGEST_VALUE, dotted_params, git_tags, read
 
 
 def test_nested_keys_become_dotted_and_values_become_text():
-    config = {
-        "seed": 1,
-        "model": {"dropout": 0.1, "attention": None, "size": None, "parts": {}},
-        "data": {"locales": ["de", "ja"]},
-    }
-    assert dotted_params(config) == {
-        "seed": "1",
-        "model.dropout": "0.1",
-        "model.attention": "none",
-        "model.size": "null",
-        "model.parts": "{}",
+    model = {"dropout": 0.1, "attention": None, "size": None, "parts": {}}
+    assert dotted_params({"seed": 1, "model": model, "data": {"locales": ["de", "ja"]}}) == {
+        "seed": "1", "model.dropout": "0.1", "model.attention": "none", "model.size": "null", "model.parts": "{}",
         "data.locales": '["de", "ja"]',
-    }
+    }  # fmt: skip
 
 
 def test_dotted_params_sanitises_keys_and_shortens_values_for_mlflow():
@@ -33,70 +25,45 @@ def test_dotted_params_mask_passwords_of_addresses_and_keep_references():
     assert params == {"tracking.uri": "http://me:***@host", "env": "${oc.env:SECRET}"}
 
 
+ENCODER = {"cell": "gru", "layers": 1, "hidden_size": 64, "bidirectional": True}
+PADDING = {"encoder": "pre", "decoder": "post", "attention_masked": True, "recurrence": "skip"}
+FORCING = {"_target_": "attnlab.training.teacher_forcing.ConstantTeacherForcing", "ratio": 0.5}
+
+
 def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
+    tokenizer = {"_target_": "attnlab.data.trainers.BpeTrainer"}
     return {
         "seed": 2,
         "model": {
             "_target_": "attnlab.model.seq2seq.Seq2Seq",
-            "encoder": {
-                "_target_": "attnlab.model.encoder.Encoder",
-                "cell": "gru",
-                "layers": 1,
-                "hidden_size": 64,
-                "bidirectional": True,
-            },
+            "encoder": {"_target_": "attnlab.model.encoder.Encoder", **ENCODER},
             "bridge": {"_target_": "attnlab.model.bridges.LinearBridge"},
             "decoder": {"_target_": f"attnlab.model.decoder.x.{decoder}"},
             "attention": attention and {"_target_": f"attnlab.model.attention.x.{attention}"},
         },
-        "data": {
-            "_target_": "attnlab.data.dates.DatesCorpus",
-            "tokenizer": {"_target_": "attnlab.data.trainers.BpeTrainer"},
-        },
-        "padding": {
-            "_target_": "attnlab.batch.Padding",
-            "encoder": "pre",
-            "decoder": "post",
-            "attention_masked": True,
-            "recurrence": "skip",
-        },
-        "training": {
-            "teacher_forcing": {
-                "_target_": "attnlab.training.teacher_forcing.ConstantTeacherForcing",
-                "ratio": 0.5,
-            }
-        },
+        "data": {"_target_": "attnlab.data.dates.DatesCorpus", "tokenizer": tokenizer},
+        "padding": {"_target_": "attnlab.batch.Padding", **PADDING},
+        "training": {"teacher_forcing": FORCING},
         "search": {"_target_": "attnlab.search.beam.BeamSearch"},
     } | sections
 
 
 def test_short_params_name_the_choices():
     assert short_params(config()) == {
-        "attention": "bahdanau",
-        "decoder": "attend_then_step",
-        "encoder": "gru 1x64 both ways",
-        "bridge": "linear",
-        "padding": "pre-post",
-        "teacher_forcing": "0.5",
-        "data": "dates",
-        "tokenizer": "bpe",
-        "search": "beam",
+        "attention": "bahdanau", "decoder": "attend_then_step", "encoder": "gru 1x64 both ways", "bridge": "linear",
+        "padding": "pre-post", "teacher_forcing": "0.5", "data": "dates", "tokenizer": "bpe", "search": "beam",
         "seed": "2",
-    }
+    }  # fmt: skip
 
 
 def test_short_params_name_no_attention_unmasked_padding_and_a_corpus_from_outside():
-    short = short_params(
-        config(
-            decoder="NoAttention",
-            attention=None,
-            padding={"encoder": "post", "decoder": "post", "attention_masked": False, "recurrence": "read"},
-            data={"_target_": "attnlab.data.hub.HubCorpus", "path": "../data/multi30k_tok/"},
-            training={
-                "teacher_forcing": {"_target_": "attnlab.training.teacher_forcing.x.InverseSigmoidTeacherForcing"}
-            },
-        )
-    )
+    forcing = {"_target_": "attnlab.training.teacher_forcing.x.InverseSigmoidTeacherForcing"}
+    sections = {
+        "padding": {"encoder": "post", "decoder": "post", "attention_masked": False, "recurrence": "read"},
+        "data": {"_target_": "attnlab.data.hub.HubCorpus", "path": "../data/multi30k_tok/"},
+        "training": {"teacher_forcing": forcing},
+    }
+    short = short_params(config(decoder="NoAttention", attention=None, **sections))
     assert (short["attention"], short["decoder"]) == ("none", "no_attention")
     assert short["padding"] == "post-post unmasked read"
     assert short["data"] == "multi30k_tok"
@@ -105,7 +72,7 @@ def test_short_params_name_no_attention_unmasked_padding_and_a_corpus_from_outsi
 
 
 def test_short_params_name_the_coin_and_the_guess_of_teacher_forcing():
-    node = config()["training"]["teacher_forcing"] | {"coin": "token", "guess": "argmax"}
+    node = FORCING | {"coin": "token", "guess": "argmax"}
     changes = [{}, {"coin": "sequence"}, {"guess": "sample"}, {"coin": "batch", "guess": "sample"}]
     named = [short_params(config(training={"teacher_forcing": node | change}))["teacher_forcing"] for change in changes]
     assert named == ["0.5", "0.5 coin per sequence", "0.5 sampled", "0.5 coin per batch sampled"]

@@ -25,7 +25,7 @@ from attnlab.training.hardware import Hardware
 from attnlab.training.modules import Seq2SeqModule
 from attnlab.training.optimisation import Adam, ConstantSchedule
 from attnlab.training.processes import supervise_forked
-from attnlab.training.settings import TranslationTraining
+from attnlab.training.settings import Training, TranslationTraining
 from attnlab.training.spool import MetricSpool
 from attnlab.training.teacher_forcing import ConstantTeacherForcing
 from attnlab.training.trainer import build_trainer
@@ -36,45 +36,28 @@ def prepared(tmp_path_factory) -> PreparedData:
     """48 training pairs of 1 to 6 symbols, 6 for validation, 6 for test."""
     folder = tmp_path_factory.mktemp("prepared") / "data"
     corpus = CopyCorpus(
-        num_pairs=60,
-        num_symbols=5,
-        min_length=1,
-        max_length=6,
-        test_min_length=None,
-        test_max_length=None,
-        validation_fraction=0.1,
-        test_fraction=0.1,
-        seed=1,
-        bleu_tokenize="none",
+        num_pairs=60, num_symbols=5, min_length=1, max_length=6, test_min_length=None, test_max_length=None,
+        validation_fraction=0.1, test_fraction=0.1, seed=1, bleu_tokenize="none",
         tokenizer=WordTrainer(split="whitespace", min_frequency=1),
-    )
+    )  # fmt: skip
     prepare(corpus, folder)
     return PreparedData(folder)
 
 
 @pytest.fixture
-def settings() -> Callable[..., TranslationTraining]:
+def settings() -> Callable[..., Any]:
     """Twelve steps of sixteen pairs, validated every four."""
 
-    def make(**changed: Any) -> TranslationTraining:
+    def make(kind: type[Training] = TranslationTraining, **changed: Any) -> Any:
         values: dict[str, Any] = {
-            "max_steps": 12,
-            "max_epochs": None,
-            "batching": Batching("sentences", 16, True, None),
-            "optimizer": Adam(0.01),
-            "schedule": ConstantSchedule(),
-            "teacher_forcing": ConstantTeacherForcing(1.0),
-            "label_smoothing": 0.0,
-            "gradient_clip": 1.0,
-            "validate_every": 4,
-            "validation_search": GreedySearch(10),
-            "monitor": "token_nll",
-            "patience": None,
-            "log_every": 1,
-            "keep_best": 1,
-            "average_checkpoints": 1,
-        }
-        return TranslationTraining(**(values | changed))
+            "max_steps": 12, "max_epochs": None, "batching": Batching("sentences", 16, True, None),
+            "optimizer": Adam(0.01), "schedule": ConstantSchedule(), "label_smoothing": 0.0, "gradient_clip": 1.0,
+            "validate_every": 4, "patience": None, "log_every": 1, "keep_best": 1, "average_checkpoints": 1,
+        }  # fmt: skip
+        if kind is TranslationTraining:
+            forcing = ConstantTeacherForcing(1.0)
+            values |= {"teacher_forcing": forcing, "validation_search": GreedySearch(10), "monitor": "token_nll"}
+        return kind(**(values | changed))
 
     return make
 
@@ -83,15 +66,9 @@ def settings() -> Callable[..., TranslationTraining]:
 def hardware() -> Callable[..., Hardware]:
     def make(**changed: Any) -> Hardware:
         values: dict[str, Any] = {
-            "accelerator": "cpu",
-            "devices": 1,
-            "nodes": 1,
-            "strategy": "single",
-            "precision": 32,
-            "matmul_precision": "highest",
-            "threads": 1,
-            "workers": 0,
-        }
+            "accelerator": "cpu", "devices": 1, "nodes": 1, "strategy": "single", "precision": 32,
+            "matmul_precision": "highest", "threads": 1, "workers": 0,
+        }  # fmt: skip
         return Hardware(**(values | changed))
 
     return make
@@ -145,41 +122,29 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         nonlocal count
         count += 1
         place = tmp_path / (folder or f"run{count}")
-        chosen, padding = settings(**changed), Padding()
+        chosen, machine = settings(**changed), hardware(**(on or {}))
         pl.seed_everything(seed, workers=True, verbose=False)
-        built = tiny_model(
-            seed=seed,
-            dropout=dropout,
-            dtype=torch.float32,
-            source_vocabulary_size=prepared.source_tokenizer.size,
-            target_vocabulary_size=prepared.target_tokenizer.size,
-            **(model or {}),
-        ).train()
-        validation = prepared.split("validation")
-        module = Seq2SeqModule(
-            built,
-            chosen,
-            TextMetrics("none", ter=False),
-            decode=prepared.target_tokenizer.decode,
-            references=lambda rows: [validation.target_text(row) for row in rows],
-            seed=seed,
-        )
-        machine = hardware(**(on or {}))
-        batches = SeqDataModule(prepared, chosen.batching, padding, seed=seed, num_workers=machine.workers)
+        sizes = {
+            "source_vocabulary_size": prepared.source_tokenizer.size,
+            "target_vocabulary_size": prepared.target_tokenizer.size,
+        }
+        built = tiny_model(seed=seed, dropout=dropout, dtype=torch.float32, **sizes, **(model or {})).train()
+        validation, decode = prepared.split("validation"), prepared.target_tokenizer.decode
+
+        def references(rows: Sequence[int]) -> list[str]:
+            return [validation.target_text(row) for row in rows]
+
+        module = Seq2SeqModule(built, chosen, TextMetrics("none", ter=False), decode, references, seed)
+        batches = SeqDataModule(prepared, chosen.batching, Padding(), seed=seed, num_workers=machine.workers)
         steps_per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())
+        saved, spool = place / "checkpoints", MetricSpool(place / "metrics.jsonl")
         trainer, checkpoint = build_trainer(
-            chosen,
-            machine,
-            steps_per_epoch,
-            place / "checkpoints",
-            MetricSpool(place / "metrics.jsonl"),
-            callbacks,
-            save_every_minutes=save_every_minutes,
+            chosen, machine, steps_per_epoch, saved, spool, callbacks, save_every_minutes=save_every_minutes
         )
         if loaders:
             trainer.fit(module, *loaders)
         else:
-            last = place / "checkpoints" / "last.ckpt" if resume else None
+            last = saved / "last.ckpt" if resume else None
             with supervise_forked(trainer):
                 trainer.fit(module, batches, ckpt_path=last, weights_only=True if resume else None)
         return Run(trainer, module, checkpoint, batches, place)

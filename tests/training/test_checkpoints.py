@@ -169,9 +169,8 @@ def test_best_checkpoints_refuse_a_damaged_file(damage, count, train):
     run = train(max_steps=8, validate_every=4, keep_best=2, average_checkpoints=2)
     path = best_checkpoints(run.checkpoint, count)[-1]
     content = bytearray(path.read_bytes())
-    middle = slice(
-        len(content) // 2, len(content) // 2 + 500
-    )  # more than the pads between its parts, without checksums
+    half = len(content) // 2
+    middle = slice(half, half + 500)  # more than the pads between its parts, without checksums
     content[middle] = bytes(byte ^ 1 for byte in content[middle])
     if damage == "gone":
         path.unlink()

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-import yaml
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind
+from attnlab.config.part import Part
 from attnlab.data.corpus import SentenceCleaning
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.hub import LabelledCorpus
@@ -23,16 +22,14 @@ from attnlab.data.prepare import prepare
 from attnlab.data.prepared import LabelledData
 from attnlab.data.sampler import Batching
 from attnlab.data.trainers import WordTrainer
+from attnlab.experiment.composition import compose
 from attnlab.model.classifier import Classifier
 from attnlab.training.class_metrics import ClassMetrics
-from attnlab.training.hardware import Hardware
 from attnlab.training.modules import ClassifierModule
-from attnlab.training.optimisation import SGD, Adam, ConstantSchedule, PlateauSchedule
+from attnlab.training.optimisation import SGD, Adam
 from attnlab.training.settings import ClassificationTraining
 from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
-
-CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
@@ -66,62 +63,29 @@ class Trained:
         return [record.metrics[name] for record in records if name in record.metrics]
 
 
-def settings(**changed: Any) -> ClassificationTraining:
-    values: dict[str, Any] = {
-        "max_steps": 12,
-        "max_epochs": None,
-        "batching": Batching("sentences", 20, True, None),
-        "optimizer": Adam(0.02),
-        "schedule": ConstantSchedule(),
-        "label_smoothing": 0.0,
-        "gradient_clip": 1.0,
-        "validate_every": 4,
-        "monitor": "accuracy",
-        "patience": None,
-        "log_every": 1,
-        "keep_best": 1,
-        "average_checkpoints": 1,
-    }
-    return ClassificationTraining(**(values | changed))
-
-
-def node() -> dict[str, Any]:
-    read = {
-        group: yaml.safe_load((CONF / "model" / group / f"{name}.yaml").read_text())
-        for group, name in (("attention", "bahdanau"), ("normaliser", "softmax"), ("scope", "global"))
-    }
-    encoder = {
-        "_target_": "attnlab.model.encoder.Encoder", "cell": "lstm", "embedding_size": 8, "hidden_size": 8,
-        "layers": 1, "bidirectional": True, "merge": "concatenate", "reverse_source": False, "skipping": "packed",
-        "dropout": 0.0, "layer_dropout": 0.0,
-    }  # fmt: skip
-    target = "attnlab.model.classifier.Classifier"
-    return {
-        "_target_": target, "encoder": encoder, **read, "projection": None, "heads": None,
-        "dense_size": 20, "dropout": 0.5,
-    }  # fmt: skip
+@pytest.fixture(scope="module")
+def model() -> Part[Classifier]:
+    sizes = ["model/encoder=lstm", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8"]
+    return compose(["task=classification", "data.path=none", "data.label_names=[a,b]", *sizes]).model
 
 
 @pytest.fixture
-def train(data: LabelledData, tmp_path: Path) -> Callable[..., Trained]:
+def train(
+    data: LabelledData, model: Part[Classifier], settings: Any, hardware: Any, tmp_path: Path
+) -> Callable[..., Trained]:
     count = 0
 
     def run(seed: int = 1, **changed: Any) -> Trained:
         nonlocal count
         count += 1
-        folder, chosen = tmp_path / f"run{count}", settings(**changed)
+        own = {"batching": Batching("sentences", 20, True, None), "optimizer": Adam(0.02), "monitor": "accuracy"}
+        folder, chosen = tmp_path / f"run{count}", settings(ClassificationTraining, **(own | changed))
         pl.seed_everything(seed, workers=True, verbose=False)
-        part = bind(node(), Classifier, "model")
         sizes = {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
-        module = ClassifierModule(part(**sizes, padding=Padding()), chosen, len(data.labels))
+        module = ClassifierModule(model(**sizes, padding=Padding()), chosen, len(data.labels))
         batches = SeqDataModule(data, chosen.batching, Padding(), seed=seed)
-        trainer, _ = build_trainer(
-            chosen,
-            Hardware("cpu", 1, 1, "single", 32, "highest", 1, 0),
-            len(batches.train_dataloader()),
-            folder / "checkpoints",
-            MetricSpool(folder / "metrics.jsonl"),
-        )
+        steps, spool = len(batches.train_dataloader()), MetricSpool(folder / "metrics.jsonl")
+        trainer, _ = build_trainer(chosen, hardware(), steps, folder / "checkpoints", spool)
         trainer.fit(module, batches)
         return Trained(module, trainer, folder)
 
@@ -170,12 +134,6 @@ def test_classifier_training_with_the_same_seed_gives_the_same_bits(train: Calla
     for name in ("train/nll", "validation/nll", "train/gradient_norm"):
         assert first.values(name) == second.values(name)
     assert first.values("train/nll") != other.values("train/nll")
-
-
-def test_classifier_plateau_schedule_follows_the_monitored_metric(train: Callable[..., Trained]) -> None:
-    plateau = PlateauSchedule(factor=0.5, patience=0)
-    run = train(optimizer=SGD(1e-6), schedule=plateau, monitor="nll")
-    assert run.values("train/learning_rate")[-1] < run.values("train/learning_rate")[0]
 
 
 def test_class_metrics_cover_all_sentences_since_the_last_reset() -> None:

@@ -27,16 +27,9 @@ class Multiply(pl.Callback):
 
 @pytest.mark.parametrize("precision", [32, pytest.param("bf16", marks=pytest.mark.bfloat16)])
 def test_training_with_a_nan_loss_stops_before_the_step(train, precision):
+    choices = {"max_steps": 12, "validate_every": 4, "gradient_clip": 0.0, "optimizer": Adam(0.02)}
     with pytest.raises(ExperimentError) as stopped:
-        train(
-            max_steps=12,
-            validate_every=4,
-            gradient_clip=0.0,
-            optimizer=Adam(0.02),
-            on={"precision": precision},
-            callbacks=[Multiply(6, float("inf"))],
-            folder="broken",
-        )
+        train(**choices, on={"precision": precision}, callbacks=[Multiply(6, float("inf"))], folder="broken")
     message = str(stopped.value)
     assert message.startswith("training diverged in step 7 (epoch 2): the loss is nan; try a smaller ")
     assert "training.optimizer.learning_rate (it is 0.02 in this step) or training.gradient_clip=1.0" in message

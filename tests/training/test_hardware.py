@@ -137,10 +137,8 @@ def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, lstm
 
 def test_cpu_has_bfloat16_is_false_on_an_older_processor():
     code = "from attnlab.training.hardware import cpu_has_bfloat16; print(cpu_has_bfloat16())"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | OLDER, capture_output=True, text=True, check=True
-    )
-    assert ended.stdout == "False\n"
+    ended = subprocess.run([sys.executable, "-c", code], env=os.environ | OLDER, capture_output=True, check=True)
+    assert ended.stdout == b"False\n"
 
 
 def test_precision_bf16_is_refused_if_the_device_lacks_it(hardware, monkeypatch):
@@ -150,9 +148,8 @@ def test_precision_bf16_is_refused_if_the_device_lacks_it(hardware, monkeypatch)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: False)
     for name in ("cpu", "gpu", "mps"):
-        with pytest.raises(
-            ExperimentError, match=f"^hardware.precision must be 32 or auto on this machine, whose {name} does not"
-        ):
+        sentence = f"^hardware.precision must be 32 or auto on this machine, whose {name} does not"
+        with pytest.raises(ExperimentError, match=sentence):
             hardware(precision="bf16", accelerator=name).check_available()
         hardware(accelerator=name).check_available()
 

@@ -40,41 +40,52 @@ def assert_the_same(again, whole):
     assert whole.checkpoint.best_model_score == again.checkpoint.best_model_score
 
 
-@pytest.mark.parametrize("validate_every", [4, None, 3, 5])
-@pytest.mark.parametrize("stop", [5, 9, 12, 13])
-def test_resumed_training_from_any_step_equals_an_uninterrupted_one(train, validate_every, stop):
-    choices = {**CHOICES, "validate_every": validate_every}
-    whole = train(**choices)
-    with pytest.raises(StoppedError):
-        train(**choices, callbacks=[StopBefore(stop)], folder="broken")
-    assert_the_same(train(**choices, folder="broken", resume=True), whole)
+WHOLE = {}
 
 
-@pytest.mark.parametrize(
-    "choices",
-    [
-        {"on": {"workers": 2}},
-        {"model": {"cell": "gru"}},
-        {"model": {"cell": "rnn"}},
-        pytest.param({"on": {"precision": "bf16"}}, marks=pytest.mark.bfloat16),
-        {"patience": 3},
-    ],
-    ids=lambda choices: repr(choices),
-)
-def test_resumed_training_equals_an_uninterrupted_one(train, choices):
-    # An epoch has three steps: the last checkpoint, of step 4, lies within one.
+@pytest.fixture
+def uninterrupted(train):
+    """A training with these choices that nobody stops, the same one for all tests."""
+
+    def run(**choices):
+        if repr(choices) not in WHOLE:
+            WHOLE[repr(choices)] = train(**choices)
+        return WHOLE[repr(choices)]
+
+    return run
+
+
+@pytest.fixture
+def stop_before(train):
+    """Trains in the folder `broken` up to a step."""
+
+    def run(step, **choices):
+        with pytest.raises(StoppedError):
+            train(**choices, callbacks=[StopBefore(step)], folder="broken")
+
+    return run
+
+
+# An epoch has three steps: the last checkpoint, of step 4, lies within one.
+STOPPED = [
+    *(({"validate_every": every}, stop) for every in (4, None, 3, 5) for stop in (5, 9, 12, 13)),
+    *((choices, 8) for choices in ({"on": {"workers": 2}}, {"model": {"cell": "gru"}}, {"model": {"cell": "rnn"}})),
+    pytest.param({"on": {"precision": "bf16"}}, 8, marks=pytest.mark.bfloat16),
+    ({"patience": 3}, 8),
+]
+
+
+@pytest.mark.parametrize(("choices", "stop"), STOPPED, ids=repr)
+def test_resumed_training_from_any_step_equals_an_uninterrupted_one(train, uninterrupted, stop_before, choices, stop):
     choices = {**CHOICES, "validate_every": 4, **choices}
-    whole = train(**choices)
-    with pytest.raises(StoppedError):
-        train(**choices, callbacks=[StopBefore(8)], folder="broken")
-    assert_the_same(train(**choices, folder="broken", resume=True), whole)
+    stop_before(stop, **choices)
+    assert_the_same(train(**choices, folder="broken", resume=True), uninterrupted(**choices))
 
 
-def test_resumed_training_in_a_moved_folder_keeps_its_best_checkpoints(train, tmp_path):
+def test_resumed_training_in_a_moved_folder_keeps_its_best_checkpoints(train, stop_before, tmp_path):
     choices = {**CHOICES, "validate_every": 4, "keep_best": 3, "average_checkpoints": 3}
     whole = train(**choices)
-    with pytest.raises(StoppedError):
-        train(**choices, callbacks=[StopBefore(18)], folder="broken")
+    stop_before(18, **choices)
     (tmp_path / "broken").rename(tmp_path / "moved")
     again = train(**choices, folder="moved", resume=True)
     assert_the_same(again, whole)
@@ -117,17 +128,16 @@ class Asked(pl.Callback):
 )
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")])
 def test_training_stopped_by_a_signal_saves_after_the_step_and_repeats_none(
-    train, validate_every, step, number, name, capfd
+    train, uninterrupted, validate_every, step, number, name, capfd
 ):
     choices = {**CHOICES, "validate_every": validate_every}
-    whole = train(**choices)
     steps = Steps()
     with pytest.raises(SystemExit) as stopped:
         train(**choices, callbacks=[Asked(number, step, "on_train_batch_end"), steps], folder="broken")
     assert stopped.value.code == 128 + number
     assert f"{name}: saved at step {step}; the same command resumes from there" in capfd.readouterr().err
     again = Steps()
-    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
+    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices))
     assert steps.taken + again.taken == list(range(20))
 
 
@@ -141,19 +151,19 @@ class Steps(pl.Callback):
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGINT])
 @pytest.mark.parametrize("step", [4, 20])
-def test_signal_during_a_validation_stops_training_after_it(train, step, number):
+def test_signal_during_a_validation_stops_training_after_it(train, uninterrupted, step, number):
     choices = {**CHOICES, "validate_every": 4}
-    whole = train(**choices)
     asked = Asked(number, step, "on_validation_batch_end")
     with pytest.raises(SystemExit) as stopped:
         train(**choices, callbacks=[asked], folder="broken")
     assert stopped.value.code == 128 + number
-    assert_the_same(train(**choices, folder="broken", resume=True), whole)
+    assert_the_same(train(**choices, folder="broken", resume=True), uninterrupted(**choices))
 
 
-def test_second_ctrl_c_while_saving_stops_training_and_leaves_the_checkpoint_before(train, monkeypatch, capfd):
+def test_second_ctrl_c_while_saving_stops_training_and_leaves_the_checkpoint_before(
+    train, uninterrupted, monkeypatch, capfd
+):
     choices = {**CHOICES, "validate_every": 4}
-    whole = train(**choices)
     save = torch.save
 
     def interrupted(checkpoint, file):
@@ -169,7 +179,7 @@ def test_second_ctrl_c_while_saving_stops_training_and_leaves_the_checkpoint_bef
     assert "Ctrl-C again stops it at once" in said
     assert "saved at step" not in said
     again = Steps()
-    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
+    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices))
     assert again.taken[0] == 4
 
 
@@ -194,13 +204,13 @@ def test_signal_handlers_are_restored_after_training(train):
 
 
 @pytest.mark.parametrize(("validate_every", "stop"), [(4, 4), (4, 5), (None, 2), (None, 3), (7, 4), (7, 12)])
-def test_resumed_training_from_a_checkpoint_by_time_equals_an_uninterrupted_one(train, validate_every, stop):
+def test_resumed_training_from_a_checkpoint_by_time_equals_an_uninterrupted_one(
+    train, uninterrupted, stop_before, validate_every, stop
+):
     choices = {**CHOICES, "validate_every": validate_every}
-    whole = train(**choices)
-    with pytest.raises(StoppedError):
-        train(**choices, callbacks=[StopBefore(stop)], folder="broken", save_every_minutes=1e-9)
+    stop_before(stop, **choices, save_every_minutes=1e-9)
     again = Steps()
-    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), whole)
+    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices))
     # It stopped before the checkpoint that follows this step, unless a validation had just written one.
     assert again.taken[0] == (stop if stop % (validate_every or 3) == 0 else stop - 1)
 

@@ -10,7 +10,6 @@ import torch
 import yaml
 
 from attnlab.config.binding import bind
-from attnlab.data.sampler import Batching
 from attnlab.training.optimisation import (
     SGD,
     Adadelta,
@@ -20,7 +19,7 @@ from attnlab.training.optimisation import (
     HalvingSchedule,
     Optimizer,
     PlateauSchedule,
-)
+)  # fmt: skip
 from attnlab.training.settings import ClassificationTraining
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -67,11 +66,7 @@ def test_optimisers_pass_their_settings_to_torch():
     parameters = [torch.nn.Parameter(torch.ones(2))]
     adam = Adam(0.01, 0.8, 0.9, 0.1)(parameters)
     assert isinstance(adam, torch.optim.AdamW)
-    assert {k: adam.defaults[k] for k in ("lr", "betas", "weight_decay")} == {
-        "lr": 0.01,
-        "betas": (0.8, 0.9),
-        "weight_decay": 0.1,
-    }
+    assert [adam.defaults[k] for k in ("lr", "betas", "weight_decay")] == [0.01, (0.8, 0.9), 0.1]
     sgd = SGD(0.5, 0.9, 0.1)(parameters)
     assert [sgd.defaults[k] for k in ("lr", "momentum", "weight_decay")] == [0.5, 0.9, 0.1]
     adadelta = Adadelta(0.5, 0.9, 1e-3, 0.1)(parameters)
@@ -90,9 +85,8 @@ def test_adam_makes_the_first_step_of_its_formula():
 def test_optimiser_in_conf_lowers_a_loss(path):
     torch.manual_seed(0)
     layer, x = torch.nn.Linear(3, 1), torch.randn(20, 3)
-    optimizer = bind(yaml.safe_load(path.read_text()) | {"learning_rate": 0.05}, Optimizer, "optimizer")(
-        layer.parameters()
-    )
+    node = yaml.safe_load(path.read_text()) | {"learning_rate": 0.05}
+    optimizer = bind(node, Optimizer, "optimizer")(layer.parameters())
     losses = []
     for _ in range(50):
         loss = (layer(x) - x.sum(1, keepdim=True)).square().mean()
@@ -121,19 +115,13 @@ def test_translation_settings_map_monitor_to_validation_metric_and_mode(settings
 
 
 @pytest.mark.parametrize(("monitor", "mode"), [("accuracy", "max"), ("f1", "max"), ("nll", "min")])
-def test_classification_settings_map_monitor_to_validation_metric_and_mode(monitor, mode):
-    chosen = ClassificationTraining(
-        12, None, Batching("sentences", 20, True, None), Adam(0.02), ConstantSchedule(), 0.0, 1.0, 4, None, 1, 1, 1,
-        monitor,
-    )  # fmt: skip
+def test_classification_settings_map_monitor_to_validation_metric_and_mode(monitor, mode, settings):
+    chosen = settings(ClassificationTraining, monitor=monitor)
     assert (chosen.monitored_metric, chosen.monitor_mode) == (f"validation/{monitor}", mode)
 
 
 def test_settings_that_average_more_checkpoints_than_they_keep_are_refused(settings):
-    with pytest.raises(
-        ValueError,
-        match=r"^average_checkpoints must be at most keep_best, .* got 3 and keep_best 2; choose "
-        r"training\.keep_best=3",
-    ):
+    sentence = r"^average_checkpoints must be at most keep_best, .* got 3 and keep_best 2; choose training\.keep_best=3"
+    with pytest.raises(ValueError, match=sentence):
         settings(keep_best=2, average_checkpoints=3)
     assert settings(keep_best=3, average_checkpoints=3).average_checkpoints == 3

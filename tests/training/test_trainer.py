@@ -22,8 +22,8 @@ PERPLEXITY = "validation/teacher_forced/perplexity"
 STANDSTILL = {"optimizer": SGD(1e-30), "gradient_clip": 0.0}  # every step leaves the weights as they are
 
 
-def weights_of(run) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in run.module.model.state_dict().items()}
+def weights_of(module) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in module.model.state_dict().items()}
 
 
 def same(one, other) -> bool:
@@ -38,11 +38,7 @@ def token_nll(model, batches) -> float:
 
 def note_weights(into: dict[str, torch.Tensor]) -> LambdaCallback:
     """Copies the weights before the first step."""
-    return LambdaCallback(
-        on_fit_start=lambda trainer, module: into.update(
-            {name: value.clone() for name, value in module.model.state_dict().items()}
-        )
-    )
+    return LambdaCallback(on_fit_start=lambda trainer, module: into.update(weights_of(module)))
 
 
 def loader(batches) -> DataLoader:
@@ -57,10 +53,14 @@ def unequal():
     return [short, long, short]
 
 
-def test_epoch_loss_is_the_mean_over_its_tokens(train, unequal):
-    run = train(
-        **STANDSTILL, max_steps=None, max_epochs=2, validate_every=3, loaders=(loader(unequal), loader(unequal))
-    )
+@pytest.fixture
+def three_steps(unequal):
+    """Choices of a training of three steps on them, one each, that changes no weight."""
+    return {**STANDSTILL, "max_steps": 3, "validate_every": 3, "loaders": (loader(unequal), loader(unequal))}
+
+
+def test_epoch_loss_is_the_mean_over_its_tokens(train, three_steps, unequal):
+    run = train(**{**three_steps, "max_steps": None, "max_epochs": 2})
     model = run.module.model.eval()
     expected = token_nll(model, unequal)
     mean_of_means = sum(token_nll(model, [batch]) for batch in unequal) / 3
@@ -76,16 +76,10 @@ def test_training_step_descends_the_gradient_of_its_loss_per_token(smoothing, co
     """Without clipping, SGD with rate 1 changes the weights by the gradient itself."""
     batch = unequal[1]
     start: dict[str, torch.Tensor] = {}
-    run = train(
-        optimizer=SGD(1.0),
-        gradient_clip=0.0,
-        max_steps=1,
-        label_smoothing=smoothing,
-        model={"coverage": coverage} if coverage else {},
-        loaders=(loader([batch]), loader([batch])),
-        callbacks=[note_weights(start)],
-    )
-    after = weights_of(run)
+    model = {"coverage": coverage} if coverage else {}
+    one = {"max_steps": 1, "loaders": (loader([batch]), loader([batch])), "callbacks": [note_weights(start)]}
+    run = train(**one, optimizer=SGD(1.0), gradient_clip=0.0, label_smoothing=smoothing, model=model)
+    after = weights_of(run.module)
     run.module.model.load_state_dict(start)
     model = run.module.model.train()
     model.zero_grad()
@@ -104,7 +98,7 @@ def test_training_step_descends_the_gradient_of_its_loss_per_token(smoothing, co
 def test_gradient_is_clipped_by_its_norm_over_all_weights(train):
     start: dict[str, torch.Tensor] = {}
     run = train(optimizer=SGD(1.0), gradient_clip=0.01, max_steps=1, callbacks=[note_weights(start)])
-    moved = math.sqrt(sum((start[n] - w).square().sum().item() for n, w in weights_of(run).items()))
+    moved = math.sqrt(sum((start[n] - w).square().sum().item() for n, w in weights_of(run.module).items()))
     assert run.values("train/gradient_norm")[0] > 0.02  # as it was before
     assert moved == pytest.approx(0.01, rel=1e-3)
 
@@ -112,10 +106,10 @@ def test_gradient_is_clipped_by_its_norm_over_all_weights(train):
 def test_training_with_the_same_seed_gives_the_same_bits(train):
     choices = {"dropout": 0.2, "teacher_forcing": ConstantTeacherForcing(0.5), "max_steps": 8}
     one, two, other = (train(seed=seed, **choices) for seed in (1, 1, 2))
-    assert same(weights_of(one), weights_of(two))
+    assert same(weights_of(one.module), weights_of(two.module))
     for name in ("train/token_nll", TOKEN_NLL, "validation/free_running/bleu"):
         assert one.curve(name) == two.curve(name)
-    assert not same(weights_of(one), weights_of(other))
+    assert not same(weights_of(one.module), weights_of(other.module))
 
 
 def test_validation_does_not_change_training(train):
@@ -123,15 +117,12 @@ def test_validation_does_not_change_training(train):
     often, seldom = train(validate_every=2, **choices), train(validate_every=8, **choices)
     assert len(often.values(TOKEN_NLL)) == 4
     assert len(seldom.values(TOKEN_NLL)) == 1
-    assert same(weights_of(often), weights_of(seldom))
+    assert same(weights_of(often.module), weights_of(seldom.module))
 
 
 def test_teacher_forcing_ratio_does_not_change_validation(train):
-    runs = [
-        train(**STANDSTILL, max_steps=3, validate_every=3, teacher_forcing=ConstantTeacherForcing(r))
-        for r in (1.0, 0.0)
-    ]
-    taught, free = runs
+    choices = {**STANDSTILL, "max_steps": 3, "validate_every": 3}
+    taught, free = (train(**choices, teacher_forcing=ConstantTeacherForcing(ratio)) for ratio in (1.0, 0.0))
     assert taught.values("train/token_nll") != free.values("train/token_nll")
     assert taught.values(TOKEN_NLL) == free.values(TOKEN_NLL)
     assert free.values("train/teacher_forcing_ratio") == [0.0] * 3
@@ -150,9 +141,8 @@ def test_training_learns_and_saves_its_best_and_last_checkpoints(train):
     assert names == {"last.ckpt", "before_last.ckpt", *(f"step={4 * (i + 1)}.ckpt" for i in ranked[:2])}
     # the best weights are those that were validated
     model = run.module.model
-    model.load_state_dict(
-        {n.removeprefix("model."): w for n, w in saved["state_dict"].items() if n.startswith("model.")}
-    )
+    weights = {n.removeprefix("model."): w for n, w in saved["state_dict"].items() if n.startswith("model.")}
+    model.load_state_dict(weights)
     assert token_nll(model.eval(), list(run.batches.val_dataloader())) == pytest.approx(curve[ranked[0]][1], rel=1e-5)
     last = torch.load(run.folder / "checkpoints" / "last.ckpt", map_location="cpu", weights_only=True)
     assert last["global_step"] == 24
@@ -172,13 +162,9 @@ def test_exact_match_is_measured_on_decoded_text(train, prepared):
 
 
 def test_plateau_schedule_lowers_the_rate_after_validations(train):
-    run = train(
-        optimizer=SGD(0.001),  # too slow to copy a single sentence: exact match stays at 0
-        schedule=PlateauSchedule(0.5, 0),
-        monitor="exact_match",
-        max_steps=8,
-        validate_every=2,
-    )
+    slow = SGD(0.001)  # too slow to copy a single sentence: exact match stays at 0
+    plateau = PlateauSchedule(0.5, 0)
+    run = train(optimizer=slow, schedule=plateau, monitor="exact_match", max_steps=8, validate_every=2)
     assert run.values("validation/free_running/exact_match") == [0.0] * 4
     # the first validation is the best; each later one halves the rate from the next step on
     rates = [rate / 0.001 for rate in run.values("train/learning_rate")]
@@ -213,12 +199,8 @@ def test_training_validates_and_saves_after_its_last_step(max_steps, validate_ev
 
 def test_epoch_holds_all_pairs_in_its_own_order(train, prepared):
     rows: list[list[int]] = []
-    train(
-        **STANDSTILL,
-        max_steps=None,
-        max_epochs=2,
-        callbacks=[LambdaCallback(on_train_batch_end=lambda *a: rows.append(a[3].rows.tolist()))],
-    )
+    note = LambdaCallback(on_train_batch_end=lambda *a: rows.append(a[3].rows.tolist()))
+    train(**STANDSTILL, max_steps=None, max_epochs=2, callbacks=[note])
     half = len(rows) // 2
     first, second = ([row for batch in batches for row in batch] for batches in (rows[:half], rows[half:]))
     assert sorted(first) == sorted(second) == list(range(len(prepared.split("train"))))
@@ -232,12 +214,11 @@ def test_training_with_bf16_keeps_weights_in_single_precision(train):
     losses = run.values("train/token_nll")
     assert all(math.isfinite(loss) for loss in losses)
     assert losses[-1] < losses[0]
-    assert all(value.dtype == torch.float32 for value in weights_of(run).values())
+    assert all(value.dtype == torch.float32 for value in weights_of(run.module).values())
 
 
-def test_label_smoothing_changes_the_loss_but_not_the_nll(train, unequal):
-    choices = {**STANDSTILL, "max_steps": 3, "validate_every": 3, "loaders": (loader(unequal), loader(unequal))}
-    plain, smoothed = train(**choices), train(**choices, label_smoothing=0.3)
+def test_label_smoothing_changes_the_loss_but_not_the_nll(train, three_steps, unequal):
+    plain, smoothed = train(**three_steps), train(**three_steps, label_smoothing=0.3)
     for name in ("train/token_nll", "train/epoch_token_nll", TOKEN_NLL, PERPLEXITY):
         assert smoothed.curve(name) == plain.curve(name), name
     assert plain.values("train/loss") == []  # it equals the NLL
@@ -248,9 +229,8 @@ def test_label_smoothing_changes_the_loss_but_not_the_nll(train, unequal):
     assert smoothed.values("train/coverage_loss") == []  # this model has none
 
 
-def test_coverage_loss_is_added_in_training_only(train, unequal):
-    choices = {**STANDSTILL, "max_steps": 3, "validate_every": 3, "loaders": (loader(unequal), loader(unequal))}
-    without, covered = (train(**choices, model={"coverage": weight}) for weight in (0.0, 0.7))
+def test_coverage_loss_is_added_in_training_only(train, three_steps, unequal):
+    without, covered = (train(**three_steps, model={"coverage": weight}) for weight in (0.0, 0.7))
     for name in ("train/token_nll", "train/epoch_token_nll", TOKEN_NLL, PERPLEXITY):
         assert covered.curve(name) == without.curve(name), name
     assert without.values("train/coverage_loss") == [0.0] * 3
@@ -283,12 +263,8 @@ def test_model_receives_teacher_forcing_choices_only_in_training(guess, train):
 
         module.model.forward = forward
 
-    train(
-        **STANDSTILL,
-        max_steps=3,
-        teacher_forcing=ConstantTeacherForcing(0.0, coin="sequence", guess=guess),
-        callbacks=[LambdaCallback(on_fit_start=spy)],
-    )
+    forcing = ConstantTeacherForcing(0.0, coin="sequence", guess=guess)
+    train(**STANDSTILL, max_steps=3, teacher_forcing=forcing, callbacks=[LambdaCallback(on_fit_start=spy)])
     in_training = [(coins, sampled) for training, coins, sampled in fed if training]
     assert len(in_training) == 3
     assert all(not coins.any() and sampled == (guess == "sample") for coins, sampled in in_training)

@@ -30,23 +30,16 @@ class Recorder(pl.Callback):
     """Saves the losses, batches and final weights of each process."""
 
     def __init__(self, folder):
-        self.folder, self.losses, self.rows, self.tokens = folder, [], [], []
+        self.folder, self.losses, self.rows = folder, [], []
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
         self.losses.append(outputs["loss"].item())
         self.rows.append(batch.rows.tolist())
-        self.tokens.append(batch.num_target_tokens)
 
     def on_train_end(self, trainer, pl_module):
         self.folder.mkdir(parents=True, exist_ok=True)
-        found = {
-            "losses": self.losses,
-            "rows": self.rows,
-            "tokens": self.tokens,
-            "world_size": trainer.world_size,
-            "weights": pl_module.model.state_dict(),
-        }
-        torch.save(found, self.folder / f"{trainer.global_rank}.pt")
+        found = {"losses": self.losses, "rows": self.rows, "world_size": trainer.world_size}
+        torch.save({**found, "weights": pl_module.model.state_dict()}, self.folder / f"{trainer.global_rank}.pt")
 
 
 # 48 pairs in batches of 5: the last of an epoch has 3, and the two shares of a batch never hold the same tokens.
@@ -82,13 +75,8 @@ def test_two_processes_equal_one_in_losses_weights_and_metrics(train, tmp_path):
     for name, value in whole["weights"].items():
         torch.testing.assert_close(shares[0]["weights"][name], value, rtol=0, atol=1e-4)
     # 4. What is logged is of all tokens and all sentences.
-    for name in (
-        "validation/teacher_forced/token_nll",
-        "validation/free_running/bleu",
-        "validation/free_running/chrf",
-        "validation/free_running/exact_match",
-        "train/epoch_token_nll",
-    ):
+    decoded = [f"validation/free_running/{name}" for name in ("bleu", "chrf", "exact_match")]
+    for name in ("validation/teacher_forced/token_nll", *decoded, "train/epoch_token_nll"):
         assert len(both.curve(name)) == len(alone.curve(name)) > 0, name
         assert both.values(name) == pytest.approx(alone.values(name), abs=1e-4), name
     # 5. The first process alone writes, and the parent knows where the best checkpoints are.
@@ -115,23 +103,24 @@ def test_two_processes_repeat_their_bits(train, tmp_path):
     assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])
 
 
-class AskedInOne(pl.Callback):
-    """Sends one of the processes a signal in the middle of a step."""
+class AtStep(pl.Callback):
+    """Calls a function with the trainer after a step, in the process of a rank or, where that is None, in each."""
 
-    def __init__(self, number, rank, step):
-        self.number, self.rank, self.step = number, rank, step
+    def __init__(self, step, action, rank=0):
+        self.step, self.action, self.rank = step, action, rank
 
     def on_train_batch_end(self, trainer, *args):
-        if trainer.global_rank == self.rank and trainer.global_step == self.step:
-            os.kill(os.getpid(), self.number)
+        if trainer.global_step == self.step and self.rank in (None, trainer.global_rank):
+            self.action(trainer)
 
 
 @pytest.mark.parametrize(("number", "rank"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 0), (signal.SIGINT, 1)])
 def test_two_processes_stop_at_the_same_step_and_resume_exactly(number, rank, train, tmp_path, capfd):
     choices = {**CHOICES, "on": TWO, "dropout": 0.3, "teacher_forcing": ConstantTeacherForcing(0.5)}
     whole = train(**choices, callbacks=[Recorder(tmp_path / "whole")])
+    ask = AtStep(6, lambda _: os.kill(os.getpid(), number), rank)
     with pytest.raises(ExperimentError, match=f"ended with exit code {128 + number}; the same command resumes"):
-        train(**choices, callbacks=[AskedInOne(number, rank, 6)], folder="broken")
+        train(**choices, callbacks=[ask], folder="broken")
     assert f"{NAMES[number]}: saved at step 6" in capfd.readouterr().err
     again = train(**choices, callbacks=[Recorder(tmp_path / "again")], folder="broken", resume=True)
     for rank in range(2):
@@ -144,14 +133,9 @@ def test_two_processes_stop_at_the_same_step_and_resume_exactly(number, rank, tr
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_to_the_parent_stops_its_training_processes(number, train, capfd):
-    class AskTheParent(pl.Callback):
-        def on_train_batch_end(self, trainer, *args):
-            if trainer.global_rank == 0 and trainer.global_step == 5:
-                os.kill(os.getppid(), number)
-
-    before = signal.getsignal(number)
+    before, ask = signal.getsignal(number), AtStep(5, lambda _: os.kill(os.getppid(), number))
     with pytest.raises(SystemExit) as stopped:
-        train(**{**CHOICES, "max_steps": 400, "on": TWO}, callbacks=[AskTheParent()])
+        train(**{**CHOICES, "max_steps": 400, "on": TWO}, callbacks=[ask])
     assert stopped.value.code == 128 + number
     assert f"{NAMES[number]}: saved at step" in capfd.readouterr().err
     assert signal.getsignal(number) == before
@@ -176,13 +160,9 @@ def in_a_group_of_its_own(action):
     "on", [{"workers": 2}, TWO, {**TWO, "workers": 1}], ids=["loader workers", "two processes", "both"]
 )
 def test_ctrl_c_at_the_terminal_saves_a_checkpoint_and_stops_all_processes(on, train, tmp_path, capfd):
-    class PressCtrlC(pl.Callback):
-        def on_train_batch_end(self, trainer, *args):
-            if trainer.global_rank == 0 and trainer.global_step == 6:
-                os.killpg(0, signal.SIGINT)
-
     choices = {**CHOICES, "max_steps": 400, "validate_every": 400, "on": on, "folder": "broken"}
-    assert in_a_group_of_its_own(lambda: train(**choices, callbacks=[PressCtrlC()])) == 128 + signal.SIGINT
+    press = AtStep(6, lambda _: os.killpg(0, signal.SIGINT))
+    assert in_a_group_of_its_own(lambda: train(**choices, callbacks=[press])) == 128 + signal.SIGINT
     said = capfd.readouterr().err
     assert said.count("Ctrl-C: training saves and stops") == 1
     assert said.count("Ctrl-C: saved at step") == 1
@@ -191,31 +171,26 @@ def test_ctrl_c_at_the_terminal_saves_a_checkpoint_and_stops_all_processes(on, t
 
 
 def test_second_ctrl_c_at_the_terminal_stops_all_processes_at_once(train, tmp_path, capfd):
-    class PressCtrlCTwice(pl.Callback):
-        def on_train_batch_end(self, trainer, *args):
-            if trainer.global_rank == 0 and trainer.global_step == 6:
-                (tmp_path / "rank").write_text(str(os.getpid()))
-                os.killpg(0, signal.SIGINT)
-                time.sleep(1)
-                os.killpg(0, signal.SIGINT)
-                time.sleep(60)
+    def press_twice(_):
+        (tmp_path / "rank").write_text(str(os.getpid()))
+        os.killpg(0, signal.SIGINT)
+        time.sleep(1)
+        os.killpg(0, signal.SIGINT)
+        time.sleep(60)
 
     choices = {**CHOICES, "max_steps": 400, "validate_every": 400, "on": TWO, "folder": "broken"}
     began = time.monotonic()
-    assert in_a_group_of_its_own(lambda: train(**choices, callbacks=[PressCtrlCTwice()])) == 1  # as Lightning has it
+    assert (
+        in_a_group_of_its_own(lambda: train(**choices, callbacks=[AtStep(6, press_twice)])) == 1
+    )  # as Lightning has it
     assert time.monotonic() - began < 40
     assert "saved at step" not in capfd.readouterr().err
     assert not runs(int((tmp_path / "rank").read_text()))
 
 
 def test_training_with_a_killed_process_reports_its_signal(train):
-    class Killed(pl.Callback):
-        def on_train_batch_end(self, trainer, *args):
-            if trainer.global_rank == 0 and trainer.global_step == 5:
-                os.kill(os.getpid(), signal.SIGKILL)
-
     with pytest.raises(ExperimentError, match="one of the 2 training processes was killed by SIGKILL"):
-        train(**{**CHOICES, "on": TWO}, callbacks=[Killed()])
+        train(**{**CHOICES, "on": TWO}, callbacks=[AtStep(5, lambda _: os.kill(os.getpid(), signal.SIGKILL))])
 
 
 def runs(process):
@@ -228,19 +203,14 @@ def runs(process):
 def test_training_processes_end_when_their_parent_is_killed(train, tmp_path):
     """They would train on, and write, beside a resumed training."""
 
-    class KillTheParent(pl.Callback):
-        def on_train_batch_end(self, trainer, *args):
-            if trainer.global_step == 4:
-                (tmp_path / str(trainer.global_rank)).write_text(str(os.getpid()))
-            if trainer.global_rank == 0 and trainer.global_step == 6:
-                os.kill(os.getppid(), signal.SIGKILL)
-
+    note = AtStep(4, lambda trainer: (tmp_path / str(trainer.global_rank)).write_text(str(os.getpid())), rank=None)
+    kill = AtStep(6, lambda _: os.kill(os.getppid(), signal.SIGKILL))
     parent = os.fork()
     if parent == 0:
         try:
             # As in the background of a shell script: torch itself would only interrupt them.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            train(**{**CHOICES, "max_steps": 100_000, "on": TWO}, callbacks=[KillTheParent()])
+            train(**{**CHOICES, "max_steps": 100_000, "on": TWO}, callbacks=[note, kill])
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1]) == -signal.SIGKILL
@@ -255,12 +225,11 @@ def test_training_processes_end_when_their_parent_is_killed(train, tmp_path):
 
 
 def test_error_in_a_training_process_is_raised_in_the_parent(train):
-    class Mistaken(pl.Callback):
-        def on_train_batch_end(self, trainer, *args):
-            raise ExperimentError("the sentence")
+    def mistake(_):
+        raise ExperimentError("the sentence")
 
     with pytest.raises(ExperimentError, match=r"^the sentence$"):
-        train(**{**CHOICES, "on": TWO}, callbacks=[Mistaken()])
+        train(**{**CHOICES, "on": TWO}, callbacks=[AtStep(1, mistake, rank=None)])
 
 
 def test_resume_with_another_number_of_processes_is_refused(train):
