@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from torch import Tensor
 from attnlab.batch import BOS, EOS
 from attnlab.model.fast_linear import PackedWeights
 from attnlab.search.search import (
+    Forced,
     Hypothesis,
     Search,
     Stepwise,
@@ -71,12 +71,7 @@ class BeamSearch(Search):
 
     @torch.no_grad()
     def __call__(
-        self,
-        model: Stepwise,
-        source: Tensor,
-        source_mask: Tensor,
-        with_attention: bool = False,
-        forced: Mapping[int, int] | None = None,
+        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
         batch_size, beam, device = source.shape[0], self.size, source.device
         limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)

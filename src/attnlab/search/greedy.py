@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated
 
 import torch
@@ -11,7 +11,16 @@ from torch import Tensor
 
 from attnlab.batch import BOS, EOS
 from attnlab.model.fast_linear import PackedWeights
-from attnlab.search.search import Hypothesis, Search, Stepwise, check_lengths, length_limits, likeliest, next_log_probs
+from attnlab.search.search import (
+    Forced,
+    Hypothesis,
+    Search,
+    Stepwise,
+    check_lengths,
+    length_limits,
+    likeliest,
+    next_log_probs,
+)
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """log-probabilities (N, V) of the next token, the N hypotheses' numbers, how many tokens each has -> tokens (N,)."""
@@ -27,7 +36,7 @@ def write_token_by_token(
     choose: Choose,
     copies: int = 1,
     with_attention: bool = False,
-    forced: Mapping[int, int] | None = None,
+    forced: Forced = None,
 ) -> list[Hypothesis]:
     """`copies` hypotheses of each sentence, side by side; their scores are the sums of the log-probabilities.
 
@@ -110,12 +119,7 @@ class GreedySearch(Search):
         self.replace_unknown = replace_unknown
 
     def __call__(
-        self,
-        model: Stepwise,
-        source: Tensor,
-        source_mask: Tensor,
-        with_attention: bool = False,
-        forced: Mapping[int, int] | None = None,
+        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
         limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
         found = write_token_by_token(

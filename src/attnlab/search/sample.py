@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
@@ -11,7 +10,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.search.greedy import write_token_by_token
-from attnlab.search.search import Hypothesis, Search, Stepwise, check_lengths, length_limits
+from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, check_lengths, length_limits
 
 
 class SampleSearch(Search):
@@ -58,12 +57,7 @@ class SampleSearch(Search):
         self.replace_unknown = replace_unknown
 
     def __call__(
-        self,
-        model: Stepwise,
-        source: Tensor,
-        source_mask: Tensor,
-        with_attention: bool = False,
-        forced: Mapping[int, int] | None = None,
+        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
         limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
         uniform = self._uniform(source, source_mask, int(limits.max()))

@@ -28,6 +28,8 @@ class Hypothesis:
     attention_weights: Tensor | None = None  # (T, S), pads of the batch included
 
 
+Forced = Mapping[int, int] | None
+"""{step, from 0 on: the token that every hypothesis has there}."""
 BLOCK = 64  # numbers of which `likeliest` looks at the maximum first
 
 
@@ -61,12 +63,7 @@ class Search(ABC):
 
     @abstractmethod
     def __call__(
-        self,
-        model: Stepwise,
-        source: Tensor,
-        source_mask: Tensor,
-        with_attention: bool = False,
-        forced: Mapping[int, int] | None = None,
+        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
         """source (B, S) and its mask -> for each sentence its hypotheses, the best first, without duplicates.
 

@@ -1,7 +1,0 @@
-"""`python -m attnlab.commands`: as `attnlab`."""
-
-import sys
-
-from attnlab.commands import main
-
-sys.exit(main())
