@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
+import urllib.request
 
 import pytest
 from starlette.testclient import TestClient
@@ -106,3 +110,18 @@ def test_page_names_no_other_address():
         assert "http:" not in text, path
         assert "https:" not in text, path
         assert "innerHTML" not in text, path
+
+
+def test_explore_prints_its_address_answers_there_and_stops_quietly():
+    code = "from attnlab.explorer.server import explore; explore([], port=0, browser=False)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        line = server.stdout.readline()
+        address = line.split()[1]
+        assert address.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(f"{address}api/models", timeout=20) as answer:
+            assert answer.read() == b"[]"
+        server.send_signal(signal.SIGINT)
+        _, errors = server.communicate(timeout=20)
+    assert errors == ""

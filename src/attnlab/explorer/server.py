@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import re
@@ -67,7 +68,8 @@ def explore(models: list[str], port: int = 0, browser: bool = True) -> None:
         print(f"explorer: {address}  (Ctrl-C stops it)", flush=True)
         if browser:
             webbrowser.open(address)
-        uvicorn.Server(uvicorn.Config(application(loaded), log_level="warning")).run(sockets=[listening])
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(uvicorn.Config(application(loaded), log_level="warning")).run(sockets=[listening])
 
 
 def application(models: Mapping[str, Translator | SentenceClassifier]) -> Starlette:
