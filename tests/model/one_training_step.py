@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 from legal_choices import USUAL, Row
+from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
-from attnlab.model.seq2seq import Seq2Seq
+from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.training.loss import summed_loss
 from attnlab.training.optimisation import SGD, Adadelta, Adam, Optimizer
 from attnlab.training.teacher_forcing import (
@@ -54,6 +55,25 @@ def loss_of(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> torch.Tensor:
     unrolled = model(batch, fed_reference(row, batch), sample_guesses=forcing_of(row).guess == "sample")
     loss = summed_loss(model.output, unrolled, batch, row["label_smoothing"]).loss
     return loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
+
+
+def exact_loss(model: Seq2Seq, unrolled: Unrolled, batch: Batch) -> torch.Tensor:
+    """The training loss, in the model's own precision."""
+    logits = model.output(unrolled.readout[batch.target_mask])
+    loss = cross_entropy(logits, batch.target_output[batch.target_mask], reduction="sum")
+    return loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
+
+
+def check_bfloat16(model: Seq2Seq, batch: Batch) -> None:
+    """The same loss to two digits, and finite gradients."""
+    model.train()
+    exact = loss_of(model, batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = loss_of(model, batch)
+    assert loss.dtype == torch.float32
+    loss.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    torch.testing.assert_close(loss, exact, rtol=0.02, atol=0)
 
 
 def parameters_that_nothing_reads(model: Seq2Seq, row: Row) -> set[str]:

@@ -19,8 +19,8 @@ from composed_variants import (
 )
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from one_training_step import loss_of, train_one_step
-from torch.nn.functional import cross_entropy, pad
+from one_training_step import check_bfloat16, exact_loss, train_one_step
+from torch.nn.functional import pad
 
 from attnlab.batch import BOS, PAD, Batch, Padding
 from attnlab.data.padding import make_batch
@@ -67,14 +67,6 @@ def widened(batch: Batch, padding: Padding) -> Batch:
     )
 
 
-def exact_loss(model, batch: Batch) -> torch.Tensor:
-    """The training loss, in the model's own precision."""
-    unrolled = model(batch)
-    logits = model.output(unrolled.readout[batch.target_mask])
-    loss = cross_entropy(logits, batch.target_output[batch.target_mask], reduction="sum")
-    return loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
-
-
 @every_choice
 def test_model_learns_with_every_parameter(variant, pairs):
     train_one_step(build(variant), make_batch(*pairs(*SHORT), Padding()))
@@ -82,14 +74,7 @@ def test_model_learns_with_every_parameter(variant, pairs):
 
 @every_choice
 def test_bfloat16_gives_finite_gradients(variant, pairs):
-    model = build(variant, dtype=torch.float32).train()
-    batch = make_batch(*pairs(*SHORT), Padding())
-    exact = loss_of(model, batch)
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = loss_of(model, batch)
-    loss.backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-    torch.testing.assert_close(loss, exact, rtol=0.02, atol=0)
+    check_bfloat16(build(variant, dtype=torch.float32), make_batch(*pairs(*SHORT), Padding()))
 
 
 @every_choice
@@ -100,9 +85,9 @@ def test_pads_change_no_output_loss_or_gradient(variant, pairs):
         padding = Padding(side, side)
         model, batch = build(variant, padding), make_batch(*pairs(*SHORT), padding)
         batch = widened(batch, padding) if wide else batch
-        loss = exact_loss(model, batch)
-        loss.backward()
         unrolled = model(batch)
+        loss = exact_loss(model, unrolled, batch)
+        loss.backward()
         weights = unrolled.attention_weights
         real = [
             weights[row][batch.target_mask[row]][:, batch.source_mask[row]] if weights is not None else torch.zeros(())
