@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab.inference.loading import load_folder
+from attnlab.inference.answers import load_folder
 
 if TYPE_CHECKING:
     from attnlab.inference.classifier import SentenceClassifier

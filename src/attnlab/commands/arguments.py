@@ -32,13 +32,8 @@ def model_parser(parsers: Any, name: str, summary: str, description: str) -> arg
         "--batch-size", metavar="N", type=_positive,
         help="texts that are computed together; default: 64, and 1 at a terminal, where each line is answered at once",
     )  # fmt: skip
-    parser.add_argument(
-        "--allow",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="module outside of attnlab that the model may use",
-    )
+    foreign = "module outside of attnlab that the model may use"
+    parser.add_argument("--allow", metavar="MODULE", action="append", default=[], help=foreign)
     change = parser.add_argument_group("change the attention (positions count source tokens from 0)")
     change.add_argument(
         "--intervene", choices=("uniform", "permuted"), help="equal weights, or weights that swap places"

@@ -1,12 +1,20 @@
-"""Answers of a trained model as plain objects, as a server sends them in JSON."""
+"""The model of a folder, and its answers as plain objects, as a server sends them in JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 from attnlab.inference.classifier import ClassifiedText, SentenceClassifier
 from attnlab.inference.translator import Translation, Translator
+from attnlab.model.model_folder import read_facts
+
+
+def load_folder(folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator | SentenceClassifier:
+    """The translator or the classifier of a model folder; `allow` and errors as for `load_model`."""
+    kind = Translator if read_facts(folder).num_classes is None else SentenceClassifier
+    return kind.load(folder, device, allow)
 
 
 def plain_answers(

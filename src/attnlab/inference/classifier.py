@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import overload
 
@@ -17,7 +16,7 @@ from attnlab.data.prepared import read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.inference.translator import BATCH_SIZE, check_sources, rows_by_length, windows
+from attnlab.inference.translator import BATCH_SIZE, check_sources, framed, rows_by_length, windows
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
@@ -51,8 +50,7 @@ class ClassifiedText:
     def _repr_html_(self) -> str:
         from attnlab.plots.attention import sentences_html  # costs an import of matplotlib
 
-        page = escape(sentences_html([self.map]))
-        return f'<iframe srcdoc="{page}" style="width:100%;height:160px;border:0"></iframe>'
+        return framed(sentences_html([self.map]), 160)
 
 
 class SentenceClassifier:

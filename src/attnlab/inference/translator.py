@@ -108,8 +108,11 @@ def notebook_page(answer: Any, weights: NDArray[np.float32] | None) -> str:
         return f"<p>{escape(getattr(answer, 'text', '') or answer.target)}</p>"
     from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib
 
-    page = escape(heat_map_html([answer.map]))
-    return f'<iframe srcdoc="{page}" style="width:100%;height:{120 + 26 * len(weights)}px;border:0"></iframe>'
+    return framed(heat_map_html([answer.map]), 120 + 26 * len(weights))
+
+
+def framed(page: str, height: int) -> str:
+    return f'<iframe srcdoc="{escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
 
 
 @dataclass(frozen=True)

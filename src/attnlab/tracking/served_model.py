@@ -13,8 +13,7 @@ from mlflow.models import set_model
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from attnlab.errors import ExperimentError
-from attnlab.inference.answers import plain_answers
-from attnlab.inference.loading import load_folder
+from attnlab.inference.answers import load_folder, plain_answers
 
 COLUMN = "text"
 
