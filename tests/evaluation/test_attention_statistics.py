@@ -71,20 +71,12 @@ LENGTHS = [(3, 5), (6, 2), (4, 4), (1, 3), (2, 1)]
 @pytest.mark.parametrize("source_first", [True, False])
 @pytest.mark.parametrize("target_first", [True, False])
 def test_attention_statistics_match_the_formulas_for_any_padding(source_first: bool, target_first: bool) -> None:
-    sentences = drawn(LENGTHS)
-    batch = padded(sentences, (source_first, target_first))
-    assert measured(batch) == pytest.approx(by_hand(sentences), abs=1e-6)
-
-
-def test_attention_statistics_weight_batches_by_tokens() -> None:
-    sentences = drawn(LENGTHS)
-    split = measured(padded(sentences[:1], (True, False)), padded(sentences[1:], (False, True)))
-    assert split == pytest.approx(by_hand(sentences), abs=1e-6)
-
-
-def test_attention_statistics_normalise_rows() -> None:
-    whole, half = drawn(LENGTHS), drawn(LENGTHS, sums=0.5)
-    assert measured(padded(half, (True, False))) == pytest.approx(by_hand(whole), abs=1e-6)
+    """A batch counts by its tokens, and a row as if it summed to one."""
+    expected = pytest.approx(by_hand(drawn(LENGTHS)), abs=1e-6)
+    for sums in (1.0, 0.5):
+        sentences, sides = drawn(LENGTHS, sums), (source_first, target_first)
+        assert measured(padded(sentences, sides)) == expected
+        assert measured(padded(sentences[:1], sides), padded(sentences[1:], sides[::-1])) == expected
 
 
 ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))

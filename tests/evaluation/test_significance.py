@@ -26,17 +26,6 @@ def two_sided(difference: float, variance: float, degrees: float) -> float:
     return 2 * float(t.sf(difference / variance**0.5, degrees))
 
 
-def test_p_of_difference_adds_variance_of_seeds_and_sentences():
-    # By their seeds: 8 / 2 with 1 degree of freedom, and 3 / 3 with 2. Of the two the samples differ by 0, 6, -6, whose
-    # variance is 36: the 31 that are left are the sentences', of which the fewer are 11.
-    first = measured([1.0, 5.0], 21, np.array([1.0, 5.0, 1.0]), np.array([0.0, 1.0, -1.0]))
-    second = measured([-3.0, -3.0, 0.0], 11, np.array([1.0, 1.0, 2.0]), np.array([0.0, -1.0, 4.0]))
-    degrees = (4 + 1 + 31) ** 2 / (4**2 / 1 + 1**2 / 2 + 31**2 / 10)
-    expected = two_sided(3.0 - -2.0, 36, degrees)
-    assert p_of_difference(first, second) == pytest.approx(expected, rel=1e-12)
-    assert p_of_difference(second, first) == pytest.approx(expected, rel=1e-12)
-
-
 APART = np.array([0.0, 6.0, -6.0])  # variance 36
 SEEDS = [1.0, 5.0], [-3.0, -3.0, 0.0]
 OF_SEEDS = (4 + 1) ** 2 / (4**2 / 1 + 1**2 / 2)
@@ -45,6 +34,13 @@ OF_SEEDS = (4 + 1) ** 2 / (4**2 / 1 + 1**2 / 2)
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
+        # By their seeds: 8 / 2 with 1 degree of freedom, and 3 / 3 with 2. Of the two the samples differ by 0, 6, -6,
+        # whose variance is 36: the 31 that are left are the sentences', of which the fewer are 11.
+        (
+            measured(SEEDS[0], 21, np.array([1.0, 5.0, 1.0]), np.array([0.0, 1.0, -1.0])),
+            measured(SEEDS[1], 11, np.array([1.0, 1.0, 2.0]), np.array([0.0, -1.0, 4.0])),
+            two_sided(3.0 - -2.0, 36, (4 + 1 + 31) ** 2 / (4**2 / 1 + 1**2 / 2 + 31**2 / 10)),
+        ),
         # Without sentences, the seeds alone.
         (measured(SEEDS[0], None, APART), measured(SEEDS[1], 11), two_sided(5.0, 36, OF_SEEDS)),
         # The samples differ less than the seeds alone would have them: no part is below 0.

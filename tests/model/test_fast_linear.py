@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import pytest
 import torch
@@ -63,18 +65,27 @@ def loop(layer: nn.Module, x: torch.Tensor, dropped: int | None = None) -> torch
     return total
 
 
-def gradients(layer: nn.Module, x: torch.Tensor, collected: bool, **kwargs) -> list[torch.Tensor]:
-    wanted = [x, *layer.parameters()]
-    if not collected:
-        return list(torch.autograd.grad(loop(layer, x, **kwargs), wanted))
+def gradients(run: Callable[[], torch.Tensor], x: torch.Tensor, layer: nn.Module) -> tuple[torch.Tensor, ...]:
+    return torch.autograd.grad(run(), [x, *layer.parameters()])
+
+
+def collected(run: Callable[[], torch.Tensor]) -> torch.Tensor:
     with gradients_after_the_loop():
-        total = loop(layer, x, **kwargs)
-    return list(torch.autograd.grad(total, wanted))
+        return run()
+
+
+def assert_close(found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], tolerance: float = 1e-12) -> None:
+    torch.testing.assert_close(tuple(found), tuple(expected), rtol=tolerance, atol=tolerance)
 
 
 @pytest.fixture
 def x() -> torch.Tensor:
     return torch.randn(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+
+
+@pytest.fixture
+def layer() -> RepeatedLinear:
+    return RepeatedLinear(4, 4, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -83,62 +94,55 @@ def x() -> torch.Tensor:
 def test_collected_gradients_are_those_of_a_plain_loop(bias, dropped, dtype, tolerance, x):
     x = x.detach().to(dtype).requires_grad_()
     layer = RepeatedLinear(4, 4, bias=bias, dtype=dtype)
-    plain = gradients(layer, x, collected=False, dropped=dropped)
+    run = partial(loop, layer, x, dropped)
+    plain = gradients(run, x, layer)
     for _ in range(2):  # a second pass finds nothing of the first
-        ours = gradients(layer, x, collected=True, dropped=dropped)
-        for mine, expected in zip(ours, plain, strict=True):
-            torch.testing.assert_close(mine, expected, rtol=tolerance, atol=tolerance)
+        assert_close(gradients(lambda: collected(run), x, layer), plain, tolerance)
 
 
-def test_weight_used_in_two_places_collects_both_gradients(x):
+def test_weight_used_in_two_places_collects_both_gradients(layer, x):
     """(B, T, I) too; and one weight with two inputs at each step."""
-    layer = RepeatedLinear(4, 4, dtype=torch.float64)
 
     def both() -> torch.Tensor:
         wide = torch.stack([x, 2 * x], dim=1)
         return layer(wide).square().sum() + layer(x).pow(3).sum()
 
-    expected = torch.autograd.grad(both(), [x, *layer.parameters()])
-    with gradients_after_the_loop():
-        found = both()
-    for mine, theirs in zip(torch.autograd.grad(found, [x, *layer.parameters()]), expected, strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
+    assert_close(gradients(lambda: collected(both), x, layer), gradients(both, x, layer))
 
 
-def test_gradients_are_added_to_what_is_there(x):
+def test_gradients_are_added_to_what_is_there(layer, x):
     """Two backward passes of two losses, as with accumulated batches."""
-    layer = RepeatedLinear(4, 4, dtype=torch.float64)
-    plain = gradients(layer, x, collected=False)[1:]
+    _, *plain = gradients(partial(loop, layer, x), x, layer)
     for _ in range(2):
-        with gradients_after_the_loop():
-            total = loop(layer, x)
-        total.backward()
-    for parameter, expected in zip(layer.parameters(), plain, strict=True):
-        torch.testing.assert_close(parameter.grad, 2 * expected, rtol=1e-12, atol=1e-12)
+        collected(partial(loop, layer, x)).backward()
+    assert_close((parameter.grad for parameter in layer.parameters()), (2 * expected for expected in plain))
 
 
-def test_gradient_of_the_input_alone_is_right(x):
-    """As a study of gradients does: the weights' gradients are then not computed."""
-    layer = RepeatedLinear(4, 4, dtype=torch.float64)
-    (expected,) = torch.autograd.grad(loop(layer, x), [x])
-    with gradients_after_the_loop():
-        total = loop(layer, x)
-    torch.testing.assert_close(torch.autograd.grad(total, [x])[0], expected, rtol=1e-12, atol=1e-12)
+@pytest.mark.parametrize("first", ["input alone", "everything"])
+def test_gradients_of_a_second_backward_pass_are_counted_once(first, layer, x):
+    """As a study of gradients does, which asks for the input's alone: the weights' are then not computed."""
+    expected = gradients(partial(loop, layer, x), x, layer)
+    total = collected(partial(loop, layer, x))
+    wanted = [x, *layer.parameters()]
+    asked = wanted[:1] if first == "input alone" else wanted
+    assert_close(torch.autograd.grad(total, asked, retain_graph=True), expected[: len(asked)])
+    assert_close(torch.autograd.grad(total, wanted), expected)
 
 
-def test_asking_for_the_input_first_does_not_count_the_weights_twice(x):
-    layer = RepeatedLinear(4, 4, dtype=torch.float64)
-    expected = gradients(layer, x, collected=False)
-    with gradients_after_the_loop():
-        total = loop(layer, x)
-    (first,) = torch.autograd.grad(total, [x], retain_graph=True)
-    found = torch.autograd.grad(total, [x, *layer.parameters()])
-    for mine, theirs in zip([first, *found], [expected[0], *expected], strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
+def test_first_use_without_gradients_leaves_later_gradients_right(layer, x):
+    """As where a guess is made of a readout, in the middle of a loop that trains the readout."""
+
+    def guess_first() -> torch.Tensor:
+        with torch.no_grad():
+            assert not layer(x).requires_grad
+        return loop(layer, x)
+
+    expected = gradients(partial(loop, layer, x), x, layer)
+    assert_close(gradients(lambda: collected(guess_first), x, layer), expected)
 
 
-def test_frozen_weights_and_passes_without_gradients_are_plain(x):
-    layer = RepeatedLinear(4, 4, dtype=torch.float64).requires_grad_(False)
+def test_frozen_weights_and_passes_without_gradients_are_plain(layer, x):
+    layer.requires_grad_(False)
     with gradients_after_the_loop():
         assert "AddmmBackward" in type(layer(x).grad_fn).__name__
     layer.requires_grad_(True)
@@ -146,18 +150,16 @@ def test_frozen_weights_and_passes_without_gradients_are_plain(x):
         torch.testing.assert_close(layer(x), nn.functional.linear(x, layer.weight, layer.bias), rtol=0, atol=0)
 
 
-def test_half_precision_is_that_of_autocast(x):
+def test_half_precision_is_that_of_autocast():
     """The forward values are the same bits; the gradients come nearer to the truth, for they are summed before they
     are rounded."""
     layer = RepeatedLinear(64, 64)
     start = torch.randn(8, 64, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    truth = gradients(layer, start, collected=False)
+    run = partial(loop, layer, start)
+    truth = gradients(run, start, layer)
     with torch.autocast("cpu", torch.bfloat16):
-        expected = loop(layer, start)
-        plain = torch.autograd.grad(expected, [start, *layer.parameters()])
-        with gradients_after_the_loop():
-            found = loop(layer, start)
-        ours = torch.autograd.grad(found, [start, *layer.parameters()])
+        expected, found = run(), collected(run)
+        plain, ours = (torch.autograd.grad(total, [start, *layer.parameters()]) for total in (expected, found))
     assert torch.equal(found, expected)
     for mine, theirs, true in zip(ours, plain, truth, strict=True):
         assert mine.dtype == true.dtype
@@ -171,39 +173,12 @@ def test_outside_of_a_loop_it_is_linear(x):
     assert torch.equal(repeated_linear(x, weight), nn.functional.linear(x, weight))
 
 
-def test_first_use_without_gradients_leaves_later_gradients_right(x):
-    """As where a guess is made of a readout, in the middle of a loop that trains the readout."""
-    layer = RepeatedLinear(4, 4, dtype=torch.float64)
-    expected = torch.autograd.grad(loop(layer, x), [x, *layer.parameters()])
-    with gradients_after_the_loop():
-        with torch.no_grad():
-            assert not layer(x).requires_grad
-        total = loop(layer, x)
-    for mine, plain in zip(torch.autograd.grad(total, [x, *layer.parameters()]), expected, strict=True):
-        torch.testing.assert_close(mine, plain, rtol=1e-12, atol=1e-12)
-
-
-def test_repeated_linear_after_the_graph_is_deleted_frees_its_collected_tensors(x):
+def test_repeated_linear_after_the_graph_is_deleted_frees_its_collected_tensors(layer, x):
     """At once, and not when Python next looks for circles: a cast weight lies in it."""
-    layer = RepeatedLinear(4, 4, dtype=torch.float64)
     gc.collect()
     gc.disable()
     try:
-        with gradients_after_the_loop():
-            total = loop(layer, x)
-        total.backward()
-        del total
+        collected(partial(loop, layer, x)).backward()
         assert not [each for each in gc.get_objects() if type(each) is _Collected]
     finally:
         gc.enable()
-
-
-def test_second_backward_pass_gives_the_same_gradients(x):
-    layer = RepeatedLinear(4, 4, dtype=torch.float64)
-    expected = gradients(layer, x, collected=False)
-    with gradients_after_the_loop():
-        total = loop(layer, x)
-    for _ in range(2):
-        found = torch.autograd.grad(total, [x, *layer.parameters()], retain_graph=True)
-        for mine, theirs in zip(found, expected, strict=True):
-            torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)

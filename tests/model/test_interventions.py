@@ -36,22 +36,12 @@ def batch(pairs):
     return make_batch(*pairs(), PADDING)
 
 
-def sizes(choices: dict) -> dict:
-    # Scores without weights compare vectors of one width.
-    return {**choices, "padding": PADDING, "dtype": torch.float64}
-
-
-def logits(model, unrolled):
-    return model.output(unrolled.readout)
-
-
 @every_attention
 def test_own_weights_given_back_change_nothing(tiny_model, pairs, choices):
     if choices.get("heads"):
         pytest.skip("each head has weights of its own, and an answer has their mean")
-    model = tiny_model(**sizes(choices))
-    sources, targets = pairs((5,), (4,))
-    batch = make_batch(sources, targets, PADDING)
+    model = tiny_model(**choices, padding=PADDING)
+    batch = make_batch(*pairs((5,), (4,)), PADDING)
     plain = model(batch)
     own = dict(enumerate(plain.attention_weights[0].tolist()))
     given = model(batch, intervention=Intervention(weights=own))
@@ -61,7 +51,7 @@ def test_own_weights_given_back_change_nothing(tiny_model, pairs, choices):
 
 @every_attention
 def test_hidden_positions_get_exactly_zero_and_the_others_still_something(tiny_model, batch, choices):
-    model = tiny_model(**sizes(choices))
+    model = tiny_model(**choices, padding=PADDING)
     weights = model(batch, intervention=Intervention(hide=[0, 2])).attention_weights
     assert weights.isfinite().all()
     assert (weights[:, :, [0, 2]] == 0).all()
@@ -71,7 +61,7 @@ def test_hidden_positions_get_exactly_zero_and_the_others_still_something(tiny_m
 
 @every_attention
 def test_uniform_weights_are_equal_wherever_the_attention_may_look(tiny_model, batch, choices):
-    model = tiny_model(**sizes(choices))
+    model = tiny_model(**choices, padding=PADDING)
     weights = model(batch, intervention=Intervention("uniform")).attention_weights
     may_look = weights > 0
     assert not (may_look & ~batch.source_mask.unsqueeze(1)).any()
@@ -95,9 +85,8 @@ def test_uniform_context_is_the_mean_of_the_values(tiny_model, batch, score):
 
 @every_attention
 def test_permuted_weights_are_the_same_ones_at_other_places(tiny_model, pairs, choices):
-    model = tiny_model(**sizes({**choices, "scale": 3.0}))
-    sources, targets = pairs((9,), (5,))
-    batch = make_batch(sources, targets, PADDING)
+    model = tiny_model(**choices, padding=PADDING, scale=3.0)
+    batch = make_batch(*pairs((9,), (5,)), PADDING)
     plain = model(batch).attention_weights[0]
     permuted = model(batch, intervention=Intervention("permuted", seed=3)).attention_weights[0]
     if not choices.get("heads"):  # a later step may have another query
@@ -121,7 +110,7 @@ def test_permutation_does_not_depend_on_the_batch(tiny_model, pairs):
 @every_attention
 def test_steps_and_all_at_once_agree_under_interventions(tiny_model, batch, choices):
     """Most decoders take all steps of a reference at once; a search takes one after the other."""
-    model = tiny_model(**sizes(choices))
+    model = tiny_model(**choices, padding=PADDING)
     change = Intervention("permuted", temperature=0.5, hide=[1], weights={1: [0.5] * 3})
     unrolled = model(batch, intervention=change)
     memory, state = model.encode(batch.source, batch.source_mask, change)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from composed_variants import usual_first
 from one_training_step import exact_loss
 
 from attnlab.batch import Padding
@@ -39,8 +40,7 @@ def run(tiny_model, pairs, padding: Padding, coins: bool = False, **choices):
 
 
 MODELS = [
-    *itertools.product([{"decoder": "attend_then_step"}, {"decoder": "step_then_attend"}], ["rnn", "gru", "lstm"]),
-    *itertools.product([{"decoder": "no_attention"}], ["rnn", "gru", "lstm"]),
+    *itertools.product([{"decoder": name} for name in usual_first("decoder")], ["rnn", "gru", "lstm"]),
     ({"reverse_source": True, "coverage": 1.0, "scope": "local_p", "input_feeding": "expected_embedding"}, "lstm"),
     ({"decoder": "step_then_attend", "scope": "local_m", "heads": 2, "input_feeding": "attentional_hidden"}, "gru"),
     ({"attention": "location", "skipping": "flipped", "bridge": "first_backward"}, "lstm"),

@@ -10,7 +10,7 @@ import pytest
 from entry_points import ANY_ATTENTION, TINY, Command, mlflow_client, succeeded, the_sweep
 from test_refusals import refused
 
-from attnlab.sweeps.record import JobRecord, SweepFolder
+from attnlab.sweeps.record import SweepFolder
 
 TRACKED = (*ANY_ATTENTION, "tracking.system_metrics=false", "tracking.heat_map_sentences=1")
 
@@ -21,10 +21,6 @@ def runs(folder: Path):
 
 def children(folder: Path, parent: str):
     return [run for run in runs(folder) if run.data.tags.get("mlflow.parentRunId") == parent]
-
-
-def by_name(jobs: list[JobRecord]) -> dict[str, JobRecord]:
-    return {job.name: job for job in jobs}
 
 
 @pytest.mark.slow
@@ -150,7 +146,7 @@ def test_failed_job_prints_its_error_and_the_others_finish(
         assert f"1 of 2 jobs failed: {fails}" in ended.err
         assert sentence in ended.err
         record = the_sweep(folder).read()
-        jobs = by_name(the_sweep(folder).jobs())
+        jobs = {job.name: job for job in the_sweep(folder).jobs()}
         assert jobs[fails].status == "failed"
         assert sentence in jobs[fails].error
         assert {job.status for name, job in jobs.items() if name != fails} == {"finished"}
