@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from attnlab.inference.translator import Translator
     from attnlab.stages.notebook import NotebookExperiment
 
-OF_MLFLOW = ("runs:/", "models:/")
-
 
 def load(
     model: str | Path, device: str = "cpu", allow: Collection[str] = (), tracking_uri: str | None = None
@@ -30,7 +28,7 @@ def load(
 
     Raises ExperimentError where there is no such model, or it is broken.
     """
-    if not str(model).startswith(OF_MLFLOW):
+    if not str(model).startswith(("runs:/", "models:/")):
         return load_folder(Path(model), device, allow)
     from attnlab.tracking.stored_models import download_model  # costs an import of mlflow
 

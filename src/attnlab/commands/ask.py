@@ -156,8 +156,7 @@ def score(args: argparse.Namespace) -> None:
 def add_explore(parsers: Any) -> None:
     parser = parsers.add_parser(
         "explore", help="open a page on which to question models", allow_abbrev=False,
-        description="Open a page on which to question models: heat maps, other tokens, other weights. It is served on "
-        "this machine alone, until Ctrl-C.",
+        description="Serve a page on which to question models, on this machine alone, until Ctrl-C.",
     )  # fmt: skip
     parser.add_argument(
         "models", metavar="MODEL", nargs="+", help="a model folder, or MLflow's runs:/... or models:/..."

@@ -84,11 +84,9 @@ def application(models: Mapping[str, Translator | SentenceClassifier]) -> Starle
             return function(models[name], **{key: value for key, value in body.items() if key != "model"})
 
     async def analyse(request: Request) -> Response:
-        function = ANALYSES.get(request.path_params["name"])
-        if function is None:
-            return refusal(
-                f"there is no analysis {request.path_params['name']!r}; there are {', '.join(ANALYSES)}", 404
-            )
+        name = request.path_params["name"]
+        if (function := ANALYSES.get(name)) is None:
+            return refusal(f"there is no analysis {name!r}; there are {', '.join(ANALYSES)}", 404)
         # A page of another site can send a form without being asked, but no JSON.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return refusal("the request must have the content type application/json", 415)
@@ -125,9 +123,8 @@ class SecurityHeaders:
 
     def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
         self.app = app
-        inline = re.findall(
-            r"<script type=\"importmap\">(.*?)</script>", (PAGE / "index.html").read_text("utf-8"), re.S
-        )
+        page = (PAGE / "index.html").read_text("utf-8")
+        inline = re.findall(r"<script type=\"importmap\">(.*?)</script>", page, re.S)
         hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
         scripts = " ".join(f"'sha256-{each}'" for each in hashes)
         self.headers = {

@@ -78,11 +78,8 @@ def _location(uri: str, client: MlflowClient) -> str:
 
 
 def _usual_tracker() -> str:
-    return (
-        mlflow.get_tracking_uri()
-        if mlflow.is_tracking_uri_set()
-        else f"sqlite:///{Path('runs', DATABASE_NAME).absolute()}"
-    )
+    ours = f"sqlite:///{Path('runs', DATABASE_NAME).absolute()}"
+    return mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else ours
 
 
 def _check_database(uri: str, address: str) -> None:
