@@ -278,26 +278,6 @@ def test_scope_of_ones_own(scope, settings):
     assert (weights[2, 0] > 0).tolist() == [False] * 3 + [True] * 2 + [False]
 
 
-class Fading(Scope):
-    """Weights fall by a learned rate over the sentence; divides by the number of real keys."""
-
-    def __init__(self, *, query_size: int) -> None:
-        super().__init__()
-        self.rate = nn.Parameter(torch.ones(()))
-
-    def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:
-        return Window(emphasis=torch.exp(-self.rate * positions / lengths.unsqueeze(1)).unsqueeze(1), renormalise=True)
-
-
-def test_learned_scope_of_ones_own_that_divides_by_the_length_survives_an_empty_row():
-    attention = attnlab.Attention("dot", query_size=H, scope=Fading)
-    context, weights = attention(QUERY, KEYS, VALUES, MASK)
-    assert (context[EMPTY] == 0).all()
-    check_weights(weights)
-    context.sum().backward()
-    assert attention.attention.scope.rate.grad.isfinite()
-
-
 SCORE_NAMES = f"score must be one of {', '.join(sorted(SCORES))}"
 SIZE = "ConcatScore: size must be a whole number above 0, got"
 OTHER_SETTINGS = "is not a setting; CosineScore has: initial_scale; LocalP has: width, renormalise"
