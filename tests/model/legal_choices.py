@@ -7,6 +7,7 @@ and `one_search` read the rest.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -80,6 +81,11 @@ class Rule(NamedTuple):
     refuses: Callable[..., bool]
 
 
+def _rule(reason: str, refuses: Callable[..., bool]) -> Rule:
+    """A rule whose condition names its factors as its parameters."""
+    return Rule(reason, tuple(inspect.signature(refuses).parameters), refuses)
+
+
 def _idle(factor: str) -> Rule:
     return Rule(
         f"{factor} is chosen for an attention, but model.attention is null",
@@ -90,112 +96,91 @@ def _idle(factor: str) -> Rule:
 
 # In the order in which a model is built and then searched with: the first that refuses is what the user reads.
 RULES = [
-    Rule(
+    _rule(
         "merge must be concatenate where bidirectional is false",
-        ("bidirectional", "merge"),
         lambda bidirectional, merge: not bidirectional and merge != "concatenate",
     ),
     *(_idle(factor) for factor in ("projection", "normaliser", "scope", "coverage", "heads")),
-    Rule(
+    _rule(
         "this decoder asks an attention at every step, but model.attention is null",
-        ("attention", "decoder"),
         lambda attention, decoder: attention is None and decoder[0] != "no_attention",
     ),
-    Rule(
+    _rule(
         "this decoder never looks back at the source",
-        ("attention", "decoder"),
         lambda attention, decoder: attention is not None and decoder[0] == "no_attention",
     ),
-    Rule(
+    _rule(
         "the location score has no keys to project",
-        ("attention", "projection"),
         lambda attention, projection: attention == "location" and projection is not None,
     ),
-    Rule(
+    _rule(
         "score needs a query and keys of one width",
-        ("attention", "projection", "heads", "decoder_hidden_size"),
-        lambda attention, projection, heads, size: (
-            attention in EQUAL_WIDTHS and projection is None and heads is None and size is not None
+        lambda attention, projection, heads, decoder_hidden_size: (
+            attention in EQUAL_WIDTHS and projection is None and heads is None and decoder_hidden_size is not None
         ),
     ),
-    Rule(
+    _rule(
         "coverage is added to the keys, but the location score has none",
-        ("attention", "coverage"),
         lambda attention, coverage: attention == "location" and coverage is not None,
     ),
-    Rule(
+    _rule(
         "the location score has no keys that heads could project",
-        ("attention", "heads"),
         lambda attention, heads: attention == "location" and heads is not None,
     ),
-    Rule(
+    _rule(
         "this decoder hands its readout no context",
-        ("decoder", "readout"),
         lambda decoder, readout: readout == "attentional" and decoder[1] in WITHOUT_CONTEXT_IN_READOUT,
     ),
-    Rule(
+    _rule(
         "the state readout reads no context, but this decoder hands it one",
-        ("decoder", "readout"),
         lambda decoder, readout: readout == "state" and decoder[1] not in WITHOUT_CONTEXT_IN_READOUT,
     ),
-    Rule(
+    _rule(
         "feeding the attentional hidden state needs a readout that makes one",
-        ("input_feeding", "readout"),
-        lambda feeding, readout: feeding == "attentional_hidden" and readout != "attentional",
+        lambda input_feeding, readout: input_feeding == "attentional_hidden" and readout != "attentional",
     ),
-    Rule(
+    _rule(
         "the copy bridge needs equal states",
-        ("bridge", "layers", "decoder_layers"),
         lambda bridge, layers, decoder_layers: bridge == "copy" and layers != decoder_layers,
     ),
-    Rule(
+    _rule(
         "the copy bridge needs equal states",
-        ("bridge", "decoder_hidden_size"),
-        lambda bridge, size: bridge == "copy" and size is not None,
+        lambda bridge, decoder_hidden_size: bridge == "copy" and decoder_hidden_size is not None,
     ),
-    Rule(
+    _rule(
         "the copy bridge needs equal states",
-        ("bridge", "cell", "decoder_cell"),
         lambda bridge, cell, decoder_cell: bridge == "copy" and (cell == "lstm") != (decoder_cell == "lstm"),
     ),
-    Rule(
+    _rule(
         "the linear bridge maps layer to layer",
-        ("bridge", "layers", "decoder_layers"),
         lambda bridge, layers, decoder_layers: bridge == "linear" and layers != decoder_layers,
     ),
-    Rule(
+    _rule(
         "the first_backward bridge needs an encoder that reads backwards",
-        ("bridge", "bidirectional"),
         lambda bridge, bidirectional: bridge == "first_backward" and not bidirectional,
     ),
-    Rule(
+    _rule(
         "the first_backward bridge maps layer to layer",
-        ("bridge", "layers", "decoder_layers"),
         lambda bridge, layers, decoder_layers: bridge == "first_backward" and layers != decoder_layers,
     ),
-    Rule(
+    _rule(
         "bridge hands nothing of the source to a decoder that never looks at it",
-        ("bridge", "decoder"),
         lambda bridge, decoder: bridge == "zero" and decoder == ("no_attention", "initial_state"),
     ),
-    Rule(
+    _rule(
         "needs a readout as wide as the target embedding",
-        ("tied_embeddings", "readout"),
-        lambda tied, readout: tied != "none" and readout in ("plain", "state"),
+        lambda tied_embeddings, readout: tied_embeddings != "none" and readout in ("plain", "state"),
     ),
-    Rule(
+    _rule(
         "needs a readout as wide as the target embedding",
-        ("tied_embeddings", "readout_size"),
-        lambda tied, size: tied != "none" and size != TARGET_EMBEDDING_SIZE,
+        lambda tied_embeddings, readout_size: tied_embeddings != "none" and readout_size != TARGET_EMBEDDING_SIZE,
     ),
-    Rule(
+    _rule(
         "needs one vocabulary and one embedding width on both sides",
-        ("tied_embeddings", "joint_vocabulary"),
-        lambda tied, joint: tied == "all" and not joint,
+        lambda tied_embeddings, joint_vocabulary: tied_embeddings == "all" and not joint_vocabulary,
     ),
-    Rule(
+    _rule(
         "search.coverage_penalty goes by the attention weights, but the model has no attention",
-        ("attention", "search"),
         lambda attention, search: attention is None and search == "beam_with_penalties",
     ),
 ]
