@@ -19,6 +19,10 @@ MODELS = {
     "context of the last step": {"decoder": "step_then_attend", "context": "readout_and_previous_in_cell"},
     "window that moves": {"scope": "local_m"},
     "window that is predicted": {"scope": "local_p"},
+    "all of a step after": {"decoder": "step_then_attend", "context": "readout_and_previous_in_cell", "coverage": 1.0}
+    | {"input_feeding": "attentional_hidden", "scope": "local_m"},
+    "all of a step before": {"input_feeding": "expected_embedding", "coverage": 1.0, "heads": 2, "scope": "local_p"},
+    "sparse windows": {"attention": "location", "normaliser": "sparsemax", "scope": "local_p_renormalised"},
     "weights of 0": {"normaliser": "sparsemax"},
     "location": {"attention": "location"},
     "context at every step": {"decoder": "no_attention", "context": "every_step"},
