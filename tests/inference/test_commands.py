@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from inference_words import LABELS, SOURCES
+from tiny_folders import LABELS, SOURCES
 
 from attnlab import api
 from attnlab.commands import main

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from inference_words import LABELS, SOURCES
+from tiny_folders import LABELS, SOURCES
 
 from attnlab.batch import Padding
 from attnlab.config.part import Part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from inference_words import SOURCES
+from tiny_folders import SOURCES
 
 from attnlab.batch import EOS, Padding
 from attnlab.data.padding import make_batch

@@ -16,7 +16,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
-from tiny_models import SOURCES, write_classifier, write_translator
+from tiny_folders import SOURCES, write_classifier, write_translator
 
 from attnlab.api import load
 from attnlab.config.binding import bind
@@ -30,12 +30,12 @@ from attnlab.tracking.logged_model import SEARCH_PARAMS, save_logged_model
 
 @pytest.fixture(scope="module")
 def translator_folder(tmp_path_factory):
-    return write_translator(tmp_path_factory.mktemp("translator") / "model")
+    return write_translator(tmp_path_factory.mktemp("translator"))
 
 
 @pytest.fixture(scope="module")
 def classifier_folder(tmp_path_factory):
-    return write_classifier(tmp_path_factory.mktemp("classifier") / "model")
+    return write_classifier(tmp_path_factory.mktemp("classifier"))
 
 
 @pytest.fixture(autouse=True)
@@ -141,7 +141,7 @@ def test_example_of_a_logged_model_is_a_text_of_the_validation_data(
         np.array(SOURCES, dtype=object),
         pd.Series(SOURCES),
         pd.DataFrame({"text": SOURCES}),
-        pd.DataFrame({"text": SOURCES, "id": [1, 2, 3]}, index=[7, 8, 9]),
+        pd.DataFrame({"text": SOURCES, "id": range(5)}, index=range(7, 12)),
     ],
     ids=lambda given: type(given).__name__,
 )

@@ -6,7 +6,7 @@ import shutil
 
 import mlflow
 import pytest
-from tiny_models import SOURCES, write_classifier, write_translator
+from tiny_folders import SOURCES, write_classifier, write_translator
 
 from attnlab.api import load
 from attnlab.errors import ExperimentError
@@ -20,7 +20,7 @@ from attnlab.tracking.stored_runs import StoredRuns
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """The model folders of version 1 and 2."""
-    places = [tmp_path_factory.mktemp(name) / "model" for name in ("first", "second")]
+    places = [tmp_path_factory.mktemp(name) for name in ("first", "second")]
     return write_translator(places[0]), write_classifier(places[1])
 
 

@@ -14,7 +14,7 @@ MEASURES = {"bleu": "BLEU", "exact_match": "exact match"}
 
 
 # What is changed; hidden attention sees nothing, so that the context is zero.
-CHANGES: dict[str, dict[str, str]] = {
+CHANGES = {
     "as trained": {},
     "uniform": {"kind": "uniform"},
     "permuted": {"kind": "permuted"},

@@ -1,0 +1,63 @@
+"""Model folders of a few units that nobody trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from composed_variants import Variant, config_of
+
+from attnlab.batch import Padding
+from attnlab.config.binding import bind
+from attnlab.data.trainers import CharacterTrainer, WordTrainer
+from attnlab.model.classifier import Classifier
+from attnlab.model.model_folder import ModelFacts, save_model
+from attnlab.model.seq2seq import Seq2Seq
+
+SOURCES = ["나는 학교 에 간다", "나는 집 에 간다", "학교", "집 에 나는 <b>", "간다 간다 간다 간다 간다 간다"]
+TARGETS = ["i go to school", "i go home", "school & home"]
+LABELS = ["일상", "이별", "love"]
+BEAM = {"_target_": "attnlab.search.beam.BeamSearch", "size": 2, "length_penalty": 1.0, "max_length": 7}
+PADDING = {
+    "_target_": "attnlab.batch.Padding",
+    "encoder": "pre",
+    "decoder": "post",
+    "attention_masked": True,
+    "recurrence": "skip",
+}
+
+
+def save(folder: Path, kind: type, model: dict[str, Any], search: Any, **sizes: int) -> Path:
+    """An untrained model with clear preferences, as a folder; the tokenizers lie beside it already."""
+    torch.manual_seed(1)
+    weights = bind(model, kind, "model")(**sizes, padding=Padding("pre")).state_dict()
+    louder = {name: 3 * tensor for name, tensor in weights.items()}
+    facts = ModelFacts(**sizes, identity="i" * 16, step=1)
+    save_model(folder, louder, {"model": model, "padding": PADDING, "search": search}, facts, folder.parent)
+    return folder
+
+
+def write_translator(folder: Path) -> Path:
+    """A model folder inside `folder`: words to characters, a line break among them."""
+    source = WordTrainer(min_frequency=1).train(SOURCES)
+    target = CharacterTrainer(min_frequency=1).train(["go to school", "a\nb"])
+    source.save(folder / "source_tokenizer.json")
+    target.save(folder / "target_tokenizer.json")
+    (folder / "data.json").write_text("{}")
+    sizes = {"source_vocabulary_size": source.size, "target_vocabulary_size": target.size}
+    model = config_of(Variant("decoder", "attend_then_step"))
+    return save(folder / "model", Seq2Seq, model, {**BEAM, "max_length_ratio": None}, **sizes)
+
+
+def write_classifier(folder: Path) -> Path:
+    """A model folder inside `folder`, of three classes."""
+    tokenizer = WordTrainer(min_frequency=1).train(SOURCES)
+    tokenizer.save(folder / "tokenizer.json")
+    (folder / "data.json").write_text(json.dumps({"format": 2, "labels": LABELS}))
+    parts = config_of(Variant("attention", "bahdanau"))
+    model = {name: parts[name] for name in ("encoder", "attention", "projection", "normaliser", "scope", "heads")}
+    model |= {"_target_": "attnlab.model.classifier.Classifier", "dense_size": 6, "dropout": 0.0}
+    sizes = {"source_vocabulary_size": tokenizer.size, "num_classes": len(LABELS)}
+    return save(folder / "model", Classifier, model, None, **sizes)
