@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -222,7 +223,7 @@ MISTAKES = {
     "source without target": (["score", "{m}", "x"], "give SOURCE and TARGET"),
     "one file": (["score", "{m}", "--source", "{file}"], "give SOURCE and TARGET, or --source and --target"),
     "missing file": (["score", "{m}", "--source", "{file}", "--target", "nowhere"], "nowhere cannot be used: "),
-    "unlike files": (["score", "{m}", "--source", "{file}", "--target", "{empty}"], "{empty} has 0 lines, and {file} has"),
+    "unlike files": (["score", "{m}", "--source", "{file}", "--target", "{empty}"], "{empty} has 0 lines"),
     "unlike files, turned": (["score", "{m}", "--source", "{empty}", "--target", "{file}"], "{empty} has 0 lines"),
 }  # fmt: skip
 
@@ -242,6 +243,29 @@ def test_mistake_is_reported_as_one_sentence(
     assert error.count("\n") == 1
     assert sentence.format(**places) in error
     assert {path.name for path in tmp_path.iterdir()} == {"file", "empty"}
+
+
+def test_model_of_mlflow_without_a_tracker_is_reported(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mlflow.is_tracking_uri_set", lambda: False)
+    assert main(["translate", "runs:/abc/model", "x"]) == 1
+    assert "mlflow.db is missing, and MLFLOW_TRACKING_URI is not set" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_model_with_a_class_of_the_user_needs_to_be_allowed(attnlab, capsys, translator_folder, tmp_path, monkeypatch):
+    folder = shutil.copytree(translator_folder, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    config["model"]["attention"]["_target_"] = "attnlab_own_scores.OwnScore"
+    (folder / "config.json").write_text(json.dumps(config))
+    (tmp_path / "attnlab_own_scores.py").write_text(
+        "from attnlab.model.attention.bahdanau import BahdanauScore as OwnScore"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["translate", str(folder), "x"]) == 1
+    assert "--allow attnlab_own_scores at the shell" in capsys.readouterr().err
+    expected = attnlab("translate", translator_folder, *SOURCES)
+    assert attnlab("translate", folder, "--allow", "attnlab_own_scores", *SOURCES) == expected
 
 
 @pytest.mark.parametrize(

@@ -211,8 +211,9 @@ class Translator:
                         check_sources(intervene, batch)
                     attends = with_attention or search.replace_unknown
                     hypotheses = search(model, batch.source, batch.source_mask, attends, forced)
+                    masks = batch.source_mask.cpu().numpy()
                     for i, row in enumerate(rows):
-                        mask = batch.source_mask[i] if with_attention else None
+                        mask = masks[i] if with_attention else None
                         found[row] = self._translation(
                             window[row], ids[row], batch.source[i], mask, hypotheses[i], to_text
                         )
@@ -296,7 +297,7 @@ class Translator:
         text: str,
         ids: list[int],
         source: Tensor,
-        mask: Tensor | None,
+        mask: NDArray[np.bool_] | None,
         hypotheses: list[Hypothesis],
         to_text: HypothesisText,
     ) -> Translation:
@@ -311,7 +312,7 @@ class Translator:
                 tokens=self.target_tokenizer.tokens(hypothesis.tokens + [EOS] * hypothesis.finished),
                 score=hypothesis.score,
                 source_tokens=source_tokens,
-                attention=None if weights is None else weights[:, mask].float().cpu().numpy(),
+                attention=None if weights is None else weights.float().cpu().numpy()[:, mask],
                 alternatives=alternatives,
             )
 

@@ -185,7 +185,8 @@ def bind_section(config: Mapping[str, Any], section: str, kind: type, allow: Col
     if foreign:
         raise ExperimentError(
             f"{section} of this model folder names classes of {', '.join(foreign)}; loading it would run that code. "
-            f"Where you trust it, allow it: load_model(folder, allow={tuple(foreign)!r})"
+            f"Where you trust it, allow it: allow={tuple(foreign)!r} in Python, "
+            f"{' '.join(f'--allow {module}' for module in foreign)} at the shell"
         )
     return bind(node, kind, section)
 

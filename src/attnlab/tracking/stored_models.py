@@ -47,7 +47,9 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
 
 
 def _usual_tracker() -> str:
+    if mlflow.is_tracking_uri_set():
+        return mlflow.get_tracking_uri()
     ours = Path("runs", DATABASE_NAME).absolute()
-    if ours.is_file() and not mlflow.is_tracking_uri_set():
-        return f"sqlite:///{ours}"
-    return mlflow.get_tracking_uri()
+    if not ours.is_file():  # MLflow would make an empty database in the current folder
+        raise ExperimentError(f"no tracker to load a model from: {ours} is missing, and MLFLOW_TRACKING_URI is not set")
+    return f"sqlite:///{ours}"
