@@ -1,20 +1,62 @@
-"""What the commands that ask a model have in common: arguments, and what these stand for."""
+"""The arguments of `attnlab translate`, `attnlab classify` and `attnlab score`."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from attnlab.errors import ExperimentError
-
-if TYPE_CHECKING:
-    from attnlab.model.attention.intervention import Intervention
+from typing import Any
 
 
-def model_parser(parsers: Any, name: str, summary: str, description: str) -> argparse.ArgumentParser:
+def add_translate(parsers: Any) -> None:
+    parser = _model_parser(
+        parsers, "translate", "translate each TEXT, or each line of stdin",
+        "Prints one line for each text, in their order. A blank text gives an empty line; line breaks in a translation "
+        "become spaces.",
+    )  # fmt: skip
+    parser.add_argument("text", metavar="TEXT", nargs="*")
+    search = parser.add_argument_group("search (without these, the model's own)")
+    search.add_argument("--beam", metavar="N", type=int, help="beam search that follows N hypotheses")
+    search.add_argument(
+        "--n-best", metavar="N", type=int,
+        help="up to N lines for each text, the best first: the text's number from 1 on, a tab, the score, a tab, the "
+        "translation",
+    )  # fmt: skip
+    search.add_argument(
+        "--set", metavar="NAME=VALUE", dest="settings", type=_setting, action="append", default=[],
+        help="another setting of conf/search: search=greedy, length_penalty=0.6, max_length=50, or temperature=0.7, "
+        "which draws",
+    )  # fmt: skip
+    search.add_argument(
+        "--force", metavar="STEP=TOKEN", type=_forced_token, action="append", default=[],
+        help="write this token at that step, counted from 0",
+    )  # fmt: skip
+    parser.set_defaults(run="ask.translate")
+
+
+def add_classify(parsers: Any) -> None:
+    parser = _model_parser(
+        parsers, "classify", "classify each TEXT, or each line of stdin",
+        "Prints one line for each text, in their order: the likeliest class, a tab, its probability.",
+    )  # fmt: skip
+    parser.add_argument("text", metavar="TEXT", nargs="*")
+    parser.set_defaults(run="ask.classify")
+
+
+def add_score(parsers: Any) -> None:
+    parser = _model_parser(
+        parsers, "score", "give the log-probability of translations",
+        "Prints one line for each pair, in their order: the log-probability of the target in nats, <eos> included. "
+        "Without SOURCE TARGET and files, each line of stdin is a source, a tab and a target.",
+    )  # fmt: skip
+    parser.add_argument("text", metavar="SOURCE TARGET", nargs="*")
+    parser.add_argument("--source", metavar="FILE", type=Path, help="sources, one a line")
+    parser.add_argument("--target", metavar="FILE", type=Path, help="their targets, one a line")
+    parser.add_argument("--tokens", action="store_true", help="add each token and its log-probability to the line")
+    parser.set_defaults(run="ask.score")
+
+
+def _model_parser(parsers: Any, name: str, summary: str, description: str) -> argparse.ArgumentParser:
     """The parser of a command that asks a model, with the arguments that all of them have."""
     parser: argparse.ArgumentParser = parsers.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}. {description}", allow_abbrev=False
@@ -44,59 +86,7 @@ def model_parser(parsers: Any, name: str, summary: str, description: str) -> arg
     return parser
 
 
-def loaded_model(args: argparse.Namespace, does: str, other: str) -> Any:
-    """The translator or the classifier on its device.
-
-    does: `translates` or `classifies`.
-
-    Raises ExperimentError for a model that does not, and names the `other` command.
-    """
-    import torch
-
-    from attnlab.api import load
-    from attnlab.inference.classifier import SentenceClassifier
-
-    torch.set_num_threads(args.threads)
-    try:
-        torch.empty(0, device=args.device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ExperimentError(f"--device {args.device} cannot be used here: {reason}") from None
-    model = load(args.model, args.device, args.allow)
-    if isinstance(model, SentenceClassifier) != (does == "classifies"):
-        raise ExperimentError(f"{args.model} holds no model that {does}; use attnlab {other}")
-    return model
-
-
-def intervention(args: argparse.Namespace) -> Intervention | None:
-    """What the arguments change; raises ExperimentError where they are out of range."""
-    from attnlab.model.attention.intervention import Intervention
-
-    try:
-        change = Intervention(
-            kind=args.intervene,
-            temperature=args.attention_temperature,
-            hide=tuple(args.hide),
-            force=dict(getattr(args, "force", ())),
-            seed=args.seed,
-        )
-    except ValueError as error:
-        raise ExperimentError(f"intervene: {error}") from None
-    return change if change.changes_weights or change.force else None
-
-
-def typed(args: argparse.Namespace) -> bool:
-    """Whether somebody types the texts at the terminal, and waits for each answer."""
-    from_stdin = not args.text and getattr(args, "source", None) is None
-    return from_stdin and sys.stdin is not None and sys.stdin.isatty()
-
-
-def batch_size(args: argparse.Namespace) -> int:
-    """How many texts to compute together."""
-    return args.batch_size or (1 if typed(args) else 64)
-
-
-def setting(text: str) -> tuple[str, Any]:
+def _setting(text: str) -> tuple[str, Any]:
     """`name=value`, the value as JSON where it can be read as such."""
     name, equals, value = text.partition("=")
     if not equals:
@@ -107,7 +97,7 @@ def setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def forced_token(text: str) -> tuple[int, str]:
+def _forced_token(text: str) -> tuple[int, str]:
     """`step=token`."""
     step, equals, token = text.partition("=")
     if not step.isdecimal() or not equals:

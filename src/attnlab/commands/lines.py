@@ -1,4 +1,4 @@
-"""Texts in and answers out: lines of files, lines of stdout, JSON, and pictures."""
+"""Texts in and answers out: lines of stdin and of files, lines of stdout, JSON."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from attnlab.errors import ExperimentError
-
-if TYPE_CHECKING:
-    from attnlab.evaluation.attention_map import AttentionMap
 
 Item = TypeVar("Item")
 
@@ -76,7 +73,7 @@ def with_progress(answers: Iterable[Item], of_a_file: bool) -> Iterator[Item]:
     from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), "lines", MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(stderr=True), redirect_stdout=False) as progress:
         yield from progress.track(answers)
 
 
@@ -93,31 +90,3 @@ def print_json(answer: Any, **more: Any) -> None:
 def _plain(value: Any) -> Any:
     """An array in six decimals, or an answer within an answer."""
     return value.astype(float).round(6).tolist() if hasattr(value, "tolist") else vars(value)
-
-
-def draw(maps: Sequence[AttentionMap], path: Path | None, as_sentences: bool = False) -> None:
-    """Write heat maps, a .png for each, or coloured sentences; or a page with all of them. No path, no picture.
-
-    Raises ExperimentError where there is nothing to draw, or it cannot be written.
-    """
-    if path is None:
-        return
-    if not maps:
-        raise ExperimentError(f"there is no attention to draw; {path} is not written")
-    from attnlab.files import atomic_file
-    from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html, sentences_html
-    from attnlab.plots.figure import save_png
-
-    try:
-        if path.suffix == ".html":
-            with atomic_file(path) as temporary:
-                temporary.write_text(sentences_html(maps) if as_sentences else heat_map_html(maps), encoding="utf-8")
-        elif as_sentences:
-            save_png(coloured_sentences(maps), path)
-        else:
-            for number, each in enumerate(maps, 1):
-                save_png(heat_map(each), path if len(maps) == 1 else path.with_stem(f"{path.stem}_{number}"))
-    except OSError as error:
-        raise ExperimentError(f"{path} cannot be written: {error.strerror}") from None
-    except ValueError as error:  # matplotlib's for a picture of many thousand pixels
-        raise ExperimentError(f"{path} cannot be drawn ({error}); give fewer texts, or a .html file") from None
