@@ -210,6 +210,7 @@ MISTAKES = {
     "a classifier scores": (["score", "{c}", "x", "y"], "holds no model that translates; use attnlab classify"),
     "a translator classifies": (["classify", "{m}", "x"], "holds no model that classifies; use attnlab translate"),
     "unknown setting": (["translate", "{m}", "x", "--set", "bean=3"], "bean is no setting of a search"),
+    "setting of no search": (["translate", "{m}", "x", "--set", "batch_size=3"], "batch_size is no setting"),
     "setting out of range": (["translate", "{m}", "x", "--beam", "0"], "search.size must be"),
     "n-best beyond the beam": (["translate", "{m}", "x", "--n-best", "9"], "n_best must be at most the beam's size"),
     "hidden token beyond the source": (["translate", "{m}", "x", "--hide", "7"], "hide must name positions below 2"),
@@ -329,6 +330,19 @@ def test_closed_stdout_is_reported(stdin, capsys, translator_folder, monkeypatch
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["translate", str(translator_folder), "x"]) == 1
     assert capsys.readouterr().err == "error: stdout is closed\n"
+
+
+def test_progress_of_a_file_is_shown_on_a_terminal_only(stdin, capsys, translator_folder, monkeypatch):
+    stdin("\n".join(SOURCES).encode())
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["translate", str(translator_folder)]) == 0
+    assert f"{len(SOURCES)}/" in terminal.getvalue()
+    assert capsys.readouterr().out.count("\n") == len(SOURCES)
+    shown = len(terminal.getvalue())
+    assert main(["translate", str(translator_folder), *SOURCES]) == 0
+    assert len(terminal.getvalue()) == shown
 
 
 def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:

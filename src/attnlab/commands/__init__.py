@@ -1,12 +1,13 @@
 """The command `attnlab`: its subcommands, and their mistakes as sentences.
 
-To add a subcommand, write a function that adds its parser with `run` as a default, and name it in `SUBCOMMANDS`. What
-takes long to import is imported when it runs, so that `--help` answers at once.
+To add a subcommand, write a function that adds its parser and sets the default `run="<module>.<function>"`, a module of
+this package, and name it in `SUBCOMMANDS`. The module is imported when it runs, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import attnlab
-from attnlab.commands.ask import add_classify, add_explore, add_score, add_translate
+from attnlab.commands.arguments import add_classify, add_explore, add_score, add_translate
 from attnlab.errors import ExperimentError, masked
 
 SUBCOMMANDS = (add_translate, add_classify, add_score, add_explore)
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ExperimentError("stdout is closed")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-        parsed.run(parsed)
+        module, _, function = parsed.run.partition(".")
+        getattr(importlib.import_module(f"attnlab.commands.{module}"), function)(parsed)
         return 0
     except ExperimentError as error:
         problems = error.problems

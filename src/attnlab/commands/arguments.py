@@ -56,6 +56,19 @@ def add_score(parsers: Any) -> None:
     parser.set_defaults(run="ask.score")
 
 
+def add_explore(parsers: Any) -> None:
+    parser = parsers.add_parser(
+        "explore", help="open a page on which to question models", allow_abbrev=False,
+        description="Serve a page on which to question models, on this machine alone, until Ctrl-C.",
+    )  # fmt: skip
+    parser.add_argument(
+        "models", metavar="MODEL", nargs="+", help="a model folder, or MLflow's runs:/... or models:/..."
+    )
+    parser.add_argument("--port", metavar="N", type=int, default=0, help="of the page; 0, the default, is any free one")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.set_defaults(run="explore.explore")
+
+
 def _model_parser(parsers: Any, name: str, summary: str, description: str) -> argparse.ArgumentParser:
     """The parser of a command that asks a model, with the arguments that all of them have."""
     parser: argparse.ArgumentParser = parsers.add_parser(

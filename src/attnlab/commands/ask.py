@@ -1,68 +1,39 @@
-"""`attnlab translate`, `attnlab classify`, `attnlab score` and `attnlab explore`: ask a trained model."""
+"""`attnlab translate`, `attnlab classify` and `attnlab score`: ask a trained model."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from attnlab.commands.arguments import (
-    batch_size,
-    forced_token,
-    intervention,
-    loaded_model,
-    model_parser,
-    setting,
-    typed,
-)
-from attnlab.commands.lines import draw, given_pairs, given_texts, print_fields, print_json, with_progress
+import torch
 
-if TYPE_CHECKING:
-    from attnlab.evaluation.attention_map import AttentionMap
-    from attnlab.inference.translator import Translation, Translator
-
-
-def add_translate(parsers: Any) -> None:
-    parser = model_parser(
-        parsers, "translate", "translate each TEXT, or each line of stdin",
-        "Prints one line for each text, in their order. A blank text gives an empty line; line breaks in a translation "
-        "become spaces.",
-    )  # fmt: skip
-    parser.add_argument("text", metavar="TEXT", nargs="*")
-    search = parser.add_argument_group("search (without these, the model's own)")
-    search.add_argument("--beam", metavar="N", type=int, help="beam search that follows N hypotheses")
-    search.add_argument(
-        "--n-best", metavar="N", type=int,
-        help="up to N lines for each text, the best first: the text's number from 1 on, a tab, the score, a tab, the "
-        "translation",
-    )  # fmt: skip
-    search.add_argument(
-        "--set", metavar="NAME=VALUE", dest="settings", type=setting, action="append", default=[],
-        help="another setting of conf/search: search=greedy, length_penalty=0.6, max_length=50, or temperature=0.7, "
-        "which draws",
-    )  # fmt: skip
-    search.add_argument(
-        "--force", metavar="STEP=TOKEN", type=forced_token, action="append", default=[],
-        help="write this token at that step, counted from 0",
-    )  # fmt: skip
-    parser.set_defaults(run=translate)
+from attnlab.api import load
+from attnlab.commands.lines import given_pairs, given_texts, print_fields, print_json, with_progress
+from attnlab.errors import ExperimentError
+from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.inference.classifier import SentenceClassifier
+from attnlab.inference.translator import Translation, Translator
+from attnlab.model.attention.intervention import Intervention
 
 
 def translate(args: argparse.Namespace) -> None:
     settings = dict(args.settings)
     settings |= {name: getattr(args, name) for name in ("beam", "n_best") if getattr(args, name) is not None}
+    model = _model(args, "translates", "classify")
+    model.search(settings)  # a wrong setting is refused before a line is read
     answers = translations(
-        loaded_model(args, "translates", "classify"),
+        model,
         given_texts(args.text),
-        intervene=intervention(args),
+        intervene=_intervention(args),
         with_attention=args.json or args.heat_map is not None,
-        batch_size=batch_size(args),
+        batch_size=_batch_size(args),
         **settings,
     )
     maps: list[AttentionMap] = []
-    for number, answer in enumerate(with_progress(answers, not args.text and not typed(args)), 1):
+    for number, answer in enumerate(with_progress(answers, not args.text and not _typed(args)), 1):
         if args.json:
             print_json(answer)
         elif "n_best" in settings:
@@ -72,7 +43,7 @@ def translate(args: argparse.Namespace) -> None:
             print_fields(answer.text)
         if args.heat_map is not None and answer.tokens:
             maps.append(answer.map)
-    draw(maps, args.heat_map)
+    _draw(maps, args)
 
 
 def translations(model: Translator, texts: Iterable[str], **options: Any) -> Iterator[Translation]:
@@ -80,8 +51,6 @@ def translations(model: Translator, texts: Iterable[str], **options: Any) -> Ite
 
     options: of `Translator.stream`.
     """
-    from attnlab.inference.translator import Translation
-
     pending: deque[str] = deque()
 
     def not_blank() -> Iterator[str]:
@@ -101,48 +70,26 @@ def translations(model: Translator, texts: Iterable[str], **options: Any) -> Ite
     yield from blank()
 
 
-def add_classify(parsers: Any) -> None:
-    parser = model_parser(
-        parsers, "classify", "classify each TEXT, or each line of stdin",
-        "Prints one line for each text, in their order: the likeliest class, a tab, its probability.",
-    )  # fmt: skip
-    parser.add_argument("text", metavar="TEXT", nargs="*")
-    parser.set_defaults(run=classify)
-
-
 def classify(args: argparse.Namespace) -> None:
-    model = loaded_model(args, "classifies", "translate")
-    answers = model.stream(given_texts(args.text), intervention(args), batch_size(args))
+    model = _model(args, "classifies", "translate")
+    answers = model.stream(given_texts(args.text), _intervention(args), _batch_size(args))
     maps: list[AttentionMap] = []
-    for answer in with_progress(answers, not args.text and not typed(args)):
+    for answer in with_progress(answers, not args.text and not _typed(args)):
         if args.json:
             print_json(answer, label=answer.label)
         else:
             print_fields(answer.label, f"{answer.probabilities[answer.label]:.4f}")
         if args.heat_map is not None:
             maps.append(answer.map)
-    draw(maps, args.heat_map, as_sentences=True)
-
-
-def add_score(parsers: Any) -> None:
-    parser = model_parser(
-        parsers, "score", "give the log-probability of translations",
-        "Prints one line for each pair, in their order: the log-probability of the target in nats, <eos> included. "
-        "Without SOURCE TARGET and files, each line of stdin is a source, a tab and a target.",
-    )  # fmt: skip
-    parser.add_argument("text", metavar="SOURCE TARGET", nargs="*")
-    parser.add_argument("--source", metavar="FILE", type=Path, help="sources, one a line")
-    parser.add_argument("--target", metavar="FILE", type=Path, help="their targets, one a line")
-    parser.add_argument("--tokens", action="store_true", help="add each token and its log-probability to the line")
-    parser.set_defaults(run=score)
+    _draw(maps, args, as_sentences=True)
 
 
 def score(args: argparse.Namespace) -> None:
-    model = loaded_model(args, "translates", "classify")
+    model = _model(args, "translates", "classify")
     pairs = given_pairs(args.text, args.source, args.target)
-    answers = model.stream_scores(pairs, intervention(args), batch_size(args))
+    answers = model.stream_scores(pairs, _intervention(args), _batch_size(args))
     maps: list[AttentionMap] = []
-    for answer in with_progress(answers, not args.text and not typed(args)):
+    for answer in with_progress(answers, not args.text and not _typed(args)):
         if args.json:
             print_json(answer, total=answer.total)
         else:
@@ -150,23 +97,56 @@ def score(args: argparse.Namespace) -> None:
             print_fields(f"{answer.total:.4f}", *(f"{token} {log_prob:.4f}" for token, log_prob in tokens))
         if args.heat_map is not None:
             maps.append(answer.map)
-    draw(maps, args.heat_map)
+    _draw(maps, args)
 
 
-def add_explore(parsers: Any) -> None:
-    parser = parsers.add_parser(
-        "explore", help="open a page on which to question models", allow_abbrev=False,
-        description="Serve a page on which to question models, on this machine alone, until Ctrl-C.",
-    )  # fmt: skip
-    parser.add_argument(
-        "models", metavar="MODEL", nargs="+", help="a model folder, or MLflow's runs:/... or models:/..."
-    )
-    parser.add_argument("--port", metavar="N", type=int, default=0, help="of the page; 0, the default, is any free one")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
-    parser.set_defaults(run=explore)
+def _model(args: argparse.Namespace, does: str, other: str) -> Any:
+    """The translator or the classifier on its device.
+
+    does: `translates` or `classifies`.
+
+    Raises ExperimentError for a model that does not, and names the `other` command.
+    """
+    torch.set_num_threads(args.threads)
+    try:
+        torch.empty(0, device=args.device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ExperimentError(f"--device {args.device} cannot be used here: {reason}") from None
+    model = load(args.model, args.device, args.allow)
+    if isinstance(model, SentenceClassifier) != (does == "classifies"):
+        raise ExperimentError(f"{args.model} holds no model that {does}; use attnlab {other}")
+    return model
 
 
-def explore(args: argparse.Namespace) -> None:
-    from attnlab.explorer.server import explore as serve  # costs imports of torch and the server
+def _intervention(args: argparse.Namespace) -> Intervention | None:
+    """What the arguments change; raises ExperimentError where they are out of range."""
+    try:
+        change = Intervention(
+            kind=args.intervene,
+            temperature=args.attention_temperature,
+            hide=tuple(args.hide),
+            force=dict(getattr(args, "force", ())),
+            seed=args.seed,
+        )
+    except ValueError as error:
+        raise ExperimentError(f"intervene: {error}") from None
+    return change if change.changes_weights or change.force else None
 
-    serve(args.models, args.port, not args.no_browser)
+
+def _typed(args: argparse.Namespace) -> bool:
+    """Whether somebody types the texts at the terminal, and waits for each answer."""
+    from_stdin = not args.text and getattr(args, "source", None) is None
+    return from_stdin and sys.stdin is not None and sys.stdin.isatty()
+
+
+def _batch_size(args: argparse.Namespace) -> int:
+    """How many texts to compute together."""
+    return args.batch_size or (1 if _typed(args) else 64)
+
+
+def _draw(maps: Sequence[AttentionMap], args: argparse.Namespace, as_sentences: bool = False) -> None:
+    if args.heat_map is not None:
+        from attnlab.commands.pictures import draw  # costs an import of matplotlib
+
+        draw(maps, args.heat_map, as_sentences)
