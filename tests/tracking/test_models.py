@@ -53,18 +53,6 @@ def quiet_mlflow():
     logger.setLevel(before)
 
 
-@pytest.fixture
-def logged(client):
-    """The logged model of a run, and the folder that it lies in."""
-
-    def model_of(run):
-        (output,) = client.get_run(run.run_id).outputs.model_outputs
-        model = client.get_logged_model(output.model_id)
-        return model, Path(model.artifact_location.removeprefix("file://"))
-
-    return model_of
-
-
 @pytest.fixture(scope="module")
 def served(translator_folder, tmp_path_factory):
     """The translator as MLflow loads it."""
@@ -75,15 +63,17 @@ def served(translator_folder, tmp_path_factory):
         return mlflow.pyfunc.load_model(str(place))
 
 
-def test_logged_model_translates(tracking, runs, point, record, logged, translator_folder, quiet_mlflow, capfd):
+def test_logged_model_translates(tracking, runs, point, record, client, translator_folder, quiet_mlflow, capfd):
     shutil.copytree(translator_folder, point / "model")
     for _ in range(2):
         with tracking().start(runs, point, record) as run:
             pass
-    model, location = logged(run)
+    (output,) = client.get_run(run.run_id).outputs.model_outputs
+    model = client.get_logged_model(output.model_id)
     assert (model.name, str(model.status)) == ("translator", "READY")
     assert model.params["attention"] == "bahdanau"
 
+    location = Path(model.artifact_location.removeprefix("file://"))
     assert not [path for path in location.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt", ".pyc")]
     requirements = (location / "requirements.txt").read_text().split()
     assert all("==" in requirement and "+" not in requirement for requirement in requirements)
@@ -96,14 +86,15 @@ def test_logged_model_translates(tracking, runs, point, record, logged, translat
 
 
 def test_logged_classifier_gives_labels_probabilities_and_attention_on_request(
-    tracking, runs, point, record, logged, classifier_folder
+    tracking, runs, point, record, client, classifier_folder
 ):
     shutil.copytree(classifier_folder, point / "model")
     with tracking().start(runs, point, record) as run:
         pass
-    model, location = logged(run)
+    (output,) = client.get_run(run.run_id).outputs.model_outputs
+    model = client.get_logged_model(output.model_id)
     assert (model.name, model.model_type) == ("classifier", "classifier")
-    loaded = mlflow.pyfunc.load_model(str(location))
+    loaded = mlflow.pyfunc.load_model(model.artifact_location.removeprefix("file://"))
     expected = load(classifier_folder)(SOURCES)
     plain = [{"label": each.label, "probabilities": pytest.approx(each.probabilities)} for each in expected]
     assert loaded.predict(SOURCES) == plain
@@ -120,14 +111,15 @@ def test_signature_has_every_setting_of_the_searches(served):
 
 
 def test_example_of_a_logged_model_is_a_text_of_the_validation_data(
-    tracking, runs, point, record, logged, translator_folder, tmp_path
+    tracking, runs, point, record, client, translator_folder, tmp_path
 ):
     corpus = bind(compose(["data=copy", "data.num_pairs=200"]).logged["data"], Corpus, "data")
     prepare(corpus, tmp_path / "prepared")
     shutil.copytree(translator_folder, point / "model")
     with tracking().start(runs, point, replace(record, data_source=str(tmp_path / "prepared"))) as run:
         pass
-    _, location = logged(run)
+    (output,) = client.get_run(run.run_id).outputs.model_outputs
+    location = Path(client.get_logged_model(output.model_id).artifact_location.removeprefix("file://"))
     text = PreparedData(tmp_path / "prepared").split("validation").source_text(0)
     example = json.loads((location / "serving_input_example.json").read_text())
     assert example == {"inputs": [text], "params": {"attention": True}}
