@@ -5,51 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny_folders import LABELS, SOURCES
+from tiny_folders import LABELS, SOURCES, classifier_config
 
 from attnlab.batch import Padding
-from attnlab.config.part import Part
+from attnlab.config.binding import bind
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 from attnlab.inference.classifier import SentenceClassifier
-from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
-from attnlab.model.encoder import Encoder
-from attnlab.model.normalisers import Softmax
-from attnlab.model.scopes import GlobalScope
 
 
 @pytest.fixture(params=["pre", "post"])
 def classifier(request):
     torch.manual_seed(1)
     tokenizer = WordTrainer(min_frequency=1).train(SOURCES)
-    encoder = Part(
-        Encoder,
-        cell="lstm",
-        embedding_size=5,
-        hidden_size=4,
-        layers=1,
-        bidirectional=True,
-        merge="concatenate",
-        reverse_source=False,
-        skipping="packed",
-        dropout=0.0,
-        layer_dropout=0.0,
-    )
-    model = Classifier(
-        encoder,
-        Part(BahdanauScore, size=5),
-        None,
-        Softmax(),
-        Part(GlobalScope),
-        None,
-        dense_size=6,
-        dropout=0.0,
-        source_vocabulary_size=tokenizer.size,
-        num_classes=3,
-        padding=Padding(request.param),
-    )
+    sizes = {"source_vocabulary_size": tokenizer.size, "num_classes": len(LABELS)}
+    model = bind(classifier_config(), Classifier, "model")(**sizes, padding=Padding(request.param))
     return SentenceClassifier(model.eval(), tokenizer, LABELS)
 
 

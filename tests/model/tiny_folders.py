@@ -56,8 +56,11 @@ def write_classifier(folder: Path) -> Path:
     tokenizer = WordTrainer(min_frequency=1).train(SOURCES)
     tokenizer.save(folder / "tokenizer.json")
     (folder / "data.json").write_text(json.dumps({"format": 2, "labels": LABELS}))
+    sizes = {"source_vocabulary_size": tokenizer.size, "num_classes": len(LABELS)}
+    return save(folder / "model", Classifier, classifier_config(), None, **sizes)
+
+
+def classifier_config() -> dict[str, Any]:
     parts = config_of(Variant("attention", "bahdanau"))
     model = {name: parts[name] for name in ("encoder", "attention", "projection", "normaliser", "scope", "heads")}
-    model |= {"_target_": "attnlab.model.classifier.Classifier", "dense_size": 6, "dropout": 0.0}
-    sizes = {"source_vocabulary_size": tokenizer.size, "num_classes": len(LABELS)}
-    return save(folder / "model", Classifier, model, None, **sizes)
+    return model | {"_target_": "attnlab.model.classifier.Classifier", "dense_size": 6, "dropout": 0.0}
