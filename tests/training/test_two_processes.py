@@ -141,6 +141,21 @@ def test_signal_to_the_parent_stops_its_training_processes(number, train, capfd)
     assert signal.getsignal(number) == before
 
 
+def runs(process):
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE  # nobody may be there to take its end
+    except psutil.NoSuchProcess:
+        return False
+
+
+def running_after_a_while(processes):
+    """Those that have not ended after twenty seconds."""
+    patience = time.monotonic() + 20
+    while any(map(runs, processes)) and time.monotonic() < patience:
+        time.sleep(0.1)
+    return [process for process in processes if runs(process)]
+
+
 def in_a_group_of_its_own(action):
     """The exit code of a forked process that does this, at 1 where it raises; a terminal's Ctrl-C goes to its group."""
     process = os.fork()
@@ -185,19 +200,12 @@ def test_second_ctrl_c_at_the_terminal_stops_all_processes_at_once(train, tmp_pa
     )  # as Lightning has it
     assert time.monotonic() - began < 40
     assert "saved at step" not in capfd.readouterr().err
-    assert not runs(int((tmp_path / "rank").read_text()))
+    assert running_after_a_while([int((tmp_path / "rank").read_text())]) == []
 
 
 def test_training_with_a_killed_process_reports_its_signal(train):
     with pytest.raises(ExperimentError, match="one of the 2 training processes was killed by SIGKILL"):
         train(**{**CHOICES, "on": TWO}, callbacks=[AtStep(5, lambda _: os.kill(os.getpid(), signal.SIGKILL))])
-
-
-def runs(process):
-    try:
-        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE  # nobody may be there to take its end
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_training_processes_end_when_their_parent_is_killed(train, tmp_path):
@@ -215,10 +223,7 @@ def test_training_processes_end_when_their_parent_is_killed(train, tmp_path):
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1]) == -signal.SIGKILL
     ranks = [int((tmp_path / str(rank)).read_text()) for rank in range(2)]
-    patience = time.monotonic() + 20
-    while any(map(runs, ranks)) and time.monotonic() < patience:
-        time.sleep(0.1)
-    left = [rank for rank in ranks if runs(rank)]
+    left = running_after_a_while(ranks)
     for rank in left:
         os.kill(rank, signal.SIGKILL)
     assert left == []

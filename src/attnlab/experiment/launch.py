@@ -175,7 +175,8 @@ def mistakes_as_sentences() -> Iterator[None]:
             raise
         except Exception as error:
             of_hydra = is_of_hydra(error)
-            if isinstance(error, OSError) and (of_hydra or error.errno in MACHINE_FAULTS):
+            # Hydra's error for a missing config is an OSError, too, but of no system call.
+            if isinstance(error, OSError) and error.errno and (of_hydra or error.errno in MACHINE_FAULTS):
                 _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
             if not of_hydra:
                 raise
