@@ -160,10 +160,10 @@ def _concrete_classes(modules: Iterable[types.ModuleType], kind: type) -> list[s
 
 
 def _is_given_another(found: type, kind: type) -> bool:
-    """Whether one of the class's run-time arguments is a component of the kind."""
+    """Whether one of the class's run-time arguments makes a component of the kind."""
     hints = constructor_hints(found)
     parameters = inspect.signature(found).parameters.values()
-    return any(component(hints.get(p.name)) is kind for p in parameters if p.kind is p.KEYWORD_ONLY)
+    return any(kind in get_args(hints.get(p.name)) for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 def constructor_hints(target: type) -> dict[str, Any]:

@@ -44,7 +44,6 @@ class NotebookExperiment(Experiment):
     def predictor(self, module: pl.LightningModule, data: Any) -> Translator | SentenceClassifier:
         """The module's model as `attnlab.load` gives a saved one; in evaluation mode from here on."""
         model: Any = module.model
-        model.eval()
         if isinstance(data, LabelledData):
-            return SentenceClassifier(model, data.tokenizer, data.labels)
-        return Translator(model, data.source_tokenizer, data.target_tokenizer, self.values["search"])
+            return SentenceClassifier(model.eval(), data.tokenizer, data.labels)
+        return Translator(model.eval(), data.source_tokenizer, data.target_tokenizer, self.values["search"])
