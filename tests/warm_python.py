@@ -115,6 +115,7 @@ def _be_the_command(arguments: list[str], folder: str, environment: dict[str, st
     import atexit
     import resource
     import runpy
+    import threading
     import traceback
 
     code: object = 1
@@ -137,6 +138,7 @@ def _be_the_command(arguments: list[str], folder: str, environment: dict[str, st
             code = ended.code or 0
             if isinstance(code, str):
                 print(code, file=sys.stderr)
+        threading._shutdown()  # type: ignore[attr-defined]  # joblib ends its workers then
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
