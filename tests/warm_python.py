@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 
+SET_BY_IMPORTS: dict[str, str] = {}  # variables that the imports set, which do not come again in a fork
 IMPORTED = (
     "datasets", "matplotlib.pyplot", "mlflow", "pytorch_lightning", "rich.progress", "sacrebleu", "torchmetrics",
     "attnlab.stages.prepare", "attnlab.stages.train", "attnlab.stages.evaluate", "attnlab.stages.report",
@@ -51,8 +52,10 @@ def serve(address: str) -> None:
     import importlib
     import selectors
 
+    before = dict(os.environ)
     for name in IMPORTED:
         importlib.import_module(name)
+    SET_BY_IMPORTS.update({name: value for name, value in os.environ.items() if name not in before})
     selector = selectors.DefaultSelector()
     listening = socket.socket(socket.AF_UNIX)
     listening.bind("\0" + address)
@@ -128,7 +131,7 @@ def _be_the_command(arguments: list[str], folder: str, environment: dict[str, st
             os.setgid(int(user))
             os.setuid(int(user))
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update(SET_BY_IMPORTS | environment)
         sys.argv = arguments
         sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
         try:
