@@ -137,5 +137,5 @@ def test_classification_write_writes_all_files(found: Classification, tmp_path: 
 def test_sentence_classifier_returns_class_names(data: LabelledData) -> None:
     classifier = SentenceClassifier(ByLength().eval(), data.tokenizer, LABELS)  # type: ignore[arg-type]
     texts = ["x y z", "unheard", "x", "x y"] * 40
-    assert classifier.texts(texts) == ["love", "일상", "일상", "break-up"] * 40
-    assert classifier.texts([]) == []
+    assert [each.label for each in classifier(texts)] == ["love", "일상", "일상", "break-up"] * 40
+    assert classifier([]) == []

@@ -55,7 +55,7 @@ def test_translator_replaces_unknown_words(copies):
         search = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 12, "replace_unknown": True}
         translator = Translator(copier, copies.source_tokenizer, copies.target_tokenizer, search)
         texts = ["Rom", "Bern Zürich  Basel", "", "Ulm Ulm"]
-        assert translator.texts(texts) == ["Rom", "Bern Zürich Basel", "", "Ulm Ulm"]
+        assert [each.text for each in translator(texts)] == ["Rom", "Bern Zürich Basel", "", "Ulm Ulm"]
 
 
 def test_evaluate_replacing_unknown_words_requires_attention(copies):
@@ -113,4 +113,5 @@ def test_evaluate_sampling_ignores_the_sentence_order(model, copies):
     found = evaluate([model()], search, copies, Padding())
     node = {"_target_": "attnlab.search.sample.SampleSearch", **vars(search)}
     translator = Translator(model(), copies.source_tokenizer, copies.target_tokenizer, node)
-    assert translator.texts([s.source for s in found.sentences][::-1]) == [s.hypothesis for s in found.sentences[::-1]]
+    answers = translator([s.source for s in found.sentences][::-1])
+    assert [each.text for each in answers] == [s.hypothesis for s in found.sentences[::-1]]

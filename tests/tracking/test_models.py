@@ -80,7 +80,9 @@ def test_logged_model_translates(tracking, runs, point, record, client, translat
     assert (location / "code" / "attnlab" / "batch.py").exists()
 
     loaded = mlflow.pyfunc.load_model(str(location))
-    assert [each["text"] for each in loaded.predict(SOURCES)] == load(translator_folder).texts(SOURCES)
+    assert [each["text"] for each in loaded.predict(SOURCES)] == [
+        each.text for each in load(translator_folder)(SOURCES)
+    ]
     said = capfd.readouterr()
     assert said.err == ""
 

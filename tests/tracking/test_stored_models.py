@@ -10,6 +10,7 @@ from tiny_folders import SOURCES, write_classifier, write_translator
 
 from attnlab.api import load
 from attnlab.errors import ExperimentError
+from attnlab.inference.answers import plain_answers
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
 from attnlab.tracking.run_folder import RunRecord
@@ -82,7 +83,7 @@ def test_logged_model_is_loaded_by_the_address_that_mlflow_shows(filled, folders
 def same_answers(loaded, expected):
     assert isinstance(loaded, Translator | SentenceClassifier)
     assert type(loaded) is type(expected)
-    assert loaded.texts(SOURCES) == expected.texts(SOURCES)
+    assert plain_answers(loaded, SOURCES) == plain_answers(expected, SOURCES)
 
 
 def test_newest_of_two_models_of_a_run_is_loaded(tracking, runs, point, record, folders):

@@ -16,7 +16,7 @@ from attnlab.batch import EOS, PAD, Batch
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.inference.classifier import SentenceClassifier
-from attnlab.inference.translator import Intervened, Translator, check_sources
+from attnlab.inference.translator import Translator, check_sources
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.search import next_log_probs
 
@@ -68,8 +68,7 @@ class Source:
         check_length(text)
         if not (0 <= edit.before <= MOST_PADS and 0 <= edit.behind <= MOST_PADS):
             raise ExperimentError(f"edit: before and behind must be between 0 and {MOST_PADS} pads")
-        if intervene.changes_weights and translator.model.decoder.attention is None:
-            raise ExperimentError("intervene changes the attention, but the model has none")
+        translator.intervened(intervene)
         (ids,) = translator.source_tokenizer.encode_ids([text])
         source = cls(translator, edit.of(ids), edit.before, edit.behind)
         check_sources(intervene, source.batch([]))
@@ -128,10 +127,8 @@ def translate(
     source = Source.read(translator, text, edit, intervene)
     search = translator.search(settings or {})
     batch = source.batch([])
-    model = Intervened(translator.model, intervene)
-    ((best, *_),) = search(
-        model, batch.source, batch.source_mask, search.replace_unknown, forced_ids(source, intervene)
-    )
+    model = translator.intervened(intervene)
+    ((best, *_),) = search(model, batch.source, batch.source_mask, search.replace_unknown, translator.forced(intervene))
     answer = reading(source, [*best.tokens, *[EOS] * best.finished], intervene)
     return answer | {"text": translator.target_tokenizer.decode(best.tokens), "score": best.score}
 
@@ -210,10 +207,3 @@ def known_ids(source: Source, target: Sequence[int]) -> list[int]:
         return [source.translator.target_tokenizer.id_of(token) for token in target]
     except ValueError as error:
         raise ExperimentError(f"target: {error}") from None
-
-
-def forced_ids(source: Source, intervene: Intervention) -> dict[int, int]:
-    try:
-        return {step: source.translator.target_tokenizer.id_of(token) for step, token in intervene.force.items()}
-    except ValueError as error:
-        raise ExperimentError(f"force: {error}") from None

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attnlab.batch import EOS
 from attnlab.errors import ExperimentError
-from attnlab.explorer.analysis import NO_CHANGE, NO_EDIT, Edit, Source, forced_ids
+from attnlab.explorer.analysis import NO_CHANGE, NO_EDIT, Edit, Source
 from attnlab.inference.translator import Intervened, Translator
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.beam import BeamSearch
@@ -109,7 +109,7 @@ def beam(
     search = translator.search({**given, "n_best": size})
     if not isinstance(search, BeamSearch) or search.size > WIDEST:
         raise ExperimentError(f"the tree is that of a beam search whose size is at most {WIDEST}")
-    recorder = BeamRecorder(Intervened(translator.model, intervene), search, forced_ids(source, intervene))
+    recorder = BeamRecorder(translator.intervened(intervene), search, translator.forced(intervene))
     batch = source.batch([])
     (found,) = search(recorder, batch.source, batch.source_mask, search.coverage_penalty > 0, recorder.forced)
     hypotheses = []

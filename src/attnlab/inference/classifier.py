@@ -112,7 +112,3 @@ class SentenceClassifier:
                         attention=output.attention_weights[i][real].float().cpu().numpy(),
                     )
             yield from (found[row] for row in range(len(window)))
-
-    def texts(self, texts: Sequence[str]) -> list[str]:
-        """The name of the likeliest class of each text."""
-        return [found.label for found in self.stream(texts)]

@@ -61,7 +61,7 @@ class Translation:
         return attention_map(self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.text}")
 
     def _repr_html_(self) -> str:
-        return notebook_page(self, self.attention)
+        return notebook_page(self, self.text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Scored:
         return attention_map(self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.target}")
 
     def _repr_html_(self) -> str:
-        return notebook_page(self, self.attention)
+        return notebook_page(self, self.target)
 
 
 def attention_map(
@@ -102,13 +102,16 @@ def attention_map(
     return AttentionMap(source, target, weights, title)
 
 
-def notebook_page(answer: Any, weights: NDArray[np.float32] | None) -> str:
-    """The heat map as a notebook shows it, in a frame of its own, so that no style leaks into the notebook."""
-    if weights is None:
-        return f"<p>{escape(getattr(answer, 'text', '') or answer.target)}</p>"
+def notebook_page(answer: Translation | Scored, text: str) -> str:
+    """The heat map as a notebook shows it, in a frame of its own, so that no style leaks into the notebook.
+
+    text: what is shown for a model without attention.
+    """
+    if answer.attention is None:
+        return f"<p>{escape(text)}</p>"
     from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib
 
-    return framed(heat_map_html([answer.map]), 120 + 26 * len(weights))
+    return framed(heat_map_html([answer.map]), 120 + 26 * len(answer.tokens))
 
 
 def framed(page: str, height: int) -> str:
@@ -200,8 +203,8 @@ class Translator:
                 it reads no farther than the sentence that it translates.
         """
         search = self.search(settings)
-        model = self.model if intervene is None else self._intervened(intervene)
-        forced = None if intervene is None else self._forced(intervene)
+        model = self.model if intervene is None else self.intervened(intervene)
+        forced = None if intervene is None else self.forced(intervene)
         to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, search.replace_unknown)
         for window in windows(texts, batch_size):
             ids = self.source_tokenizer.encode_ids(window)
@@ -220,10 +223,6 @@ class Translator:
                             window[row], ids[row], batch.source[i], mask, hypotheses[i], to_text
                         )
             yield from (found[row] for row in range(len(window)))
-
-    def texts(self, texts: Sequence[str]) -> list[str]:
-        """The text of each translation alone, by the model's own search."""
-        return [translation.text for translation in self.stream(texts, with_attention=False)]
 
     @overload
     def score(self, source: str, target: str, intervene: Intervention | None = None) -> Scored: ...
@@ -247,7 +246,7 @@ class Translator:
     ) -> Iterator[Scored]:
         """As `score`, one pair after the other in steady memory; `batch_size` as in `stream`."""
         if intervene is not None:
-            self._intervened(intervene)
+            self.intervened(intervene)
         for window in windows(pairs, batch_size):
             sources = self.source_tokenizer.encode_ids([source for source, _ in window])
             targets = self.target_tokenizer.encode_ids([target for _, target in window])
@@ -282,12 +281,13 @@ class Translator:
     def _batch(self, sources: list[list[int]], targets: list[list[int]]) -> Batch:
         return make_batch(sources, targets, self.padding).to(next(self.model.parameters()).device)
 
-    def _intervened(self, intervention: Intervention) -> Intervened:
+    def intervened(self, intervention: Intervention) -> Intervened:
+        """The model under an intervention; raises ExperimentError where it has no attention that could be changed."""
         if intervention.changes_weights and self.model.decoder.attention is None:
             raise ExperimentError("intervene changes the attention, but the model has none; only force= goes with it")
         return Intervened(self.model, intervention)
 
-    def _forced(self, intervention: Intervention) -> dict[int, int]:
+    def forced(self, intervention: Intervention) -> dict[int, int]:
         """The ids of the tokens that it forces; raises ExperimentError where the vocabulary lacks one."""
         try:
             return {step: self.target_tokenizer.id_of(token) for step, token in intervention.force.items()}

@@ -123,7 +123,7 @@ class Attention(nn.Module):
         return Memory(no_summary, projected, values, mask, positions, real.sum(1))
 
     def attend(self, query: Tensor, memory: Memory, *, t: Tensor | int | None = None) -> tuple[Tensor, Tensor]:
-        """As `forward`, with what `remember` returned, or an intervention `of` it."""
+        """As `forward`, with what `remember` returned, also `under` an intervention."""
         single = query.dim() == 2
         queries = query.unsqueeze(1) if single else query
         if queries.dim() != 3 or queries.shape[::2] != (len(memory.lengths), self.query_size):
