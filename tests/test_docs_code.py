@@ -8,9 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
+import pytorch_lightning as pl
+from tiny_folders import write_translator
+
+from attnlab.data.trainers import CharacterTrainer
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["attention_module.md"]
+PAGES = ["attention_module.md", "explorer.md", "use_a_model.md"]
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
@@ -25,6 +29,12 @@ def test_python_code_of_a_docs_page_runs(page, tmp_path, monkeypatch):
     code = blocks(path.read_text(encoding="utf-8"))
     assert code
     monkeypatch.chdir(tmp_path)
+    trainer = pl.Trainer
+    (tmp_path / "build").mkdir()
+    write_translator(tmp_path / "build", source=CharacterTrainer(min_frequency=1))
+    (tmp_path / "dates.txt").write_text("Sunday, March 1, 2026\nlundi 2 septembre 1991\n")
+    # The notebook trains in full.
+    monkeypatch.setattr(pl, "Trainer", lambda max_steps, **more: trainer(max_steps=2, **more))
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, block in code:
         exec(compile("\n" * line + block, str(path), "exec"), namespace)  # a traceback names the page's line

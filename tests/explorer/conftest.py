@@ -16,6 +16,10 @@ import uvicorn
 
 from attnlab.batch import EOS, Padding
 from attnlab.config.part import Part
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import PreparedData
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.data.toy import ReverseCorpus
 from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.explorer.server import application
 from attnlab.inference.classifier import SentenceClassifier
@@ -36,9 +40,12 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 def translator(tiny_model) -> Callable[..., Translator]:
     """Builds one; choices as for `tiny_model`, and `search`, a section of the config."""
     trainer = CharacterTrainer(min_frequency=1)
-    source, target = trainer.train(SOURCES), trainer.train(TARGETS)
+    characters = trainer.train(SOURCES), trainer.train(TARGETS)
 
-    def build(search: dict[str, Any] = BEAM, **choices: Any) -> Translator:
+    def build(
+        search: dict[str, Any] = BEAM, tokenizers: tuple[Tokenizer, Tokenizer] = characters, **choices: Any
+    ) -> Translator:
+        source, target = tokenizers
         sizes = {"source_vocabulary_size": source.size, "target_vocabulary_size": target.size}
         model = tiny_model(**({"scale": 4.0, "dtype": torch.float32} | sizes | choices))
         with torch.no_grad():
@@ -46,6 +53,19 @@ def translator(tiny_model) -> Callable[..., Translator]:
         return Translator(model, source, target, search)
 
     return build
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
+    """Six test pairs to reverse, with their alignment."""
+    folder = tmp_path_factory.mktemp("corpus") / "data"
+    corpus = ReverseCorpus(
+        num_pairs=60, num_symbols=5, min_length=2, max_length=6, test_min_length=None, test_max_length=None,
+        validation_fraction=0.1, test_fraction=0.1, seed=1, bleu_tokenize="none",
+        tokenizer=WordTrainer(split="whitespace", min_frequency=1),
+    )  # fmt: skip
+    prepare(corpus, folder)
+    return PreparedData(folder)
 
 
 @pytest.fixture
@@ -122,10 +142,10 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     visits: list[Visit] = []
     servers: list[tuple[uvicorn.Server, threading.Thread]] = []
 
-    def start(models: dict[str, Any], **context: Any) -> Visit:
+    def start(models: dict[str, Any], corpus: PreparedData | None = None, **context: Any) -> Visit:
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(application(models), log_level="warning"))
+        server = uvicorn.Server(uvicorn.Config(application(models, corpus), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         servers.append((server, thread))

@@ -113,7 +113,7 @@ def test_model_without_attention_has_no_map_and_refuses_changes_of_it(translator
 def test_describe_names_the_score_under_projection_and_heads(translator):
     ours = translator(attention="dot", projection=4, heads=2)
     facts = analysis.describe(ours)
-    assert (facts["score"], facts["normaliser"], facts["context_in_cell"]) == ("Dot", "softmax", True)
+    assert (facts["score"], facts["normaliser"], facts["context_in_cell"]) == ("Dot", "Softmax", True)
 
 
 @pytest.mark.parametrize(

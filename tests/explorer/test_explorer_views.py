@@ -10,6 +10,7 @@ from attnlab.batch import EOS
 from attnlab.explorer import analysis
 from attnlab.explorer.analysis import Edit
 from attnlab.explorer.beam_tree import beam
+from attnlab.explorer.corpus import first_pairs
 from attnlab.explorer.step_numbers import step_numbers
 from attnlab.model.attention.intervention import Intervention
 
@@ -87,7 +88,7 @@ def test_every_score_has_its_formula(visit, translator):
         seen.page.locator("header select").select_option(score)
         seen.page.locator(f"select[value={score}]").wait_for()
         seen.settle()
-        assert seen.page.locator(".formula code").count() == 5, seen.page.locator("main").inner_text()
+        assert seen.page.locator(".formula code").count() == 7, seen.page.locator("main").inner_text()
 
 
 def test_pads_get_weight_only_without_their_mask(seen_in, translator):
@@ -116,6 +117,26 @@ def test_reference_is_fed_beside_the_free_running_translation(seen_in, translato
     rows = seen.page.locator(".effects tbody tr").all()
     log_probs = [float(row.locator("td").nth(1).inner_text()) for row in rows]
     np.testing.assert_allclose(log_probs, scored.log_probs, atol=6e-5)
+
+
+def test_pair_of_the_corpus_brings_its_reference_and_its_alignment(visit, translator, corpus):
+    ours = translator(tokenizers=(corpus.source_tokenizer, corpus.target_tokenizer))
+    pair = first_pairs(ours, corpus)[2]
+    seen = visit({"a": ours}, corpus)
+    seen.open("1 2")
+    seen.page.get_by_role("tab", name="Reference").click()
+    seen.page.get_by_label("Test pairs of the corpus").select_option(index=3)
+    seen.wait(pair["source"])
+    assert seen.page.get_by_label("Reference translation").input_value() == pair["target"]
+    cell = float(seen.page.locator(".cells").first.get_attribute("height")) / (len(pair["target"].split()) + 1)
+    outlined = seen.page.locator("figure[data-key=fed] .gold.sure").evaluate_all(
+        "(rects, cell) => rects.map(rect => ['y', 'x'].map(side => Math.floor(rect.getAttribute(side) / cell)))", cell
+    )
+    assert sorted(outlined) == sorted(pair["sure"]) == sorted(corpus.split("test").sure_links(2).tolist())
+    weights = ours.score(pair["source"], pair["target"]).attention
+    right = sum(weights[row].argmax() == column for row, column in pair["sure"])
+    assert f" {right} of {len(pair['sure'])} aligned tokens" in seen.page.locator(".agreement").inner_text()
+    assert first_pairs(translator(), corpus)[2] == pair | {"sure": [], "possible": []}  # other tokens, no links
 
 
 def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifier):

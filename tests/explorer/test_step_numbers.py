@@ -52,3 +52,7 @@ def test_numbers_of_other_mechanisms_average_to_the_attention(translator, choice
     np.testing.assert_allclose(shown["attention"], mean, atol=1e-5)
     for head in shown["heads"]:
         assert not np.array(head["weights"])[~np.array(head["visible"])].any()
+        if choices.get("scope") == "local_p":
+            powers = np.where(head["visible"], np.exp(head["energies"]), 0)
+            weights = powers / powers.sum(1, keepdims=True) * np.array(head["emphasis"])
+            np.testing.assert_allclose(head["weights"], weights, atol=1e-5)

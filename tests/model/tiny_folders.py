@@ -11,6 +11,7 @@ from composed_variants import Variant, config_of
 
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
+from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import ModelFacts, save_model
@@ -39,9 +40,9 @@ def save(folder: Path, kind: type, model: dict[str, Any], search: Any, **sizes: 
     return folder
 
 
-def write_translator(folder: Path) -> Path:
-    """A model folder inside `folder`: words to characters, a line break among them."""
-    source = WordTrainer(min_frequency=1).train(SOURCES)
+def write_translator(folder: Path, source: TokenizerTrainer | None = None) -> Path:
+    """A model folder inside `folder`: words, or what `source` makes of them, to characters, a line break among them."""
+    source = (source or WordTrainer(min_frequency=1)).train(SOURCES)
     target = CharacterTrainer(min_frequency=1).train(["go to school", "a\nb"])
     source.save(folder / "source_tokenizer.json")
     target.save(folder / "target_tokenizer.json")

@@ -65,6 +65,10 @@ def add_explore(parsers: Any) -> None:
         "models", metavar="MODEL", nargs="+", help="a model folder, or MLflow's runs:/... or models:/..."
     )
     parser.add_argument("--port", metavar="N", type=int, default=0, help="of the page; 0, the default, is any free one")
+    parser.add_argument(
+        "--data", metavar="FOLDER", type=Path,
+        help="prepared data, such as build/data: its test pairs can be chosen, with their gold alignment",
+    )  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.set_defaults(run="explore.explore")
 

@@ -6,4 +6,4 @@ from attnlab.explorer import server
 
 
 def explore(args: argparse.Namespace) -> None:
-    server.explore(args.models, args.port, not args.no_browser)
+    server.explore(args.models, args.port, not args.no_browser, args.data)

@@ -88,15 +88,24 @@ class Source:
 
 
 def describe(model: Translator | SentenceClassifier) -> dict[str, Any]:
-    """What a model is: its kind, and the names of its score, its normaliser and its decoder."""
+    """What a model is: its kind, and the classes of the parts whose formulas the page shows."""
     if isinstance(model, SentenceClassifier):
         return {"kind": "classification", "score": score_name(model.model.attention), "labels": model.labels}
     decoder = model.model.decoder
-    facts = {"kind": "translation", "decoder": type(decoder).__name__, "context_in_cell": decoder.into_cell}
+    facts = {
+        "kind": "translation",
+        "decoder": type(decoder).__name__,
+        "readout": type(decoder.body.readout).__name__,
+        "fed": type(decoder.body.input_feeding).__name__,
+        "context_in_cell": decoder.into_cell,
+        "context_in_readout": decoder.into_readout,
+    }
     if decoder.attention is None:
-        return facts | {"score": None, "normaliser": None}
-    normaliser = type(heads_of(decoder.attention)[0].normaliser).__name__.lower()
-    return facts | {"score": score_name(decoder.attention), "normaliser": normaliser}
+        return facts | {"score": None}
+    head = heads_of(decoder.attention)[0]
+    parts = {"normaliser": head.normaliser, "scope": head.scope}
+    facts |= {name: type(part).__name__ for name, part in parts.items()}
+    return facts | {"score": score_name(decoder.attention), "renormalise": getattr(head.scope, "renormalise", False)}
 
 
 def score_name(attention: Any) -> str:

@@ -27,9 +27,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from attnlab.api import load
+from attnlab.data.prepared import PreparedData
 from attnlab.errors import ExperimentError
 from attnlab.explorer import analysis
 from attnlab.explorer.beam_tree import beam
+from attnlab.explorer.corpus import first_pairs
 from attnlab.explorer.likeliest_weights import likeliest_weights
 from attnlab.explorer.step_numbers import step_numbers
 from attnlab.inference.classifier import SentenceClassifier
@@ -45,18 +47,20 @@ ANALYSES: dict[str, Callable[..., Any]] = {
 }
 
 
-def explore(models: list[str], port: int = 0, browser: bool = True) -> None:
+def explore(models: list[str], port: int = 0, browser: bool = True, data: Path | None = None) -> None:
     """Serve the page of some models on this machine alone, until Ctrl-C.
 
     Args:
         models: model folders, or what else `attnlab.api.load` takes.
         port: 0 for any that is free.
         browser: whether to open the page.
+        data: a folder of prepared data, whose test pairs the page offers.
 
-    Raises ExperimentError for a model that cannot be loaded, and a port that is in use.
+    Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
     """
     torch.set_num_threads(1)  # one sentence is too little work for several
     loaded = {name: load(name) for name in models}
+    corpus = None if data is None else PreparedData(data)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -69,12 +73,17 @@ def explore(models: list[str], port: int = 0, browser: bool = True) -> None:
         if browser:
             webbrowser.open(address)
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(uvicorn.Config(application(loaded), log_level="warning")).run(sockets=[listening])
+            uvicorn.Server(uvicorn.Config(application(loaded, corpus), log_level="warning")).run(sockets=[listening])
 
 
-def application(models: Mapping[str, Translator | SentenceClassifier]) -> Starlette:
-    """The web application of models by their names."""
+def application(models: Mapping[str, Translator | SentenceClassifier], corpus: PreparedData | None = None) -> Starlette:
+    """The web application of models by their names, with the test pairs of a corpus."""
     one_at_a_time = threading.Lock()
+
+    def pairs(translator: Translator) -> list[dict[str, Any]]:
+        return [] if corpus is None else first_pairs(translator, corpus)
+
+    analyses = ANALYSES | {"pairs": checked(pairs)}
 
     def answer(body: Any, function: Callable[..., Any]) -> Any:
         name = body.get("model") if isinstance(body, dict) else None
@@ -85,8 +94,8 @@ def application(models: Mapping[str, Translator | SentenceClassifier]) -> Starle
 
     async def analyse(request: Request) -> Response:
         name = request.path_params["name"]
-        if (function := ANALYSES.get(name)) is None:
-            return refusal(f"there is no analysis {name!r}; there are {', '.join(ANALYSES)}", 404)
+        if (function := analyses.get(name)) is None:
+            return refusal(f"there is no analysis {name!r}; there are {', '.join(analyses)}", 404)
         # A page of another site can send a form without being asked, but no JSON.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return refusal("the request must have the content type application/json", 415)

@@ -29,7 +29,7 @@ def step_numbers(
 
     Returns:
         as `score`, and of each head: query (T, H), keys (S, A) as the score reads them, values (S, D), energies (T, S)
-        before the mask, visible (T, S), weights (T, S), context (T, D).
+        before the mask, visible (T, S), weights (T, S), context (T, D); with a local-p scope also emphasis (T, S).
 
     Raises ExperimentError for a model without attention, and as `score`.
     """
@@ -53,20 +53,22 @@ def numbers(
     attention: Any, calls: Sequence[tuple[tuple[Any, ...], tuple[Tensor, Tensor]]], length: int
 ) -> dict[str, Any]:
     """The numbers of one head, from each call of it and what the call returned."""
-    rows: dict[str, list[Tensor]] = {name: [] for name in ("query", "energies", "visible", "weights", "context")}
+    rows: dict[str, list[Tensor]] = {}
     for given, (context, weights) in calls:
         query, memory, t, coverage = (*given, None)[:4]
         keys = memory.keys
         if attention.coverage is not None and coverage is not None:
             keys = attention.coverage(keys, coverage[:, 0])
-        window = attention.scope(query, t, memory.positions, memory.lengths).inside
+        window = attention.scope(query, t, memory.positions, memory.lengths)
         energies = attention.score(query, keys)
         visible = torch.ones_like(energies, dtype=torch.bool)
-        for mask in (None if memory.mask is None else memory.mask.unsqueeze(1), window):
+        for mask in (None if memory.mask is None else memory.mask.unsqueeze(1), window.inside):
             visible = visible if mask is None else visible & mask
         found = {"query": query, "energies": energies, "visible": visible, "weights": weights[:, 0], "context": context}
+        if window.emphasis is not None:
+            found["emphasis"] = window.emphasis
         for name, value in found.items():
-            rows[name].append(value[0])
+            rows.setdefault(name, []).append(value[0])
     joined = {name: torch.cat(values)[:length] for name, values in rows.items()}
     memory = calls[0][0][1]
     keys = memory.keys[0] if memory.keys.dim() == 3 else memory.keys[0].unsqueeze(1)  # a location has no vector

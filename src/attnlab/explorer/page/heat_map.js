@@ -12,10 +12,10 @@ export const drawn = new Map(); // what each map shows, by its name
 /**
  * @param {string} name of the map on its page
  * @param {{source, target, attention, log_probs}} answer as the server gives it
- * @param {{selected, onselect, changed, title, abreast}} options: a target token's number, what a click on one does,
- *   the numbers of tokens to mark, how many maps should stand side by side
+ * @param {{selected, onselect, changed, gold, title, abreast}} options: a target token's number, what a click on one
+ *   does, the numbers of tokens to mark, links {sure, possible} of [row, column] to outline, how many maps stand abreast
  */
-export function heatMap(name, answer, { selected = null, onselect = null, changed = [], title = null, abreast = 1 } = {}) {
+export function heatMap(name, answer, { selected = null, onselect = null, changed = [], gold = null, title = null, abreast = 1 } = {}) {
   const { source, target, attention } = answer;
   drawn.set(name, answer);
   const [rows, columns] = [target.length, source.length];
@@ -56,6 +56,8 @@ export function heatMap(name, answer, { selected = null, onselect = null, change
     },
     attention.flatMap((weights, row) => weights.map((weight, column) => weight < VISIBLE ? null
       : h("rect", { x: column * CELL + 1, y: row * CELL + 1, width: CELL - 2, height: CELL - 2, rx: 2, fill: colour(weight) }))),
+    ["possible", "sure"].flatMap((kind) => (gold?.[kind] ?? []).map(([row, column]) =>
+      h("rect", { class: `gold ${kind}`, x: column * CELL + 1, y: row * CELL + 1, width: CELL - 2, height: CELL - 2, rx: 2 }))),
     selected === null ? null : h("rect", { class: "row", x: 0, y: selected * CELL, width: columns * CELL, height: CELL }),
     h("rect", { class: "cursor", width: CELL, height: CELL, rx: 3, ...place(cursors.get(name)) }));
 

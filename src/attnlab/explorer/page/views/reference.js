@@ -12,18 +12,27 @@ export const reference = {
 
   async load(state, base) {
     const target = state.reference ?? base.text;
-    return { base, target, fed: await ask(["score", { model: state.model, text: state.text, target }]) };
+    const pairs = await ask(["pairs", { model: state.model }]);
+    const fed = await ask(["score", { model: state.model, text: state.text, target }]);
+    return { base, target, fed, pairs, gold: pairs.find((pair) => pair.source === state.text && pair.target === target) };
   },
 
-  draw(state, { base, target, fed }, update) {
+  draw(state, { base, target, fed, pairs, gold }, update) {
     const total = (answer) => answer.log_probs.reduce((sum, each) => sum + each, 0).toFixed(4);
     return h("div", {},
-      h("section", { class: "panel" }, h("label", {}, h("span", { class: "label" }, say("referenceText")),
+      h("section", { class: "panel" },
+        pairs.length > 0 && h("label", {}, h("span", { class: "label" }, say("pairs")),
+          h("select", { class: "wide", disabled: isSaved, onchange: ({ currentTarget: { value } }) => value &&
+            update({ text: pairs[value].source, reference: pairs[value].target }) },
+          h("option", { value: "", selected: !gold }, "…"),
+          pairs.map((pair, i) => h("option", { value: i, selected: pair === gold }, `${pair.source} → ${pair.target}`)))),
+        h("label", {}, h("span", { class: "label" }, say("referenceText")),
         h("input", { type: "text", class: "wide", value: target, readonly: isSaved,
           oninput: (event) => update({ reference: event.currentTarget.value }) })),
-      h("p", { class: "quiet" }, say("referenceHint"))),
+      h("p", { class: "quiet" }, say("referenceHint")),
+      gold?.possible.length > 0 && h("p", { class: "agreement" }, say("goldAgreement", ...agreement(fed, gold)))),
       h("div", { class: "maps" },
-        heatMap("fed", fed, { abreast: 2, changed: differing(fed, base), title: say("fed", total(fed)) }),
+        heatMap("fed", fed, { abreast: 2, changed: differing(fed, base), gold, title: say("fed", total(fed)) }),
         heatMap("free", base, { abreast: 2, changed: differing(base, fed), title: say("free", total(base)) })),
       h("div", { class: "scroll" }, h("table", { class: "effects" }, h("caption", {}, say("stepByStep")),
         h("thead", {}, h("tr", {}, ["step", "referenceToken", "logProb", "likeliestToken", "probability"].map((name) =>
@@ -33,3 +42,11 @@ export const reference = {
           h("td", {}, fed.likeliest[i][0][2].toFixed(4))))))));
   },
 };
+
+/** How many target tokens look most at a source token that they are linked to, and how many have links. */
+function agreement({ attention }, { sure, possible }) {
+  const links = new Set([...sure, ...possible].map(String));
+  const linked = [...new Set([...sure, ...possible].map(([row]) => row))];
+  const strongest = (row) => attention[row].indexOf(Math.max(...attention[row]));
+  return [linked.filter((row) => links.has(String([row, strongest(row)]))).length, linked.length];
+}
