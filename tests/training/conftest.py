@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -50,7 +51,8 @@ def settings() -> Callable[..., Any]:
 
     def make(kind: type[Training] = TranslationTraining, **changed: Any) -> Any:
         values: dict[str, Any] = {
-            "max_steps": 12, "max_epochs": None, "batching": Batching("sentences", 16, True, None),
+            "max_steps": 12, "max_epochs": None, "max_minutes": None, "accumulate": 1,
+            "limit_batches": None, "batching": Batching("sentences", 16, True, None),
             "optimizer": Adam(0.01), "schedule": ConstantSchedule(), "label_smoothing": 0.0, "gradient_clip": 1.0,
             "validate_every": 4, "patience": None, "log_every": 1, "keep_best": 1, "average_checkpoints": 1,
         }  # fmt: skip
@@ -115,6 +117,7 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         folder: str | None = None,
         resume: bool = False,
         save_every_minutes: float | None = None,
+        options: Mapping[str, Any] = MappingProxyType({}),
         **changed: Any,
     ) -> Run:
         import torch
@@ -135,11 +138,12 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
             return [validation.target_text(row) for row in rows]
 
         module = Seq2SeqModule(built, chosen, TextMetrics("none", ter=False), decode, references, seed)
-        batches = SeqDataModule(prepared, chosen.batching, Padding(), seed=seed, num_workers=machine.workers)
-        steps_per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())
+        loading = {"seed": seed, "num_workers": machine.workers, "accumulate": chosen.accumulate}
+        batches = SeqDataModule(prepared, chosen.batching, Padding(), **loading)
+        per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())
         saved, spool = place / "checkpoints", MetricSpool(place / "metrics.jsonl")
         trainer, checkpoint = build_trainer(
-            chosen, machine, steps_per_epoch, saved, spool, callbacks, save_every_minutes=save_every_minutes
+            chosen, machine, per_epoch, saved, spool, callbacks, save_every_minutes=save_every_minutes, options=options
         )
         if loaders:
             trainer.fit(module, *loaders)

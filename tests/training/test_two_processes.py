@@ -98,6 +98,14 @@ def test_two_processes_draw_the_same_teacher_forcing_as_one(coin, train, tmp_pat
         assert (shares[0]["losses"][t] + shares[1]["losses"][t]) / 2 == pytest.approx(loss, abs=1e-5), t
 
 
+def test_two_processes_take_a_batch_in_parts_as_one_takes_it_whole(train, tmp_path):
+    choices = {"max_steps": 4, "batching": Batching("sentences", 9, False, None)}
+    _, (whole,) = trained(train, tmp_path / "one", **choices)
+    _, shares = trained(train, tmp_path / "two", on=TWO, accumulate=2, **choices)
+    for name, value in whole["weights"].items():
+        torch.testing.assert_close(shares[0]["weights"][name], value, rtol=0, atol=1e-5)
+
+
 def test_two_processes_repeat_their_bits(train, tmp_path):
     results = [trained(train, tmp_path / str(i), on=TWO, max_steps=4, dropout=0.2)[1][0]["weights"] for i in range(2)]
     assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])

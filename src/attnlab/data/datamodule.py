@@ -55,6 +55,7 @@ class SeqDataModule(pl.LightningDataModule):
     The trainer must have `use_distributed_sampler=False`: the batches are shared out among processes here.
     Lightning calls `set_epoch` of the training loader's sampler, so every epoch has an order of its own.
 
+    accumulate: the pieces that a training batch comes in, one after the other.
     evaluation_batching: of validation and test, which are never shuffled; None is `batching`.
     """
 
@@ -67,11 +68,12 @@ class SeqDataModule(pl.LightningDataModule):
         evaluation_batching: Batching | None = None,
         seed: int = 0,
         num_workers: int = 0,
+        accumulate: int = 1,
     ) -> None:
         super().__init__()
         self.data, self.batching, self.padding = data, batching, padding
         self.evaluation_batching = evaluation_batching or batching
-        self.seed, self.num_workers = seed, num_workers
+        self.seed, self.num_workers, self.accumulate = seed, num_workers, accumulate
 
     def train_dataloader(self) -> DataLoader[Any]:
         return self._loader("train", self.batching, shuffle=True)
@@ -92,6 +94,7 @@ class SeqDataModule(pl.LightningDataModule):
             shuffle=shuffle,
             rank=self.trainer.global_rank if self.trainer else 0,
             world_size=self.trainer.world_size if self.trainer else 1,
+            parts=self.accumulate if shuffle else 1,
         )
         if self.trainer:
             sampler.set_epoch(self.trainer.current_epoch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -41,6 +42,7 @@ class BatchSampler(Sampler[Rows]):
     is alone in one process and not in two; three and more processes move other rows.
 
     source_lengths, target_lengths: (rows,) without `<eos>`.
+    parts: each batch is given in so many pieces, one after the other.
     shuffle: False gives the order for evaluation: by length, the same in every epoch.
     """
 
@@ -54,12 +56,16 @@ class BatchSampler(Sampler[Rows]):
         shuffle: bool = True,
         rank: int = 0,
         world_size: int = 1,
+        parts: int = 1,
     ) -> None:
-        if len(source_lengths) < world_size:
-            raise ValueError(f"there must be a row for each of {world_size} processes, got {len(source_lengths)}")
+        if len(source_lengths) < world_size * parts:
+            pieces = (
+                f"{world_size} processes" if parts == 1 else f"{parts} parts of a batch in {world_size} process(es)"
+            )
+            raise ValueError(f"there must be a row for each of {pieces}, got {len(source_lengths)}")
         self.source_lengths, self.target_lengths = np.asarray(source_lengths), np.asarray(target_lengths)
         self.batching, self.seed, self.shuffle = batching, seed, shuffle
-        self.rank, self.world_size = rank, world_size
+        self.rank, self.world_size, self.parts = rank, world_size, parts
         self.epoch = 0
         self._skipped = 0
         self._epoch_of_skip: int | None = None
@@ -70,7 +76,7 @@ class BatchSampler(Sampler[Rows]):
         self.epoch = epoch
 
     def skip(self, batches: int) -> None:
-        """The epoch that is iterated next, and only that one, begins behind so many batches.
+        """The epoch that is iterated next, and only that one, begins behind so many batches, or pieces of them.
 
         However often it is iterated: a loader with workers does so twice before it asks for a batch.
         """
@@ -80,10 +86,12 @@ class BatchSampler(Sampler[Rows]):
         if self._epoch_of_skip is None:
             self._epoch_of_skip = self.epoch
         skipped = self._skipped if self.epoch == self._epoch_of_skip else 0
-        return (batch[self.rank :: self.world_size] for batch in self.batches()[skipped:])
+        firsts = range(self.rank, self.world_size * self.parts, self.world_size)
+        pieces = (batch[first :: self.world_size * self.parts] for batch in self.batches() for first in firsts)
+        return itertools.islice(pieces, skipped, None)
 
     def __len__(self) -> int:
-        return len(self.batches())
+        return len(self.batches()) * self.parts
 
     def batches(self) -> list[Rows]:
         """The global batches of the current epoch."""
@@ -151,8 +159,8 @@ class BatchSampler(Sampler[Rows]):
         return filled
 
     def _fewest(self, batch: Rows) -> int:
-        """A row for each process; two where the size allows it, so that one process has the batches of two."""
+        """A row for each piece; two where the size allows it, so that one process has the batches of two."""
         width = 1
         if self.batching.by == "tokens" and len(batch):
             width = 1 + int(np.maximum(self.source_lengths[batch], self.target_lengths[batch]).max())
-        return max(self.world_size, min(2, self.batching.size // width))
+        return max(self.world_size * self.parts, min(2, self.batching.size // width))

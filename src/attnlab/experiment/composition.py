@@ -55,7 +55,7 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model folder could not be read; "
                 f"give the value itself"
             )
-    problems = task.check(bound)
+    problems = [*task.check(bound), *_problems_with_trainer(bound["trainer"], bound["callbacks"])]
     if problems:
         raise ExperimentError(problems)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
@@ -67,6 +67,19 @@ def check(config: DictConfig) -> Experiment:
         raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
     check_writable("paths.runs", bound["paths"].runs_folder)
     return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
+
+
+def _problems_with_trainer(trainer: dict[str, Any], callbacks: dict[str, dict[str, Any]]) -> list[str]:
+    """What is wrong with what the config adds to Lightning's Trainer."""
+    if not (trainer or callbacks):
+        return []
+    from attnlab.training.trainer import check_options, own_callbacks  # imports Lightning, which takes seconds
+
+    try:
+        own_callbacks(callbacks)
+    except ExperimentError as error:
+        return check_options(trainer) + error.problems
+    return check_options(trainer)
 
 
 class _WithoutInitialValues(TorchFunctionMode):
@@ -96,6 +109,8 @@ def sections_of(task: Task) -> dict[str, Any]:
         "padding": Padding,
         "tracking": Tracking,
         "hardware": Hardware,
+        "trainer": dict[str, Any],
+        "callbacks": dict[str, dict[str, Any]],
         "paths": Paths,
         "sweep": Sweep,
         "launcher": Launcher,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # dvc.yaml says the same to DVC, and a test derives it from these.
 PREPARE_SECTIONS = ("data",)
 PREPARE_SOURCES = ("attnlab.stages.prepare:prepare",)
-TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware")
+TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer", "callbacks")
 TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
 EVALUATE_SOURCES = ("attnlab.stages.evaluate:evaluate", "task:evaluate,read_data", "attnlab.tracking.pictures")
@@ -128,6 +128,8 @@ class Experiment:
     values: resolved throughout. It may hold secrets, and is only ever hashed.
     choices: {group: choice}; a config that was not composed here has none.
     data, model, search, training: of the kinds that the task's `sections` name.
+    trainer: more arguments of Lightning's Trainer.
+    callbacks: nodes of more Lightning callbacks, by a name of the user's.
     """
 
     config: dict[str, Any]
@@ -142,6 +144,8 @@ class Experiment:
     training: Any
     tracking: Tracking
     hardware: Hardware
+    trainer: dict[str, Any]
+    callbacks: dict[str, Any]
     paths: Paths
     sweep: Sweep
     launcher: Launcher

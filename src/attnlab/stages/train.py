@@ -41,7 +41,7 @@ from attnlab.tracking.run_folder import DONE, RunRecord
 from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
-from attnlab.training.trainer import build_trainer
+from attnlab.training.trainer import build_trainer, own_callbacks
 
 
 def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None = None) -> None:
@@ -67,9 +67,10 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
         len(batches.train_dataloader()),
         point / "checkpoints",
         MetricSpool(point / SPOOL_NAME),
-        [pictures],
+        [*own_callbacks(experiment.callbacks), pictures],
         run.sync,
         experiment.save_every_minutes,
+        experiment.trainer,
     )
     fit(trainer, checkpoint, module, batches, resume_from)
     # 4. Keep the best model and the curves.
@@ -86,8 +87,15 @@ def module_of(experiment: Experiment, data: Any) -> pl.LightningModule:
 
 def batches_of(experiment: Experiment, data: Any) -> SeqDataModule:
     """The batches that the experiment trains on and validates with."""
-    batching, workers = experiment.training.batching, experiment.hardware.workers
-    return SeqDataModule(data, batching, experiment.padding, seed=experiment.seed, num_workers=workers)
+    settings, workers = experiment.training, experiment.hardware.workers
+    return SeqDataModule(
+        data,
+        settings.batching,
+        experiment.padding,
+        seed=experiment.seed,
+        num_workers=workers,
+        accumulate=settings.accumulate,
+    )
 
 
 def fit(

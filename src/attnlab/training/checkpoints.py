@@ -97,11 +97,13 @@ class LastCheckpoint(Checkpoint):
     By time and on a signal it is written between two steps; all processes of a training write at the same step.
 
     every_minutes: None writes at validations and on signals only.
+    accumulate: parts of a batch; between them there is no step to go on from.
     """
 
-    def __init__(self, folder: Path, every_minutes: float | None) -> None:
+    def __init__(self, folder: Path, every_minutes: float | None, accumulate: int = 1) -> None:
         self._path = folder / LAST
         self._every = None if every_minutes is None else 60 * every_minutes
+        self._accumulate = accumulate
         self._signals = StopSignals()
         self._saved_step = -1
         self._saved_at = 0.0
@@ -120,7 +122,11 @@ class LastCheckpoint(Checkpoint):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._save(trainer)
 
-    def on_train_batch_start(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        if batch_idx % self._accumulate:
+            return
         due = self._every is not None and time.monotonic() >= self._saved_at + self._every
         number, due = _in_any_process(trainer, self._signals.received or 0, due)
         if (number or due) and trainer.global_step != self._saved_step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import pytorch_lightning as pl
@@ -32,6 +33,15 @@ from attnlab.training.teacher_forcing import toss
 _REMEDY = "try a smaller training.optimizer.learning_rate; the last checkpoint holds the state before"
 
 
+@dataclass
+class Parts:
+    """The parts of a batch that were computed so far: how many, their tokens or sentences, and their sums to log."""
+
+    number: int = 0
+    count: int = 0
+    sums: dict[str, Tensor] = field(default_factory=dict)
+
+
 class LabModule(pl.LightningModule):
     """What both modules do around a step: clip, log, schedule, divide the loss, stop a diverged training.
 
@@ -46,6 +56,7 @@ class LabModule(pl.LightningModule):
         self.model = model
         self.settings: Any = settings
         self.training_nll = MeanMetric(nan_strategy=math.nan)
+        self._parts = Parts()
 
     @property
     def is_recorded(self) -> bool:
@@ -64,6 +75,11 @@ class LabModule(pl.LightningModule):
 
     def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         """Clip by the norm over all parameters, and log the norm from before; a limit of 0 does not clip."""
+        if self.settings.accumulate > 1:
+            count = self.count_per_process(self._parts.count)
+            for parameter in self.parameters():
+                if parameter.grad is not None:
+                    parameter.grad /= count
         norm = torch.nn.utils.clip_grad_norm_(self.parameters(), self.settings.gradient_clip or torch.inf)
         self.check_finite("the gradient's norm", norm)
         if self.is_recorded:
@@ -111,6 +127,28 @@ class LabModule(pl.LightningModule):
         total = torch.tensor(float(count), device=self.device)
         torch.distributed.all_reduce(total)
         return total.item() / self.trainer.world_size
+
+    def mean_over_batch(self, loss: Tensor, count: int, shown: Mapping[str, Tensor]) -> Tensor:
+        """What a training step returns, so that the gradient is that of the mean over the whole batch.
+
+        With `accumulate`, parts hold different counts. So their gradients are summed, and divided once by the count of
+        all (in `configure_gradient_clipping`); a mean of the parts' means would weigh the tokens of a short part more.
+
+        Args:
+            loss: the sum over this part of the batch, the whole batch unless `accumulate` divides it.
+            count: its tokens or sentences.
+            shown: sums whose means over the batch are logged, by their names.
+        """
+        parts, accumulate = self._parts, self.settings.accumulate
+        if parts.number == accumulate:
+            parts = self._parts = Parts()
+        parts.number += 1
+        parts.count += count
+        for name, value in shown.items():
+            parts.sums[name] = parts.sums.get(name, 0) + value.detach()
+        if self.is_recorded and parts.number == accumulate:
+            self.log_dict({f"train/{name}": value / parts.count for name, value in parts.sums.items()})
+        return loss / self.count_per_process(count) if accumulate == 1 else loss * accumulate  # Lightning divides by it
 
     def check_finite(self, what: str, value: Tensor) -> None:
         """Raise ExperimentError if a step's loss or gradient norm is not finite, before the optimiser uses it.
@@ -183,20 +221,18 @@ class Seq2SeqModule(LabModule):
         feed_reference = toss(forcing, self.global_step, batch, self.seed)
         unrolled = self.model(batch, feed_reference, sample_guesses=forcing.guess == "sample")
         loss, nll = summed_loss(self.model.output, unrolled, batch, smoothing)
-        tokens = batch.num_target_tokens
+        tokens, shown = batch.num_target_tokens, {"token_nll": nll}
         if unrolled.coverage_loss is not None:
             loss = loss + unrolled.coverage_loss
+            shown["coverage_loss"] = unrolled.coverage_loss
+        if smoothing or unrolled.coverage_loss is not None:
+            shown["loss"] = loss
         # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means. It is a separate
         # metric because `log(..., sync_dist=True)` rounds the number of tokens down when there are several processes.
         self.training_nll.update(nll.detach() / tokens, weight=tokens)
         if self.is_recorded:
-            self.log("train/token_nll", nll.detach() / tokens, prog_bar=True)
             self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
-            if unrolled.coverage_loss is not None:
-                self.log("train/coverage_loss", unrolled.coverage_loss.detach() / tokens)
-            if smoothing or unrolled.coverage_loss is not None:
-                self.log("train/loss", loss.detach() / tokens)
-        return loss / self.count_per_process(tokens)
+        return self.mean_over_batch(loss, tokens, shown)
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         tokens = batch.num_target_tokens
@@ -232,11 +268,7 @@ class ClassifierModule(LabModule):
         loss, nll = smoothed_nll(log_probabilities, batch.labels, self.settings.label_smoothing)
         sentences = len(batch)
         self.training_nll.update(nll.detach() / sentences, weight=sentences)
-        if self.is_recorded:
-            self.log("train/nll", nll.detach() / sentences, prog_bar=True)
-            if loss is not nll:
-                self.log("train/loss", loss.detach() / sentences)
-        return loss / self.count_per_process(sentences)
+        return self.mean_over_batch(loss, sentences, {"nll": nll} if loss is nll else {"nll": nll, "loss": loss})
 
     def validation_step(self, batch: LabelledBatch, batch_index: int) -> None:
         self.metrics.update(self.model(batch.source, batch.source_mask).log_probabilities, batch.labels)

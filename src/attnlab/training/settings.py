@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from attnlab.data.sampler import Batching
 from attnlab.search.search import Search
@@ -23,7 +23,11 @@ CLASSIFIED = "validation"
 class Training(ABC):
     """Settings of every training; steps are optimiser steps.
 
-    max_steps, max_epochs: training ends at whichever comes first; at least one must be given.
+    max_steps, max_epochs, max_minutes: training ends at whichever comes first; the first two may not both be None.
+        Minutes are those of the clock, validations included; with them, a repetition may end at another step.
+    accumulate: parts of a batch that are computed one after the other. The gradient stays that of the whole batch; it
+        takes less memory.
+    limit_batches: batches of an epoch, and of a validation, for a quick look; None takes all.
     label_smoothing: the part of each label's probability that the loss spreads over the vocabulary or the classes (see
         loss.py); the reported NLL and perplexity are never smoothed.
     gradient_clip: the greatest norm of the whole gradient; 0 does not clip.
@@ -36,6 +40,9 @@ class Training(ABC):
 
     max_steps: PositiveInt | None
     max_epochs: PositiveInt | None
+    max_minutes: PositiveFloat | None
+    accumulate: PositiveInt
+    limit_batches: PositiveInt | None
     batching: Batching
     optimizer: Optimizer
     schedule: Schedule
@@ -66,6 +73,10 @@ class Training(ABC):
     @abstractmethod
     def monitor_mode(self) -> Literal["min", "max"]:
         """Whether that metric is better when it is lower or higher."""
+
+    def steps_per_epoch(self, batches: int) -> int:
+        """The optimiser steps of an epoch whose loader gives so many batches, parts of batches counted."""
+        return min(batches // self.accumulate, self.limit_batches or batches)
 
     def total_steps(self, steps_per_epoch: int) -> int:
         """The steps after which training ends at the latest."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import logging
 import math
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytorch_lightning as pl
@@ -17,6 +20,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
+from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
 from attnlab.training.hardware import Hardware
@@ -27,28 +31,71 @@ from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
 
+# Arguments of Lightning's Trainer that a config may change, and the settings to change in place of others.
+DEFAULTS = {"num_sanity_val_steps": 0, "enable_model_summary": False, "enable_progress_bar": False}
+INSTEAD = {
+    **dict.fromkeys(("accelerator", "devices", "num_nodes", "strategy", "precision"), "hardware"),
+    **dict.fromkeys(("max_steps", "max_epochs"), "training.max_steps and training.max_epochs"),
+    **dict.fromkeys(("min_steps", "min_epochs", "fast_dev_run"), "training.max_steps, or debug=one_step"),
+    **dict.fromkeys(("limit_train_batches", "limit_val_batches", "limit_test_batches"), "training.limit_batches"),
+    **dict.fromkeys(("val_check_interval", "check_val_every_n_epoch"), "training.validate_every"),
+    **dict.fromkeys(("gradient_clip_val", "gradient_clip_algorithm"), "training.gradient_clip"),
+    "max_time": "training.max_minutes",
+    "accumulate_grad_batches": "training.accumulate",
+    "log_every_n_steps": "training.log_every",
+    "overfit_batches": "debug=overfit",
+    "callbacks": "callbacks.<name>._target_",
+    **dict.fromkeys(("logger", "enable_checkpointing", "default_root_dir"), "tracking and paths"),
+    **dict.fromkeys(("plugins", "use_distributed_sampler", "reload_dataloaders_every_n_epochs"), "nothing"),
+}
+
+
+def check_options(options: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the section `trainer` of a config, more arguments of Lightning's Trainer."""
+    allowed = sorted(inspect.signature(pl.Trainer).parameters.keys() - INSTEAD.keys())
+    problems = [f"trainer.{name} is set by attnlab; change {INSTEAD[name]}" for name in options if name in INSTEAD]
+    unknown = [name for name in options if name not in INSTEAD and name not in allowed]
+    return problems + [f"trainer.{name} is not an argument; it may be one of {', '.join(allowed)}" for name in unknown]
+
+
+def own_callbacks(nodes: Mapping[str, Any]) -> list[pl.Callback]:
+    """The callbacks of the section `callbacks` of a config; raises ExperimentError with every problem."""
+    problems: list[str] = []
+    made = []
+    for name, node in nodes.items():
+        try:
+            made.append(bind(node, pl.Callback, f"callbacks.{name}"))
+        except ExperimentError as error:
+            problems += error.problems
+    if problems:
+        raise ExperimentError(problems)
+    return made
+
 
 def build_trainer(
     settings: Training,
     hardware: Hardware,
-    steps_per_epoch: int,
+    batches: int,
     checkpoints: Path,
     spool: MetricSpool,
     callbacks: Sequence[pl.Callback] = (),
     saved: Callable[[int], None] = lambda reached: None,
     save_every_minutes: float | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[pl.Trainer, BestCheckpoints]:
     """The trainer, and the callback that holds the path of its best checkpoint.
 
     Args:
-        steps_per_epoch: batches of an epoch, for validations and limits given in epochs.
+        batches: of an epoch, as the training loader gives them.
         checkpoints: the folder for the best and the last checkpoint.
         saved: called after each checkpoint with the spool's offset in it.
         save_every_minutes: between two checkpoints without a validation; None saves at validations only.
+        options: more arguments of Lightning's Trainer, as `check_options` allows them.
 
     Raises ExperimentError if training is too short for `average_checkpoints`.
     """
     _quiet()
+    steps_per_epoch = settings.steps_per_epoch(batches)
     steps = settings.total_steps(steps_per_epoch)
     validate_every = min(settings.validate_every or steps_per_epoch, steps)
     validations = math.ceil(steps / validate_every)
@@ -74,7 +121,7 @@ def build_trainer(
         ValidateAtTheEnd(),
         checkpoint,
         # After BestCheckpoints, whose path and score it saves; `save_last` saves only when that one does.
-        LastCheckpoint(checkpoints, save_every_minutes),
+        LastCheckpoint(checkpoints, save_every_minutes, settings.accumulate),
     ]
     if settings.patience is not None:
         own.append(Patience(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
@@ -88,17 +135,19 @@ def build_trainer(
         precision="bf16-mixed" if hardware.precision == "bf16" else "32-true",
         max_steps=steps,
         max_epochs=-1,
-        val_check_interval=validate_every,
+        max_time=None if settings.max_minutes is None else timedelta(minutes=settings.max_minutes),
+        accumulate_grad_batches=settings.accumulate,
+        limit_train_batches=None if settings.limit_batches is None else settings.limit_batches * settings.accumulate,
+        limit_val_batches=settings.limit_batches,
+        val_check_interval=validate_every * settings.accumulate,
         check_val_every_n_epoch=None,
-        num_sanity_val_steps=0,
         log_every_n_steps=settings.log_every,
         logger=SpoolLogger(spool),
         plugins=[CheckpointFiles()],
         callbacks=[*own, *callbacks, ReturnFreedMemory()],
         use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
-        enable_model_summary=False,
-        enable_progress_bar=False,
         default_root_dir=checkpoints.parent,
+        **(DEFAULTS | dict(options)),
     )
     return trainer, checkpoint
 
@@ -168,8 +217,12 @@ class ReturnFreedMemory(pl.Callback):
 
 
 def _quiet() -> None:
-    """Hide Lightning's information and known harmless warnings."""
+    """Hide Lightning's information, but for a profiler's report, and known harmless warnings."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    reports = logging.getLogger("pytorch_lightning.profilers")  # of trainer.profiler, for the terminal and the log file
+    reports.setLevel(logging.INFO)
+    if not reports.handlers:
+        reports.addHandler(logging.StreamHandler())
     warnings.filterwarnings("ignore", ".*does not have many workers.*")
     warnings.filterwarnings("ignore", ".*Checkpoint directory .* exists and is not empty.*")
     warnings.filterwarnings("ignore", ".*sync_dist=True.*")

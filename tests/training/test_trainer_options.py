@@ -1,0 +1,92 @@
+"""Batches in parts, limits in minutes and batches, and what a config adds to Lightning's Trainer."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.profilers import SimpleProfiler
+
+from attnlab.data.sampler import Batching
+from attnlab.errors import ExperimentError
+from attnlab.training.checkpoints import checkpoint_step
+from attnlab.training.trainer import check_options, own_callbacks
+
+# 48 pairs in batches of 16 and parts of 6, 5 and 5 pairs, whose numbers of tokens differ.
+CHOICES = {"max_steps": 7, "validate_every": 3, "batching": Batching("sentences", 16, False, None)}
+SAME = ("train/token_nll", "train/epoch_token_nll", "train/gradient_norm", "validation/teacher_forced/token_nll")
+
+
+def test_batch_in_parts_trains_as_the_whole_batch(train):
+    whole = train(**CHOICES)
+    parts = train(**CHOICES, accumulate=3)
+    assert parts.trainer.global_step == whole.trainer.global_step == 7
+    for name in SAME:
+        assert parts.curve(name) == [(step, pytest.approx(value, rel=1e-4)) for step, value in whole.curve(name)], name
+    for ours, theirs in zip(parts.module.parameters(), whole.module.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+
+
+class AskInTheMiddle(pl.Callback):
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+        if trainer.global_step == 4 and batch_idx % 3 == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_training_stopped_between_two_parts_saves_after_the_whole_batch(train):
+    whole = train(**CHOICES, accumulate=3)
+    with pytest.raises(SystemExit):
+        train(**CHOICES, accumulate=3, callbacks=[AskInTheMiddle()], folder="stopped")
+    again = train(**CHOICES, accumulate=3, folder="stopped", resume=True)
+    assert again.curve("train/token_nll") == whole.curve("train/token_nll")
+    assert all(map(torch.equal, again.module.parameters(), whole.module.parameters()))
+
+
+def test_training_ends_when_its_minutes_are_over_with_a_validated_model(train):
+    run = train(**CHOICES | {"max_steps": 10_000}, max_minutes=1e-4)
+    assert 0 < run.trainer.global_step < 10_000
+    assert checkpoint_step(run.folder / "checkpoints" / "last.ckpt") == run.trainer.global_step
+    assert run.checkpoint.best_model_path
+
+
+def test_limit_of_batches_shortens_epochs_and_validations(train):
+    batches = []
+
+    class Count(pl.Callback):
+        def on_validation_batch_end(self, trainer, module, outputs, batch, batch_idx, dataloader_idx=0):
+            batches.append(batch_idx)
+
+    run = train(
+        **CHOICES | {"max_steps": 4, "validate_every": None}, accumulate=2, limit_batches=1, callbacks=[Count()]
+    )
+    assert run.trainer.current_epoch == 4
+    assert batches == [0] * 4
+
+
+def test_trainer_takes_more_options_and_refuses_those_that_settings_decide(train):
+    run = train(**CHOICES, options={"profiler": "simple", "enable_model_summary": True})
+    assert isinstance(run.trainer.profiler, SimpleProfiler)
+    assert check_options({"profiler": "simple", "detect_anomaly": True}) == []
+    problems = check_options({"max_steps": 3, "profilr": "simple"})
+    assert problems[0] == "trainer.max_steps is set by attnlab; change training.max_steps and training.max_epochs"
+    assert problems[1].startswith("trainer.profilr is not an argument; it may be one of barebones, ")
+    assert "max_steps" not in problems[1]
+
+
+def test_callbacks_of_a_config_are_built_and_checked():
+    (made,) = own_callbacks(
+        {"device": {"_target_": "pytorch_lightning.callbacks.DeviceStatsMonitor", "cpu_stats": True}}
+    )
+    assert isinstance(made, pl.callbacks.DeviceStatsMonitor)
+    nodes = {
+        "mine": {"_target_": "pathlib.Path"},
+        "rate": {"_target_": "pytorch_lightning.callbacks.LearningRateMonitor", "logging_interval": "never"},
+    }
+    with pytest.raises(ExperimentError) as caught:
+        own_callbacks(nodes)
+    first, second = caught.value.problems
+    assert first.startswith("callbacks.mine._target_ must be one of ")
+    assert second.startswith("callbacks.rate.logging_interval must be one of step, epoch or null")
