@@ -84,7 +84,7 @@ def test_bind_class_with_run_time_arguments_returns_a_part(model):
     part = bind(model, Seq2Seq, "model")
     assert isinstance(part, Part)
     assert isinstance(part.values["attention"], Part)
-    assert part.values["attention"].values == {"size": 128}
+    assert part.values["attention"].values == {"size": 128, "bias": False}
     built = part(source_vocabulary_size=8, target_vocabulary_size=9, padding=Padding())
     assert isinstance(built, Seq2Seq)
     assert isinstance(built.decoder.attention.score, BahdanauScore)

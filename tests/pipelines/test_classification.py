@@ -161,7 +161,7 @@ def test_section_of_another_task_is_reported_with_other_problems(command: Comman
 
 
 CHOICES = [
-    "experiment=rt_polarity", "experiment=korean_chatbot", "model/attention=general", "model/encoder=gru",
+    "experiment=rt_polarity", "experiment=korean_chatbot", "experiment=lesson_classifier", "model/attention=general", "model/encoder=gru",
     "model/normaliser=sparsemax", "model/projection=linear", "model/heads=multi", "model/scope=local_p",
     "padding=unmasked_read", "data/tokenizer=character", "training/schedule=plateau",
 ]  # fmt: skip

@@ -24,7 +24,8 @@ WITH = {
     "readout/state": ("model.decoder.context=cell",),
 }
 CHOICES = sorted(str(path.relative_to(MODEL).with_suffix("")) for path in MODEL.glob("*/*.yaml"))
-PAPERS = sorted(path.stem for path in (ROOT / "conf" / "experiment").glob("*20[0-9][0-9]*.yaml"))
+PRESETS = (ROOT / "conf" / "experiment").glob
+PAPERS = sorted(path.stem for path in (*PRESETS("*20[0-9][0-9]*.yaml"), *PRESETS("lesson_bahdanau.yaml")))
 
 
 def trains(command: Command, folder: Path, *overrides: str) -> dict[str, float]:

@@ -17,13 +17,14 @@ class BahdanauScore(Score):
 
     Args:
         size: width A of the hidden layer.
+        bias: adds a bias to each of the two products, as two Keras `Dense` layers have them; the paper has none.
     """
 
-    def __init__(self, size: PositiveInt, *, query_size: int, key_size: int) -> None:
+    def __init__(self, size: PositiveInt, bias: bool = False, *, query_size: int, key_size: int) -> None:
         super().__init__()
         self.keys_size = size
-        self.W = RepeatedLinear(query_size, size, bias=False)
-        self.U = nn.Linear(key_size, size, bias=False)
+        self.W = RepeatedLinear(query_size, size, bias=bias)
+        self.U = nn.Linear(key_size, size, bias=bias)
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
 
     def project_keys(self, keys: Tensor) -> Tensor:
