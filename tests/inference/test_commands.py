@@ -216,7 +216,7 @@ MISTAKES = {
     "hidden token beyond the source": (["translate", "{m}", "x", "--hide", "7"], "hide must name positions below 2"),
     "temperature": (["translate", "{m}", "x", "--attention-temperature", "0"], "temperature must be above 0, got 0.0"),
     "forced token": (["translate", "{m}", "x", "--force", "0=수"], "'수' is no token that the model can write"),
-    "device": (["translate", "{m}", "x", "--device", "abacus"], "--device abacus cannot be used here: "),
+    "device": (["translate", "{m}", "x", "--device", "abacus"], "the device abacus cannot be used here: "),
     "bytes": (["translate", "{m}", "x", "a\udcffb"], "TEXT 2 is not UTF-8"),
     "nothing to draw": (["translate", "{m}", "", "--heat-map", "a.png"], "there is no attention to draw; a.png is"),
     "unwritable picture": (["translate", "{m}", "x", "--heat-map", "{file}/a.png"], "a.png cannot be written: "),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny_folders import SOURCES
+from tiny_folders import SOURCES, TARGETS
 
 from attnlab.batch import EOS, Padding
 from attnlab.data.padding import make_batch
@@ -156,11 +156,37 @@ def test_forced_token_stands_where_it_was_asked_for(translator):
         (Intervention(force={0: 10_000}), "force: 10000 is no token"),
         (Intervention(hide=[5]), "intervene: hide must name positions below 5"),
         (Intervention(weights={0: [1.0]}), "intervene: weights of step 0 must be 5"),
+        (Intervention(force={60: "school"}), "intervene: weights and force must name steps below"),
+        ("uniform", r"intervene must be an Intervention, such as attnlab.Intervention\('uniform'\), got 'uniform'"),
     ],
 )
 def test_intervention_that_does_not_fit_is_refused(translator, change, message):
     with pytest.raises(ExperimentError, match=message):
         translator()(SOURCES[0], intervene=change)
+
+
+def test_score_takes_a_forced_token_in_the_place_of_the_targets(translator):
+    ours = translator()
+    (wanted, _), words = ours.score(SOURCES[0], [TARGETS[1], TARGETS[0]]), TARGETS[0].split()
+    first = wanted.tokens[0]
+    forced = ours.score(SOURCES[0], TARGETS[0], Intervention(force={0: first, 2: "<eos>"}))
+    assert forced.tokens == [first, words[1], "<eos>"]
+    np.testing.assert_allclose(forced.log_probs, ours.score(SOURCES[0], f"{first} {words[1]}").log_probs, atol=1e-6)
+    with pytest.raises(ExperimentError, match="must name steps below 5, the most tokens of this target, got 7"):
+        ours.score(SOURCES[0], TARGETS[0], Intervention(force={7: first}))
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_blank_text_gets_a_translation_without_tokens(translator, blank):
+    answers = translator()([SOURCES[0], blank])
+    assert answers[0].tokens
+    assert (answers[1].text, answers[1].tokens, answers[1].score) == ("", [], 0.0)
+
+
+@pytest.mark.parametrize("texts", [[None], [b"x"], [3]])
+def test_what_is_no_text_is_refused(translator, texts):
+    with pytest.raises(ExperimentError, match="a text must be a string, got"):
+        translator()(texts)
 
 
 def test_model_without_attention_translates_and_refuses_to_change_it(translator):

@@ -153,11 +153,24 @@ def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
         ({"hide": "some"}, "hide must be positions or 'all'"),
         ({"weights": {0: [0.5, -0.1]}}, "weights of step 0"),
         ({"weights": {0: [float("nan")]}}, "weights of step 0"),
+        ({"weights": [0.5, 0.5]}, "weights must be {step: "),
+        ({"hide": 3}, "hide must be positions or 'all', got 3"),
+        ({"hide": [1.5]}, "hide must be positions"),
+        ({"temperature": "warm"}, "temperature must be a number, got 'warm'"),
+        ({"force": {0: None}}, "force must be {step: token}"),
+        ({"seed": -1}, "seed must be at least 0"),
     ],
 )
 def test_invalid_intervention_is_refused(values, message):
     with pytest.raises(ValueError, match=message):
         Intervention(**values)
+
+
+def test_intervention_takes_sets_arrays_and_whole_maps():
+    given = Intervention(hide={2, 1}, weights=torch.eye(2), force={np.int64(1): "a"})
+    assert set(given.hide) == set(Intervention(hide=np.array([1, 2])).hide) == {1, 2}
+    assert given.weights == {0: (1.0, 0.0), 1: (0.0, 1.0)}
+    assert given.steps == 2
 
 
 def test_positions_beyond_the_source_are_refused():

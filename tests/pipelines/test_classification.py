@@ -161,9 +161,9 @@ def test_section_of_another_task_is_reported_with_other_problems(command: Comman
 
 
 CHOICES = [
-    "experiment=rt_polarity", "experiment=korean_chatbot", "experiment=lesson_classifier", "model/attention=general", "model/encoder=gru",
-    "model/normaliser=sparsemax", "model/projection=linear", "model/heads=multi", "model/scope=local_p",
-    "padding=unmasked_read", "data/tokenizer=character", "training/schedule=plateau",
+    "experiment=rt_polarity", "experiment=korean_chatbot", "experiment=lesson_classifier", "model/encoder=gru",
+    "model/attention=general", "model/normaliser=sparsemax", "model/projection=linear", "model/heads=multi",
+    "model/scope=local_p", "padding=unmasked_read", "data/tokenizer=character", "training/schedule=plateau",
 ]  # fmt: skip
 
 

@@ -27,10 +27,6 @@ def add_translate(parsers: Any) -> None:
         help="another setting of conf/search: search=greedy, length_penalty=0.6, max_length=50, or temperature=0.7, "
         "which draws",
     )  # fmt: skip
-    search.add_argument(
-        "--force", metavar="STEP=TOKEN", type=_forced_token, action="append", default=[],
-        help="write this token at that step, counted from 0",
-    )  # fmt: skip
     parser.set_defaults(run="ask.translate")
 
 
@@ -97,7 +93,14 @@ def _model_parser(parsers: Any, name: str, summary: str, description: str) -> ar
     change.add_argument(
         "--intervene", choices=("uniform", "permuted"), help="equal weights, or weights that swap places"
     )
-    change.add_argument("--hide", metavar="0,4,...", type=_positions, default=(), help="positions that get no weight")
+    change.add_argument(
+        "--hide", metavar="0,4,...", type=_positions, action="extend", default=[], help="positions that get no weight"
+    )
+    if name != "classify":
+        change.add_argument(
+            "--force", metavar="STEP=TOKEN", type=_forced_token, action="append", default=[],
+            help="write this token at that step, counted from 0",
+        )  # fmt: skip
     change.add_argument("--attention-temperature", metavar="X", type=float, default=1.0, help="divides the scores")
     change.add_argument("--seed", metavar="N", type=int, default=0, help="of --intervene permuted; default: 0")
     return parser

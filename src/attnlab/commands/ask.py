@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,7 +14,6 @@ from attnlab.commands.lines import given_pairs, given_texts, print_fields, print
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.inference.classifier import SentenceClassifier
-from attnlab.inference.translator import Translation, Translator
 from attnlab.model.attention.intervention import Intervention
 
 
@@ -24,8 +22,7 @@ def translate(args: argparse.Namespace) -> None:
     settings |= {name: getattr(args, name) for name in ("beam", "n_best") if getattr(args, name) is not None}
     model = _model(args, "translates", "classify")
     model.search(settings)  # a wrong setting is refused before a line is read
-    answers = translations(
-        model,
+    answers = model.stream(
         given_texts(args.text),
         intervene=_intervention(args),
         with_attention=args.json or args.heat_map is not None,
@@ -44,30 +41,6 @@ def translate(args: argparse.Namespace) -> None:
         if args.heat_map is not None and answer.tokens:
             maps.append(answer.map)
     _draw(maps, args)
-
-
-def translations(model: Translator, texts: Iterable[str], **options: Any) -> Iterator[Translation]:
-    """One for each text, in their order; a blank text gets an empty one, and the model is not asked.
-
-    options: of `Translator.stream`.
-    """
-    pending: deque[str] = deque()
-
-    def not_blank() -> Iterator[str]:
-        for text in texts:
-            pending.append(text)
-            if text.strip():
-                yield text
-
-    def blank() -> Iterator[Translation]:
-        while pending and not pending[0].strip():
-            yield Translation(pending.popleft(), "", [], 0.0, [], None)
-
-    for answer in model.stream(not_blank(), **options):
-        yield from blank()
-        pending.popleft()
-        yield answer
-    yield from blank()
 
 
 def classify(args: argparse.Namespace) -> None:
@@ -108,11 +81,6 @@ def _model(args: argparse.Namespace, does: str, other: str) -> Any:
     Raises ExperimentError for a model that does not, and names the `other` command.
     """
     torch.set_num_threads(args.threads)
-    try:
-        torch.empty(0, device=args.device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ExperimentError(f"--device {args.device} cannot be used here: {reason}") from None
     model = load(args.model, args.device, args.allow)
     if isinstance(model, SentenceClassifier) != (does == "classifies"):
         raise ExperimentError(f"{args.model} holds no model that {does}; use attnlab {other}")

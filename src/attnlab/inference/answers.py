@@ -6,13 +6,24 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from attnlab.errors import ExperimentError
 from attnlab.inference.classifier import ClassifiedText, SentenceClassifier
 from attnlab.inference.translator import Translation, Translator
 from attnlab.model.model_folder import read_facts
 
 
 def load_folder(folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator | SentenceClassifier:
-    """The translator or the classifier of a model folder; `allow` and errors as for `load_model`."""
+    """The translator or the classifier of a model folder; `allow` and errors as for `load_model`.
+
+    Raises ExperimentError for a device that cannot be used, too.
+    """
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ExperimentError(f"the device {device} cannot be used here: {reason}") from None
     kind = Translator if read_facts(folder).num_classes is None else SentenceClassifier
     return kind.load(folder, device, allow)
 

@@ -16,7 +16,16 @@ from attnlab.data.prepared import read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.inference.translator import BATCH_SIZE, check_sources, framed, rows_by_length, windows
+from attnlab.inference.translator import (
+    BATCH_SIZE,
+    check_intervention,
+    check_sources,
+    check_steps,
+    check_texts,
+    framed,
+    rows_by_length,
+    windows,
+)
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
@@ -50,7 +59,7 @@ class ClassifiedText:
     def _repr_html_(self) -> str:
         from attnlab.plots.attention import sentences_html  # costs an import of matplotlib
 
-        return framed(sentences_html([self.map]), 160)
+        return framed(sentences_html([self.map], title=""), 100 + 35 * (len(self.text) // 80))
 
 
 class SentenceClassifier:
@@ -88,10 +97,14 @@ class SentenceClassifier:
         self, texts: Iterable[str], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
     ) -> Iterator[ClassifiedText]:
         """As calling it, one text after the other in their order, in steady memory; as `Translator.stream`."""
-        if intervene is not None and intervene.force:
-            raise ExperimentError("force: a classifier writes no tokens that could be forced")
+        if intervene is not None:
+            check_intervention(intervene)
+            if intervene.force:
+                raise ExperimentError("force: a classifier writes no tokens that could be forced")
+            check_steps(intervene, 1)
         device = next(self.model.parameters()).device
         for window in windows(texts, batch_size):
+            check_texts(window)
             ids = self.tokenizer.encode_ids(window)
             found: dict[int, ClassifiedText] = {}
             for rows in rows_by_length(ids, batch_size):

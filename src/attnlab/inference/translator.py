@@ -103,7 +103,7 @@ def attention_map(
 
 
 def notebook_page(answer: Translation | Scored, text: str) -> str:
-    """The heat map as a notebook shows it, in a frame of its own, so that no style leaks into the notebook.
+    """The heat map as a notebook shows it.
 
     text: what is shown for a model without attention.
     """
@@ -111,11 +111,17 @@ def notebook_page(answer: Translation | Scored, text: str) -> str:
         return f"<p>{escape(text)}</p>"
     from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib
 
-    return framed(heat_map_html([answer.map]), 120 + 26 * len(answer.tokens))
+    longest = max(map(len, answer.source_tokens), default=0)
+    return framed(heat_map_html([answer.map], title=""), 100 + 9 * longest + 25 * len(answer.tokens))
 
 
 def framed(page: str, height: int) -> str:
-    return f'<iframe srcdoc="{escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
+    """A page in a frame of its own, so that no style leaks into the notebook.
+
+    height: in pixels, until the page says how high it is; a notebook that is not trusted does not ask it.
+    """
+    fit = "this.style.height = this.contentDocument.documentElement.scrollHeight + 4 + 'px'"
+    return f'<iframe srcdoc="{escape(page)}" onload="{fit}" style="width:100%;height:{height}px;border:0"></iframe>'
 
 
 @dataclass(frozen=True)
@@ -179,8 +185,10 @@ class Translator:
             settings: of the search: `beam=5` or any setting of conf/search, in place of the model's own;
                 `search="greedy"`, `"beam"` or `"sample"` chooses another one.
 
-        Raises ExperimentError for settings that are unknown or out of range, and for an intervention that does not fit
-        the model or the sentence.
+        A blank text gets a translation without tokens, and the model is not asked.
+
+        Raises ExperimentError for settings that are unknown or out of range, for what is no text, and for an
+        intervention that does not fit the model or the sentence.
         """
         if isinstance(texts, str):
             return next(self.stream([texts], intervene=intervene, **settings))
@@ -205,12 +213,16 @@ class Translator:
         search = self.search(settings)
         model = self.model if intervene is None else self.intervened(intervene)
         forced = None if intervene is None else self.forced(intervene)
+        if intervene is not None:
+            check_steps(intervene, search.max_length)
         to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, search.replace_unknown)
         for window in windows(texts, batch_size):
+            check_texts(window)
             ids = self.source_tokenizer.encode_ids(window)
-            found: dict[int, Translation] = {}
+            asked = [row for row, text in enumerate(window) if text.strip()]
+            found = {row: Translation(text, "", [], 0.0, [], None) for row, text in enumerate(window)}
             with weights_packed_once():
-                for rows in rows_by_length(ids, batch_size):
+                for rows in rows_by_length(ids, batch_size, asked):
                     batch = self._batch([ids[row] for row in rows], [[] for _ in rows])
                     if intervene is not None:
                         check_sources(intervene, batch)
@@ -227,16 +239,24 @@ class Translator:
     @overload
     def score(self, source: str, target: str, intervene: Intervention | None = None) -> Scored: ...
     @overload
-    def score(self, source: list[str], target: list[str], intervene: Intervention | None = None) -> list[Scored]: ...
+    def score(
+        self, source: str | list[str], target: list[str], intervene: Intervention | None = None
+    ) -> list[Scored]: ...
     def score(
         self, source: str | list[str], target: str | list[str], intervene: Intervention | None = None
     ) -> Scored | list[Scored]:
         """The log-probability of each token of a target, with the reference fed, and where the model looked.
 
+        One source with a list of targets scores each of them. A forced token stands in the place of the target's.
+
         Raises ExperimentError as calling it, and for lists of different lengths.
         """
-        if isinstance(source, str) and isinstance(target, str):
+        if isinstance(target, str):
+            if not isinstance(source, str):
+                raise ExperimentError("score takes a list of targets where it is given a list of sources")
             return next(self.stream_scores([(source, target)], intervene))
+        if isinstance(source, str):
+            source = [source] * len(target)
         if len(source) != len(target):
             raise ExperimentError(f"score takes as many targets as sources, got {len(source)} and {len(target)}")
         return list(self.stream_scores(zip(source, target, strict=True), intervene))
@@ -245,11 +265,22 @@ class Translator:
         self, pairs: Iterable[tuple[str, str]], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
     ) -> Iterator[Scored]:
         """As `score`, one pair after the other in steady memory; `batch_size` as in `stream`."""
+        forced: dict[int, int] = {}
         if intervene is not None:
             self.intervened(intervene)
+            forced = self.forced(intervene)
         for window in windows(pairs, batch_size):
+            check_texts([text for pair in window for text in pair])
             sources = self.source_tokenizer.encode_ids([source for source, _ in window])
             targets = self.target_tokenizer.encode_ids([target for _, target in window])
+            for target in targets:
+                if intervene is None:
+                    break
+                check_steps(intervene, len(target) + 1)
+                target[:] = [*target, EOS]
+                for step, token in forced.items():
+                    target[step] = token
+                del target[target.index(EOS) :]
             found: dict[int, Scored] = {}
             for rows in rows_by_length(targets, batch_size):
                 batch = self._batch([sources[row] for row in rows], [targets[row] for row in rows])
@@ -283,6 +314,7 @@ class Translator:
 
     def intervened(self, intervention: Intervention) -> Intervened:
         """The model under an intervention; raises ExperimentError where it has no attention that could be changed."""
+        check_intervention(intervention)
         if intervention.changes_weights and self.model.decoder.attention is None:
             raise ExperimentError("intervene changes the attention, but the model has none; only force= goes with it")
         return Intervened(self.model, intervention)
@@ -322,6 +354,30 @@ class Translator:
         return answer(best, [answer(other, []) for other in others])
 
 
+def check_intervention(intervention: object) -> None:
+    """Raise ExperimentError for what is no intervention."""
+    if not isinstance(intervention, Intervention):
+        raise ExperimentError(
+            f"intervene must be an Intervention, such as attnlab.Intervention('uniform'), got {intervention!r}"
+        )
+
+
+def check_steps(intervention: Intervention, length: int) -> None:
+    """Raise ExperimentError where an intervention names steps behind the end of a target of so many tokens."""
+    if intervention.steps > length:
+        raise ExperimentError(
+            f"intervene: weights and force must name steps below {length}, the most tokens of this target, got "
+            f"{intervention.steps - 1}"
+        )
+
+
+def check_texts(texts: Sequence[object]) -> None:
+    """Raise ExperimentError for what is no text."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise ExperimentError(f"a text must be a string, got {text!r}")
+
+
 def check_sources(intervention: Intervention, batch: Any) -> None:
     """Raise ExperimentError where an intervention names positions that a source of the batch lacks."""
     for length in batch.source_mask.sum(1).tolist():
@@ -338,8 +394,10 @@ def windows(items: Iterable[Any], batch_size: int) -> Iterator[list[Any]]:
         yield some
 
 
-def rows_by_length(ids: Sequence[Sequence[int]], batch_size: int) -> Iterator[list[int]]:
-    """The rows of each batch, sentences of similar length together."""
-    order = np.argsort([len(row) for row in ids], kind="stable").tolist()
+def rows_by_length(
+    ids: Sequence[Sequence[int]], batch_size: int, rows: Sequence[int] | None = None
+) -> Iterator[list[int]]:
+    """The rows of each batch, sentences of similar length together; all rows, or these."""
+    order = sorted(range(len(ids)) if rows is None else rows, key=lambda row: len(ids[row]))
     for start in range(0, len(order), batch_size):
         yield order[start : start + batch_size]

@@ -126,7 +126,8 @@ def read_facts(folder: Path) -> ModelFacts:
         reason = _first_problem(error)
     except (OSError, ValueError) as error:
         reason = str(error.strerror if isinstance(error, OSError) else error)
-    raise ExperimentError(f"{folder} must be a model folder, but its model.json cannot be read ({reason})")
+    inside = f"; did you mean {folder / 'model'}?" if (folder / "model" / "model.json").is_file() else ""
+    raise ExperimentError(f"{folder} must be a model folder, but its model.json cannot be read ({reason}){inside}")
 
 
 def read_config(folder: Path) -> dict[str, Any]:

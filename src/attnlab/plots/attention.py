@@ -82,7 +82,7 @@ _ISOLATE, _END = "\u2068", "\u2069"
 
 
 def heat_map_html(maps: Sequence[AttentionMap], title: str = "Attention") -> str:
-    """A complete page with all maps, without scripts: style rules show the values."""
+    """A complete page with all maps, without scripts: style rules show the values. No title leaves the legend out."""
     return render("heat_map_page.html", {"title": title, "tables": [heat_map_table(each) for each in maps]})
 
 
@@ -156,6 +156,7 @@ def sentences_html(maps: Sequence[AttentionMap], title: str = "Attention") -> st
     """A complete page with all sentences, without scripts: style rules show the weights.
 
     maps: of one row each; see `coloured_sentences`.
+    title: none leaves the legend out.
     """
     return render("sentences_page.html", {"title": title, "rows": [coloured_row(each) for each in maps]})
 

@@ -58,6 +58,7 @@ class Search(ABC):
         hypothesis itself keeps them.
     """
 
+    max_length: int
     n_best: int
     replace_unknown: bool
 

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
+
+
+def _positions(given: Any) -> Any:
+    return given if isinstance(given, str) and given == "all" else tuple(map(operator.index, given))
+
+
+def _rows(given: Any) -> dict[int, tuple[float, ...]]:
+    rows = given.items() if isinstance(given, Mapping) else enumerate(given)
+    return {operator.index(step): tuple(map(float, row)) for step, row in rows}
+
+
+def _tokens(given: Any) -> dict[int, str | int]:
+    return {operator.index(step): t if isinstance(t, str) else operator.index(t) for step, t in given.items()}
+
+
+_FIELDS: tuple[tuple[str, Callable[[Any], Any], str], ...] = (
+    ("hide", _positions, "positions or 'all'"),
+    ("weights", _rows, "{step: [one number for each source token]}"),
+    ("temperature", float, "a number"),
+    ("force", _tokens, "{step: token}"),
+    ("seed", operator.index, "a whole number"),
+)
 
 
 @dataclass(frozen=True)
@@ -23,16 +46,18 @@ class Intervention:
 
     Args:
         kind: uniform, permuted, or None for the model's own weights.
-        weights: step -> one weight for each source position, in place of all others. They need not sum to 1.
+        weights: step -> one weight for each source position, in place of all others. They need not sum to 1. A whole
+            map (T, S) gives them for its steps.
         temperature: the scores are divided by it: towards 0 the likeliest position takes all, towards infinity the
             weights become uniform.
         hide: source positions that get the weight 0; the others share it. The encoder still reads them. Where all
             are hidden, all weights and the context are 0.
         mask_pads: False lets the attention weigh pads, as a model without a mask would.
-        force: step -> the target token, as text or as its id, to write there; its score is the model's own.
+        force: step -> the target token, as text or as its id, to write there; its score is the model's own. A
+            translation that ends before does not come to it.
         seed: of `permuted`.
 
-    Raises ValueError for a value that is out of range.
+    Raises ValueError for a value of a wrong type or out of range.
     """
 
     kind: Literal["uniform", "permuted"] | None = None
@@ -46,12 +71,18 @@ class Intervention:
     def __post_init__(self) -> None:
         if self.kind not in ("uniform", "permuted", None):
             raise ValueError(f"kind must be 'uniform', 'permuted' or None, got {self.kind!r}")
-        if isinstance(self.hide, str) and self.hide != "all":
-            raise ValueError(f"hide must be positions or 'all', got {self.hide!r}")
+        for name, read, wanted in _FIELDS:
+            given = getattr(self, name)
+            try:
+                object.__setattr__(self, name, read(given))
+            except (TypeError, ValueError):
+                raise ValueError(f"{name} must be {wanted}, got {given!r}") from None
         if not self.temperature > 0:
             raise ValueError(f"temperature must be above 0, got {self.temperature}")
         if any(place < 0 for place in (*self.positions_to_hide, *self.weights, *self.force)):
             raise ValueError("hide, weights and force count positions and steps from 0 on, got a negative number")
+        if self.seed < 0:
+            raise ValueError(f"seed must be at least 0, got {self.seed}")
         for step, row in self.weights.items():
             if not all(0 <= weight < float("inf") for weight in row):
                 raise ValueError(f"weights of step {step} must be finite and at least 0, got {list(row)}")
@@ -60,6 +91,11 @@ class Intervention:
     def positions_to_hide(self) -> Sequence[int]:
         """Those that `hide` names one by one."""
         return () if isinstance(self.hide, str) else self.hide
+
+    @property
+    def steps(self) -> int:
+        """The least number of target tokens, `<eos>` included, that have all steps that it names."""
+        return 1 + max((*self.weights, *self.force), default=-1)
 
     @property
     def changes_weights(self) -> bool:
