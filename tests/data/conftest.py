@@ -42,7 +42,8 @@ def hub_corpus() -> Callable[..., HubCorpus]:
         values: dict[str, Any] = {
             "dataset": None, "path": None if path is None else str(path), "name": None, "revision": None,
             "splits": {"train": "train", "validation": "validation", "test": "test"}, "source": "de", "target": "en",
-            "seed": 1, "bleu_tokenize": "13a", "cleaning": Cleaning(), "tokenizer": WordTrainer(min_frequency=1),
+            "seed": 1, "limit": None, "bleu_tokenize": "13a", "cleaning": Cleaning(),
+            "tokenizer": WordTrainer(min_frequency=1),
         }  # fmt: skip
         return HubCorpus(**(values | changed))
 

@@ -32,7 +32,8 @@ def corpus_of(path: Path | str | None, **changed: Any) -> LabelledCorpus:
     values: dict[str, Any] = {
         "dataset": None, "path": None if path is None else str(path), "name": None, "revision": None,
         "splits": {"train": "train", "validation": "validation", "test": "test"}, "text": "text", "label": "label",
-        "label_names": None, "seed": 1, "cleaning": SentenceCleaning(), "tokenizer": WordTrainer(min_frequency=1),
+        "label_names": None, "seed": 1, "limit": None, "cleaning": SentenceCleaning(),
+        "tokenizer": WordTrainer(min_frequency=1),
     }  # fmt: skip
     return LabelledCorpus(**(values | changed))
 

@@ -126,7 +126,7 @@ from attnlab.data.hub import HubCorpus, LabelledCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 splits = {"train": "train", "validation": 0.2, "test": 0.2}
-place = (None, sys.argv[2], None, None, splits, 1)
+place = (None, sys.argv[2], None, None, splits, 1, None)
 hub = HubCorpus(*place, "de", "en", "13a", Cleaning(), BpeTrainer(joint=True))
 labelled = LabelledCorpus(*place, "de", "en", None, SentenceCleaning(), WordTrainer())
 locales, formats = ["en_US", "ja_JP"], ["full", "short"]

@@ -50,6 +50,8 @@ def test_preset_binds_with_any_tokenizer(tokenizer):
     for name in ("dates", "rt_polarity", "wmt14"):  # each chooses another tokeniser, or sets values of it
         node = composed(f"data={name}", f"data/tokenizer={tokenizer}")
         assert node["tokenizer"]["_target_"] == expected
+        if tokenizer == "of_model":
+            node["tokenizer"]["folder"] = "a folder"
         bind(node, kind_of(node), "data")
 
 

@@ -110,6 +110,7 @@ class Corpus(ABC):
     """A parallel corpus. Its constructor sets the attributes.
 
     source_language, target_language: CLDR codes such as `de` or `ko_KR`, None where there is no language.
+    limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
     """
 
     tokenizer: TokenizerTrainer
@@ -117,6 +118,7 @@ class Corpus(ABC):
     cleaning: Cleaning
     source_language: str | None
     target_language: str | None
+    limit: int | None
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:

@@ -55,7 +55,9 @@ class DatesCorpus(Corpus):
         seed: Annotated[int, Field(ge=0)],
         bleu_tokenize: BleuTokenize,
         tokenizer: TokenizerTrainer,
+        limit: Annotated[int, Field(ge=1)] | None = None,
     ) -> None:
+        self.limit = limit
         for locale in source_locales:
             _check_locale("source_locales", locale)
         _check_locale("target_locale", target_locale)

@@ -35,6 +35,7 @@ class HubDataset:
         drawn at random from the split that `train` names, which keeps the rest; where `train` is a fraction
         itself, from the only split there is, else from the one named train.
     seed: of the fractions.
+    limit: rows of each split that are taken, the first ones, for a quick look; null takes all.
     """
 
     dataset: Text | None
@@ -43,6 +44,7 @@ class HubDataset:
     revision: Text | None
     splits: dict[str, str | float]
     seed: Annotated[int, Field(ge=0)]
+    limit: Annotated[int, Field(ge=1)] | None
 
     def __post_init__(self) -> None:
         if set(self.splits) != set(SPLITS):

@@ -39,6 +39,8 @@ def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | 
     report = progress or (lambda *_: None)
     report("load", 0, 1)
     splits = corpus.load()
+    if corpus.limit is not None:
+        splits = {split: rows.select(range(min(len(rows), corpus.limit))) for split, rows in splits.items()}
     train = splits["train"]
     kind = Pairs(corpus, train) if isinstance(corpus, Corpus) else Sentences(corpus, train)
     counters = {split: SplitCounter(kind.unit, list(kind.sides)) for split in SPLITS}

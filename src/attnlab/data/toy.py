@@ -40,7 +40,9 @@ class SequenceCorpus(Corpus):
         seed: Annotated[int, Field(ge=0)],
         bleu_tokenize: BleuTokenize,
         tokenizer: TokenizerTrainer,
+        limit: Annotated[int, Field(ge=1)] | None = None,
     ) -> None:
+        self.limit = limit
         lengths = (min_length, max_length)
         test_lengths = (test_min_length or min_length, test_max_length or max_length)
         for prefix, (least, most) in (("", lengths), ("test_", test_lengths)):

@@ -1,10 +1,11 @@
-"""The four ways to cut text into tokens: words, characters, BPE and unigram pieces."""
+"""The four ways to cut text into tokens: words, characters, BPE and unigram pieces; and the tokenisers of a model."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tokenizers
@@ -166,3 +167,31 @@ def _settle_unigram(model: dict[str, Any]) -> None:
         spare.add(steps[len(spare)])
     settled = [[piece, round(lowest if piece in spare else score, 6)] for piece, score in pieces]
     model["vocab"] = special + sorted(settled, key=lambda entry: (-entry[1], entry[0]))
+
+
+@dataclass(frozen=True)
+class ModelTokenizers(TokenizerTrainer):
+    """Learns nothing: takes the tokenisers of a trained model, which can so go on with other text.
+
+    folder: a model folder.
+    joint: whether that model has one vocabulary for both sides.
+    vocabulary_size, min_frequency: presets of data set them for the tokenisers that learn; here they change nothing.
+    """
+
+    folder: Annotated[str, Field(min_length=1)]
+    joint: bool = False
+    vocabulary_size: int | None = None
+    min_frequency: int | None = None
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        return self._load("tokenizer.json")
+
+    def train_sides(self, *sides: Iterator[str]) -> list[Tokenizer]:
+        names = ("source_tokenizer.json", "target_tokenizer.json")
+        return [self._load(name) for name in names] if len(sides) == 2 else [self.train(*sides)]
+
+    def _load(self, name: str) -> Tokenizer:
+        path = Path(self.folder).expanduser() / name
+        if not path.is_file():
+            raise ExperimentError(f"data.tokenizer.folder: there is no {path}; give the folder of a model of this task")
+        return Tokenizer.load(path)

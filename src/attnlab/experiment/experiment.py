@@ -81,6 +81,16 @@ class Task(Protocol):
             )
         return self.read_data(folder)
 
+    def check_same_tokens(self, model: Path, data: Path) -> None:
+        """Raise ExperimentError where the data do not have the tokenizers (and classes) that a model folder knows."""
+        for name in self.shared_files:
+            ours, theirs = model / name, data / name
+            if not ours.is_file() or not theirs.is_file() or ours.read_bytes() != theirs.read_bytes():
+                raise ExperimentError(
+                    f"paths.data: {data} was not prepared with the {name} of the model in {model}; give the data that "
+                    f"the model was trained on, or choose data/tokenizer=of_model data.tokenizer.folder={model}"
+                )
+
     def read_data(self, folder: Path) -> Any:
         """Data that this task prepared."""
 
@@ -157,6 +167,12 @@ class Experiment:
     def ensemble_folders(self) -> list[Path]:
         """The models that are evaluated beside the first."""
         return [here(folder) for folder in self.paths.ensemble or []]
+
+    @property
+    def initial_weights(self) -> Path | None:
+        """The model folder that the training starts with."""
+        folder = self.training.initial_weights
+        return None if folder is None else here(folder)
 
     @property
     def logged(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,13 +15,20 @@ from filelock import FileLock, Timeout
 from attnlab.config.paths import LEARNING_CURVES, MODEL, Output, check_replaceable
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
 from attnlab.files import atomic_folder, read_own_record
+from attnlab.model.model_folder import read_facts
 from attnlab.tracking.run_folder import DONE, RUN_FOLDER, forget_runs, reset_without_checkpoint
 from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
 
 
 def point_of(experiment: Experiment, data: Any) -> Path:
     """The folder of an experiment on its prepared data; its name is the experiment's identity."""
-    folder = experiment.paths.runs_folder / "points" / experiment.identity(TRAIN_SECTIONS, data.digest, TRAIN_SOURCES)
+    read = [data.digest]
+    if experiment.initial_weights is not None:
+        read_facts(experiment.initial_weights)  # it is a model folder
+        weights = (experiment.initial_weights / "weights.safetensors").read_bytes()
+        read.append(hashlib.sha256(weights).hexdigest())
+    identity = experiment.identity(TRAIN_SECTIONS, "\n".join(read), TRAIN_SOURCES)
+    folder = experiment.paths.runs_folder / "points" / identity
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

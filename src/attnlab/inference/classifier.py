@@ -59,7 +59,7 @@ class ClassifiedText:
     def _repr_html_(self) -> str:
         from attnlab.plots.attention import sentences_html  # costs an import of matplotlib
 
-        return framed(sentences_html([self.map], title=""), 100 + 35 * (len(self.text) // 80))
+        return framed(sentences_html([self.map], title=None), 100 + 35 * (len(self.text) // 80))
 
 
 class SentenceClassifier:

@@ -112,7 +112,7 @@ def notebook_page(answer: Translation | Scored, text: str) -> str:
     from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib
 
     longest = max(map(len, answer.source_tokens), default=0)
-    return framed(heat_map_html([answer.map], title=""), 100 + 9 * longest + 25 * len(answer.tokens))
+    return framed(heat_map_html([answer.map], title=None), 100 + 9 * longest + 25 * len(answer.tokens))
 
 
 def framed(page: str, height: int) -> str:

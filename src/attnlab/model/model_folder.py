@@ -174,6 +174,35 @@ def load_classifier(folder: Path | str, device: str = "cpu", allow: Collection[s
     return _load(Classifier, Path(folder), device, allow)
 
 
+def load_weights(model: torch.nn.Module, folder: Path) -> None:
+    """Give a model the weights of a folder.
+
+    Raises ExperimentError, with every name, where the folder has others, or of other shapes.
+    """
+    given, wanted = _weights(folder, "cpu"), model.state_dict()
+    problems = [f"{name} is missing" for name in wanted if name not in given]
+    problems += [f"{name} is not of this model" for name in given if name not in wanted]
+    problems += [
+        f"{name} has {tuple(given[name].shape)} in place of {tuple(tensor.shape)}"
+        for name, tensor in wanted.items()
+        if name in given and given[name].shape != tensor.shape
+    ]
+    if problems:
+        raise ExperimentError(
+            f"the weights in {folder} do not fit the model: {'; '.join(problems)}; choose the parts and sizes of model "
+            f"as in {folder / 'config.json'}"
+        )
+    model.load_state_dict(given)
+
+
+def _weights(folder: Path, device: str) -> dict[str, torch.Tensor]:
+    try:
+        check_regular(folder / "weights.safetensors")
+        return load_file(folder / "weights.safetensors", device=device)
+    except (OSError, SafetensorError) as error:
+        raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
+
+
 def bind_section(config: Mapping[str, Any], section: str, kind: type, allow: Collection[str] = ()) -> Any:
     """Bind a section of a model folder's config; raises ExperimentError where it names a class that is not allowed."""
     node = config.get(section)
@@ -192,12 +221,7 @@ def bind_section(config: Mapping[str, Any], section: str, kind: type, allow: Col
 
 
 def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M:
-    facts, config = read_facts(folder), read_config(folder)
-    try:
-        check_regular(folder / "weights.safetensors")
-        weights = load_file(folder / "weights.safetensors", device=device)
-    except (OSError, SafetensorError) as error:
-        raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
+    facts, config, weights = read_facts(folder), read_config(folder), _weights(folder, device)
     if (facts.num_classes is None) != (kind is Seq2Seq):
         task = "translation" if facts.num_classes is None else "classification"
         raise ExperimentError(f"the model in {folder} goes with task={task}; choose that task, or another model folder")

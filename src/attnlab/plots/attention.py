@@ -81,8 +81,8 @@ def heat_map(attention: AttentionMap) -> Figure:
 _ISOLATE, _END = "\u2068", "\u2069"
 
 
-def heat_map_html(maps: Sequence[AttentionMap], title: str = "Attention") -> str:
-    """A complete page with all maps, without scripts: style rules show the values. No title leaves the legend out."""
+def heat_map_html(maps: Sequence[AttentionMap], title: str | None = "Attention") -> str:
+    """A complete page with all maps, without scripts: style rules show the values. None leaves title and legend out."""
     return render("heat_map_page.html", {"title": title, "tables": [heat_map_table(each) for each in maps]})
 
 
@@ -152,11 +152,11 @@ def _text_width(text: str, ruler: Figure) -> float:
     return width
 
 
-def sentences_html(maps: Sequence[AttentionMap], title: str = "Attention") -> str:
+def sentences_html(maps: Sequence[AttentionMap], title: str | None = "Attention") -> str:
     """A complete page with all sentences, without scripts: style rules show the weights.
 
     maps: of one row each; see `coloured_sentences`.
-    title: none leaves the legend out.
+    title: None leaves title and legend out.
     """
     return render("sentences_page.html", {"title": title, "rows": [coloured_row(each) for each in maps]})
 

@@ -41,22 +41,11 @@ from attnlab.tracking.run_folder import RunRecord
 def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
     """Write the evaluation folder, whole or not at all, and return its metrics."""
     data = experiment.task.open_data(data_folder)
-    check_shared_files(experiment.task.shared_files, model_folder, data_folder)
+    experiment.task.check_same_tokens(model_folder, data_folder)
     hardware = experiment.hardware
     half = functools.partial(torch.autocast, hardware.device, torch.bfloat16) if hardware.precision == "bf16" else None
     with progress_bars() as progress:
         return experiment.task.evaluate(experiment, model_folder, data, into, half, progress)
-
-
-def check_shared_files(names: tuple[str, ...], model_folder: Path, data_folder: Path) -> None:
-    """Raise ExperimentError where the data do not have the tokenizers (and classes) that the model knows."""
-    for name in names:
-        ours, theirs = model_folder / name, data_folder / name
-        if not ours.is_file() or not theirs.is_file() or ours.read_bytes() != theirs.read_bytes():
-            raise ExperimentError(
-                f"paths.data: {data_folder} was not prepared with the {name} of the model in {model_folder}; "
-                "give the data that the model was trained on"
-            )
 
 
 def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:

@@ -29,7 +29,7 @@ from attnlab.experiment.point import (
     read_done,
 )
 from attnlab.files import atomic_file, write_json
-from attnlab.model.model_folder import ModelFacts, save_model
+from attnlab.model.model_folder import ModelFacts, load_weights, save_model
 from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
 from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
@@ -82,6 +82,9 @@ def module_of(experiment: Experiment, data: Any) -> pl.LightningModule:
     """What trains and validates the experiment's model, which is drawn from its seed."""
     pl.seed_everything(experiment.seed, workers=True, verbose=False)
     model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
+    if (folder := experiment.initial_weights) is not None:
+        experiment.task.check_same_tokens(folder, data.folder)
+        load_weights(model, folder)
     return experiment.task.module(experiment, model, data)
 
 

@@ -58,6 +58,14 @@ class LabModule(pl.LightningModule):
         self.training_nll = MeanMetric(nan_strategy=math.nan)
         self._parts = Parts()
 
+    @classmethod
+    def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Any:
+        """Raises ExperimentError: a checkpoint has no tokenizers, and does not say what its module was made of."""
+        raise ExperimentError(
+            "a checkpoint holds the state of a training, to go on from with the same command; load the trained model "
+            'with attnlab.load("<runs/points/identity>/model"), and see training.initial_weights to train it further'
+        )
+
     @property
     def is_recorded(self) -> bool:
         """Whether this step's metrics are logged; Lightning would collect those of all steps, which takes time."""

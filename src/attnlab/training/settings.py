@@ -27,6 +27,7 @@ class Training(ABC):
         Minutes are those of the clock, validations included; with them, a repetition may end at another step.
     accumulate: parts of a batch that are computed one after the other. The gradient stays that of the whole batch; it
         takes less memory.
+    initial_weights: a model folder whose weights the training starts with; None draws them.
     limit_batches: batches of an epoch, and of a validation, for a quick look; None takes all.
     label_smoothing: the part of each label's probability that the loss spreads over the vocabulary or the classes (see
         loss.py); the reported NLL and perplexity are never smoothed.
@@ -42,6 +43,7 @@ class Training(ABC):
     max_epochs: PositiveInt | None
     max_minutes: PositiveFloat | None
     accumulate: PositiveInt
+    initial_weights: Annotated[str, Field(min_length=1)] | None
     limit_batches: PositiveInt | None
     batching: Batching
     optimizer: Optimizer
