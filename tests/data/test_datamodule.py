@@ -53,12 +53,6 @@ def test_restored_loader_skips_batches_in_its_first_epoch_only(data, workers):
     assert rest == [whole[0][2:], whole[1]]
 
 
-def test_evaluation_batching_replaces_the_training_batching(data):
-    module = SeqDataModule(data, Batching(size=16), Padding(), evaluation_batching=Batching(size=7))
-    assert [len(batch) for batch in module.test_dataloader()] == [7, 7, 7, 7, 2]
-    assert [len(batch) for batch in module.val_dataloader()] == [7, 7, 7, 7, 2]
-
-
 @pytest.mark.parametrize(
     ("accelerator", "pinned"), [(CUDAAccelerator, True), (CPUAccelerator, False), (MPSAccelerator, False)]
 )

@@ -13,26 +13,6 @@ from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
 from attnlab.evaluation.evaluate import DecodedSentence, Evaluation
 
 
-@pytest.mark.parametrize("source_first", [True, False])
-@pytest.mark.parametrize("target_first", [True, False])
-def test_attention_map_drops_pads_on_either_side(source_first: bool, target_first: bool) -> None:
-    def pad(tokens: list[str], first: bool) -> tuple[list[str], list[bool]]:
-        pads = ["<pad>"] * 2
-        padded = pads + tokens if first else tokens + pads
-        return padded, [token != "<pad>" for token in padded]
-
-    source, source_mask = pad(["나는", "간다", "<eos>"], source_first)
-    target, target_mask = pad(["I", "go", "<eos>"], target_first)
-    # Each cell identifies its tokens.
-    weights = np.array([[(hash((t, s)) % 97) / 97 for s in source] for t in target])
-    kept = AttentionMap.from_sentence(source, target, weights, source_mask, target_mask)
-    assert kept.source_tokens == ["나는", "간다", "<eos>"]
-    assert kept.target_tokens == ["I", "go", "<eos>"]
-    for t, row in zip(kept.target_tokens, kept.weights, strict=True):
-        for s, weight in zip(kept.source_tokens, row, strict=True):
-            assert weight == np.float32((hash((t, s)) % 97) / 97)
-
-
 def test_attention_map_refuses_wrong_shapes_and_values() -> None:
     with pytest.raises(ValueError, match=r"\(T, S\) = \(2, 3\)"):
         AttentionMap(["a", "b", "c"], ["x", "y"], np.ones((3, 2)))

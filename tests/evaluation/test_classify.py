@@ -71,7 +71,7 @@ def data(tmp_path: Path) -> LabelledData:
 
 @pytest.fixture
 def found(data: LabelledData) -> Classification:
-    return classify_split(ByLength().eval(), data, Padding())  # type: ignore[arg-type]
+    return classify_split(ByLength().eval(), data)  # type: ignore[arg-type]
 
 
 def test_classify_split_equals_counts_in_the_order_of_sentences(found: Classification) -> None:

@@ -12,12 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnlab.batch import Padding
+from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepared import LabelledData, LabelledSplit
-from attnlab.data.sampler import Batching, BatchSampler
+from attnlab.data.sampler import Batching
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
+from attnlab.evaluation.hypotheses import spread
 from attnlab.files import write_json, write_json_lines
 from attnlab.model.classifier import Classifier
 from attnlab.progress import Progress
@@ -78,30 +79,28 @@ class Classification:
 def classify_split(
     model: Classifier,
     data: LabelledData,
-    padding: Padding,
     autocast: Callable[[], Any] | None = None,
     progress: Progress | None = None,
 ) -> Classification:
     """Measure a classifier, which must be in evaluation mode, on the test split.
 
-    Args:
-        padding: the model's padding scheme.
-        autocast: a context to run the model in, such as half precision.
-        progress: called with the stage, the number done and the total.
+    autocast: a context to run the model in, such as half precision.
     """
     split, labels = data.split("test"), data.labels
     device = next(model.parameters()).device
     metrics, statistics = ClassMetrics(len(labels)).to(device), AttentionStatistics().to(device)
     sentences: dict[int, ClassifiedSentence] = {}
     with torch.no_grad(), (autocast or nullcontext)():
-        for rows in BatchSampler(split.source_lengths, split.target_lengths, BATCH, shuffle=False).batches():
-            batch = split.batch(rows, padding).to(device)
+        for batch in SeqDataModule(data, BATCH, model.padding).test_dataloader():
+            batch = batch.to(device)
             found = model(batch.source, batch.source_mask)
             metrics.update(found.log_probabilities, batch.labels)
             one_query = torch.ones_like(batch.labels, dtype=torch.bool).unsqueeze(1)  # (B, T = 1)
             statistics.update(found.attention_weights.unsqueeze(1), batch.source_mask, one_query)
             likeliest, numbers = found.log_probabilities.max(-1)
-            for row, probability, number in zip(rows.tolist(), likeliest.exp().tolist(), numbers.tolist(), strict=True):
+            for row, probability, number in zip(
+                batch.rows.tolist(), likeliest.exp().tolist(), numbers.tolist(), strict=True
+            ):
                 sentences[row] = ClassifiedSentence(
                     text=split.text(row),
                     label=labels[split.labels[row]],
@@ -111,7 +110,7 @@ def classify_split(
                 )
             if progress is not None:
                 progress("classify", len(sentences), len(split))
-        maps = sentence_maps(model, split, example_rows(split, EXAMPLES), data.tokenizer, labels, padding)
+        maps = sentence_maps(model, split, example_rows(split, EXAMPLES), data.tokenizer, labels)
     measured = {name: value.item() for name, value in metrics.compute().items()}
     looked = statistics.compute()
     return Classification(
@@ -139,19 +138,12 @@ def example_rows(split: LabelledSplit, count: int) -> list[int]:
     classes = np.unique(split.labels[readable])[:count]
     chosen: list[int] = []
     for label in classes:
-        rows = np.flatnonzero(readable & (split.labels == label))
-        places = np.linspace(0, len(rows) - 1, num=min(count // len(classes), len(rows))).round().astype(int)
-        chosen += rows[places].tolist()
+        chosen += spread(np.flatnonzero(readable & (split.labels == label)), count // len(classes))
     return sorted(chosen)
 
 
 def sentence_maps(
-    model: Classifier,
-    split: LabelledSplit,
-    rows: Sequence[int],
-    tokenizer: Tokenizer,
-    labels: Sequence[str],
-    padding: Padding,
+    model: Classifier, split: LabelledSplit, rows: Sequence[int], tokenizer: Tokenizer, labels: Sequence[str]
 ) -> list[AttentionMap]:
     """Attention maps of some sentences: one row each, whose target token is the prediction.
 
@@ -159,20 +151,19 @@ def sentence_maps(
     """
     if not rows:
         return []
-    batch = split.batch(np.asarray(rows, dtype=np.int64), padding).to(next(model.parameters()).device)
+    batch = split.batch(np.asarray(rows, dtype=np.int64), model.padding).to(next(model.parameters()).device)
     found = model(batch.source, batch.source_mask)
     maps = []
     for i in range(len(rows)):
         probability, number = found.log_probabilities[i].exp().max(-1)
         prediction, label = labels[int(number)], labels[int(batch.labels[i])]
         verdict = "" if prediction == label else f", but it is {label}"
+        columns = batch.source_mask[i]  # unmasked attention also looks at pads
         maps.append(
-            AttentionMap.from_sentence(
-                source_tokens=tokenizer.tokens(batch.source[i].tolist()),
+            AttentionMap(
+                source_tokens=tokenizer.tokens(batch.source[i][columns].tolist()),
                 target_tokens=[prediction],
-                weights=found.attention_weights[i : i + 1].float().cpu().numpy(),
-                source_mask=batch.source_mask[i].cpu().numpy(),  # unmasked attention also looks at pads
-                target_mask=np.ones(1, dtype=bool),
+                weights=found.attention_weights[i : i + 1, columns].float().cpu().numpy(),
                 title=f"{prediction} ({float(probability):.2f}){verdict}",
             )
         )

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import nll_loss
 
-from attnlab.batch import Batch, Padding
-from attnlab.data.datamodule import BatchedRows
-from attnlab.data.prepared import PreparedData, PreparedSplit
-from attnlab.data.sampler import Batching, BatchSampler
+from attnlab.batch import Batch
+from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.prepared import PreparedData
+from attnlab.data.sampler import Batching
 from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
@@ -92,26 +91,21 @@ def evaluate(
     models: Sequence[Seq2Seq],
     search: Search,
     data: PreparedData,
-    padding: Padding,
     autocast: Callable[[], Any] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Measure a model on the test split, or several as an ensemble; they must be in evaluation mode.
 
-    Args:
-        search: how to decode.
-        padding: the models' padding scheme.
-        autocast: a context to run the model in, such as half precision.
-        progress: called with the stage, the number done and the total.
+    autocast: a context to run the model in, such as half precision.
     """
-    split = data.split("test")
     report = progress or (lambda *_: None)
     with torch.no_grad(), (autocast or nullcontext)(), weights_packed_once():
-        metrics, alignments = _read_with_reference(models, data, split, padding, report)
+        metrics, alignments = _read_with_reference(models, data, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
-        sentences = _decode(model, search, data, split, padding, report)
+        sentences = _decode(model, search, data, report)
+        split = data.split("test")
         rows = example_rows(split, EXAMPLES)
-        maps = example_maps(model, search, split, rows, data.source_tokenizer, data.target_tokenizer, padding)
+        maps = example_maps(model, search, split, rows, data.source_tokenizer, data.target_tokenizer)
     hypotheses, references = ([getattr(each, side) for each in sentences] for side in ("hypothesis", "reference"))
     text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True)
     text_metrics.update(hypotheses, references)
@@ -139,12 +133,12 @@ def evaluate(
 
 
 def _read_with_reference(
-    models: Sequence[Seq2Seq], data: PreparedData, split: PreparedSplit, padding: Padding, report: Progress
+    models: Sequence[Seq2Seq], data: PreparedData, report: Progress
 ) -> tuple[dict[str, float | int | None], AlignmentStatistics]:
     """Metrics of likelihood, attention and alignment."""
     statistics, alignments = AttentionStatistics(), AlignmentStatistics()
-    nll, tokens, done = 0.0, 0, 0
-    for batch in _batches(models[0], split, padding):
+    nll, tokens, done, split = 0.0, 0, 0, data.split("test")
+    for batch in _batches(models[0], data):
         summed_nll, weights = read_reference(models, batch)
         nll += summed_nll
         tokens += batch.num_target_tokens
@@ -168,18 +162,12 @@ def _read_with_reference(
     return measured, alignments
 
 
-def _decode(
-    model: Seq2Seq | Ensemble,
-    search: Search,
-    data: PreparedData,
-    split: PreparedSplit,
-    padding: Padding,
-    report: Progress,
-) -> list[DecodedSentence]:
+def _decode(model: Seq2Seq | Ensemble, search: Search, data: PreparedData, report: Progress) -> list[DecodedSentence]:
     """The best hypotheses of every sentence, in the split's order."""
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, search.replace_unknown)
     sentences: dict[int, DecodedSentence] = {}
-    for batch in _batches(model, split, padding):
+    split = data.split("test")
+    for batch in _batches(model, data):
         found = search(model, batch.source, batch.source_mask, with_attention=search.replace_unknown)
         for row, ids, hypotheses in zip(batch.rows.tolist(), batch.source, found, strict=True):
             source = split.source_text(row)
@@ -196,12 +184,10 @@ def _decode(
     return [sentences[row] for row in range(len(split))]
 
 
-def _batches(model: nn.Module, split: PreparedSplit, padding: Padding) -> Iterator[Batch]:
-    rows = BatchedRows(split, padding)
+def _batches(model: Seq2Seq | Ensemble, data: PreparedData) -> Iterator[Batch]:
     device = next(model.parameters()).device
-    sampler = BatchSampler(split.source_lengths, split.target_lengths, BATCH, shuffle=False)
-    for batch in sampler.batches():
-        yield rows[np.asarray(batch)].to(device)
+    for batch in SeqDataModule(data, BATCH, model.padding).test_dataloader():
+        yield batch.to(device)
 
 
 def _words(search: Search) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from torch import Tensor, nn
-from torchmetrics import MeanMetric, Metric
+from torchmetrics import MeanMetric
 from torchmetrics.functional.text import sacre_bleu_score
 from torchmetrics.text import CHRFScore, SacreBLEUScore, TranslationEditRate
 
@@ -103,9 +103,10 @@ class TextMetrics(nn.Module):
 
     def __init__(self, tokenize: str = "13a", *, ter: bool = True) -> None:
         super().__init__()
-        self.bleu = SacreBLEUScore(tokenize=tokenize, smooth=False)  # type: ignore[arg-type]
-        self.chrf = CharacterFScore()
-        self.ter = EditRate() if ter else None
+        bleu = SacreBLEUScore(tokenize=tokenize, smooth=False)  # type: ignore[arg-type]
+        self.percentages = nn.ModuleDict({"bleu": bleu, "chrf": CharacterFScore()})
+        if ter:
+            self.percentages["ter"] = EditRate()
         self.exact_match = MeanMetric()
 
     def update(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
@@ -121,34 +122,20 @@ class TextMetrics(nn.Module):
         # sacrebleu strips the right end before it tokenises; without, `a-\n` would be joined differently.
         stripped = [hypothesis.rstrip() for hypothesis in hypotheses]
         targets = [[reference.rstrip()] for reference in references]
-        self.bleu.update(stripped, targets)
-        self.chrf.update(stripped, targets)
-        if self.ter is not None:
-            self.ter.update(stripped, targets)
+        for metric in self.percentages.values():
+            metric.update(stripped, targets)
         equal = [float(ours == theirs) for ours, theirs in zip(hypotheses, references, strict=True)]
         self.exact_match.update(self.exact_match.mean_value.new_tensor(equal))
 
     def compute(self) -> dict[str, float]:
         """The metrics of all sentences so far, over all processes."""
-        metrics = {"bleu": 100 * _number(self.bleu), "chrf": 100 * _number(self.chrf)}
-        if self.ter is not None:
-            metrics["ter"] = 100 * _number(self.ter)
-        metrics["exact_match"] = _number(self.exact_match)
-        return metrics
+        found = {name: 100 * metric.compute().item() for name, metric in self.percentages.items()}
+        return {**found, "exact_match": self.exact_match.compute().item()}
 
     def reset(self) -> None:
         """Forget all sentences."""
-        self.bleu.reset()
-        self.chrf.reset()
-        if self.ter is not None:
-            self.ter.reset()
-        self.exact_match.reset()
-
-
-def _number(metric: Metric) -> float:
-    value = metric.compute()
-    assert isinstance(value, Tensor)
-    return value.item()
+        for metric in (*self.percentages.values(), self.exact_match):
+            metric.reset()
 
 
 def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:

@@ -68,7 +68,7 @@ class Classification(Task):
         def draw(module: Any) -> Pictures | None:
             if not rows:
                 return None
-            maps = sentence_maps(module.model, validation, rows, data.tokenizer, data.labels, experiment.padding)
+            maps = sentence_maps(module.model, validation, rows, data.tokenizer, data.labels)
             return ClassifiedSentences(maps, data.labels, module.confusions.cpu().numpy())
 
         return draw
@@ -80,7 +80,7 @@ class Classification(Task):
         from attnlab.tracking.pictures import ClassifiedSentences
 
         classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))
-        found = classify_split(classifier, data, classifier.padding, autocast=half, progress=progress)
+        found = classify_split(classifier, data, autocast=half, progress=progress)
         with atomic_folder(into) as folder:
             found.write(folder)
             ClassifiedSentences(found.maps, found.labels, found.confusions).write(folder, "Test split")

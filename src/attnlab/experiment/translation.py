@@ -87,7 +87,7 @@ class Translation(Task):
 
         def draw(module: Any) -> Pictures | None:
             search, tokenizers = experiment.training.validation_search, (data.source_tokenizer, data.target_tokenizer)
-            maps = example_maps(module.model, search, validation, rows, *tokenizers, experiment.padding)
+            maps = example_maps(module.model, search, validation, rows, *tokenizers)
             return HeatMaps(maps) if maps else None
 
         return draw
@@ -101,7 +101,7 @@ class Translation(Task):
         models = load_members(
             model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))
         )
-        found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=progress)
+        found = evaluate(models, experiment.search, data, autocast=half, progress=progress)
         found.write(into)
         return found.metrics
 
