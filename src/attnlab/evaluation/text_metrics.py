@@ -14,7 +14,7 @@ Both are corrected here: chrF's formula and the counts of a sentence are sacrebl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from torch import Tensor, nn
-from torchmetrics import MeanMetric
+from torchmetrics import MeanMetric, Metric
 from torchmetrics.functional.text import sacre_bleu_score
 from torchmetrics.text import CHRFScore, SacreBLEUScore, TranslationEditRate
 
@@ -104,9 +104,8 @@ class TextMetrics(nn.Module):
     def __init__(self, tokenize: str = "13a", *, ter: bool = True) -> None:
         super().__init__()
         bleu = SacreBLEUScore(tokenize=tokenize, smooth=False)  # type: ignore[arg-type]
-        self.percentages = nn.ModuleDict({"bleu": bleu, "chrf": CharacterFScore()})
-        if ter:
-            self.percentages["ter"] = EditRate()
+        of_texts = {"bleu": bleu, "chrf": CharacterFScore(), **({"ter": EditRate()} if ter else {})}
+        self.percentages: Mapping[str, Metric] = nn.ModuleDict(of_texts)  # type: ignore[assignment]
         self.exact_match = MeanMetric()
 
     def update(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
