@@ -46,7 +46,7 @@ def test_evaluate_replacing_unknown_words_gives_exact_matches(search, side, copi
     assert "replace_unknown True" in found.signatures["search"]
     without = evaluate([copier], search(), copies)
     assert without.metrics["exact_match"] == 0.0
-    assert {word for sentence in without.sentences for word in sentence.hypothesis.split()} == {"<unk>"}
+    assert {word for sentence in without.sentences for word in sentence["hypothesis"].split()} == {"<unk>"}
 
 
 def test_translator_replaces_unknown_words(copies):
@@ -85,7 +85,7 @@ def test_evaluate_ensemble_of_one_model_twice_equals_the_model(model, copies):
     search = BeamSearch(3, 1.0, 6)
     single, twice = (evaluate([model()] * count, search, copies) for count in (1, 2))
     assert twice.metrics == pytest.approx(single.metrics, abs=1e-5)
-    assert [s.hypothesis for s in twice.sentences] == [s.hypothesis for s in single.sentences]
+    assert [s["hypothesis"] for s in twice.sentences] == [s["hypothesis"] for s in single.sentences]
     assert (single.signatures["models"], twice.signatures["models"]) == ("one", "2, their probabilities averaged")
     assert len(twice.maps) == len(single.maps) > 0
 
@@ -114,5 +114,5 @@ def test_evaluate_sampling_ignores_the_sentence_order(model, copies):
     found = evaluate([model()], search, copies)
     node = {"_target_": "attnlab.search.sample.SampleSearch", **vars(search)}
     translator = Translator(model(), copies.source_tokenizer, copies.target_tokenizer, node)
-    answers = translator([s.source for s in found.sentences][::-1])
-    assert [each.text for each in answers] == [s.hypothesis for s in found.sentences[::-1]]
+    answers = translator([s["source"] for s in found.sentences][::-1])
+    assert [each.text for each in answers] == [s["hypothesis"] for s in found.sentences[::-1]]

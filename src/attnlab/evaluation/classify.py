@@ -30,32 +30,14 @@ LONGEST = 80  # tokens; longer sentences give unreadable pictures
 
 
 @dataclass(frozen=True)
-class ClassifiedSentence:
-    """One sentence of the split and its predicted class.
-
-    probability: of the prediction, 0..1.
-    length: in tokens, `<eos>` not counted.
-    """
-
-    text: str
-    label: str
-    prediction: str
-    probability: float
-    length: int
-
-    @property
-    def correct(self) -> bool:
-        return self.prediction == self.label
-
-
-@dataclass(frozen=True)
 class Classification:
     """What a trained classifier did on the test split; `write` makes these fields the files of the evaluation folder.
 
     metrics: {name: number}.
     signatures: {name: how the number came about}.
     confusions: row i, column j counts class i taken for class j; confusions.json with the labels.
-    sentences: in the split's order; predictions.jsonl.
+    sentences: in the split's order, {"text", "label", "prediction", "probability": of the prediction, "length": in
+        tokens, `<eos>` not counted, "correct"}; predictions.jsonl.
     maps: attention of a few sentences, one row each; attention.npz.
     """
 
@@ -63,7 +45,7 @@ class Classification:
     signatures: dict[str, str]
     labels: list[str]
     confusions: NDArray[np.int64]
-    sentences: list[ClassifiedSentence]
+    sentences: list[dict[str, Any]]
     maps: list[AttentionMap]
 
     def write(self, folder: Path) -> None:
@@ -71,8 +53,7 @@ class Classification:
         write_json(folder / "metrics.json", self.metrics)
         write_json(folder / "signatures.json", self.signatures)
         write_json(folder / "confusions.json", {"labels": self.labels, "counts": self.confusions.tolist()})
-        rows = [{**vars(each), "correct": each.correct} for each in self.sentences]
-        write_json_lines(folder / "predictions.jsonl", rows)
+        write_json_lines(folder / "predictions.jsonl", self.sentences)
         save_maps(self.maps, folder / "attention.npz")
 
 
@@ -89,7 +70,7 @@ def classify_split(
     split, labels = data.split("test"), data.labels
     device = next(model.parameters()).device
     metrics, statistics = ClassMetrics(len(labels)).to(device), AttentionStatistics().to(device)
-    sentences: dict[int, ClassifiedSentence] = {}
+    sentences: dict[int, dict[str, Any]] = {}
     with torch.no_grad(), (autocast or nullcontext)():
         for batch in SeqDataModule(data, BATCH, model.padding).test_dataloader():
             batch = batch.to(device)
@@ -101,13 +82,14 @@ def classify_split(
             for row, probability, number in zip(
                 batch.rows.tolist(), likeliest.exp().tolist(), numbers.tolist(), strict=True
             ):
-                sentences[row] = ClassifiedSentence(
-                    text=split.text(row),
-                    label=labels[split.labels[row]],
-                    prediction=labels[number],
-                    probability=probability,
-                    length=int(split.source_lengths[row]),
-                )
+                sentences[row] = {
+                    "text": split.text(row),
+                    "label": labels[split.labels[row]],
+                    "prediction": labels[number],
+                    "probability": probability,
+                    "length": int(split.source_lengths[row]),
+                    "correct": bool(number == split.labels[row]),
+                }
             if progress is not None:
                 progress("classify", len(sentences), len(split))
         maps = sentence_maps(model, split, example_rows(split, EXAMPLES), data.tokenizer, labels)

@@ -34,37 +34,13 @@ EXAMPLES = 6
 
 
 @dataclass(frozen=True)
-class DecodedSentence:
-    """One sentence of the split and its hypotheses.
-
-    score: the search's score of the hypothesis.
-    source_length: in tokens, `<eos>` not counted.
-    n_best: texts and scores of the best hypotheses, the best first; None where only one was requested.
-    """
-
-    source: str
-    reference: str
-    hypothesis: str
-    score: float
-    source_length: int
-    n_best: list[tuple[str, float]] | None = None
-
-    def row(self) -> dict[str, Any]:
-        """A line of hypotheses.jsonl."""
-        row = {**vars(self), "exact": self.hypothesis == self.reference}
-        n_best = row.pop("n_best")
-        if n_best is not None:
-            row["n_best"] = [{"hypothesis": text, "score": score} for text, score in n_best]
-        return row
-
-
-@dataclass(frozen=True)
 class Evaluation:
     """What a trained model did on the test split; `write` makes these fields the files of the evaluation folder.
 
     metrics: {name: number}. A number that is not finite becomes null in the file.
     signatures: {name: how the number came about}.
-    sentences: in the split's order; hypotheses.jsonl.
+    sentences: in the split's order, {"source", "reference", "hypothesis", "score": the search's, "source_length": in
+        tokens, `<eos>` not counted, "exact"}, and "n_best" where more than one was requested; hypotheses.jsonl.
     by_length: quality by source length.
     maps: attention of a few sentences; attention.npz.
     alignment_offsets, wrong_links: see `AlignmentStatistics`; empty without known alignments.
@@ -72,7 +48,7 @@ class Evaluation:
 
     metrics: dict[str, float | int | None]
     signatures: dict[str, str]
-    sentences: list[DecodedSentence]
+    sentences: list[dict[str, Any]]
     by_length: list[dict[str, int | float]]
     maps: list[AttentionMap]
     alignment_offsets: list[dict[str, int]]
@@ -83,7 +59,7 @@ class Evaluation:
         with atomic_folder(folder) as temporary:
             for name in ("metrics", "signatures", "by_length", "alignment_offsets", "wrong_links"):
                 write_json(temporary / f"{name}.json", getattr(self, name))
-            write_json_lines(temporary / "hypotheses.jsonl", [sentence.row() for sentence in self.sentences])
+            write_json_lines(temporary / "hypotheses.jsonl", self.sentences)
             save_maps(self.maps, temporary / "attention.npz")
 
 
@@ -106,10 +82,10 @@ def evaluate(
         split = data.split("test")
         rows = example_rows(split, EXAMPLES)
         maps = example_maps(model, search, split, rows, data.source_tokenizer, data.target_tokenizer)
-    hypotheses, references = ([getattr(each, side) for each in sentences] for side in ("hypothesis", "reference"))
+    hypotheses, references = ([row[side] for row in sentences] for side in ("hypothesis", "reference"))
     text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True)
     text_metrics.update(hypotheses, references)
-    lengths = [sentence.source_length for sentence in sentences]
+    lengths = [row["source_length"] for row in sentences]
     return Evaluation(
         metrics={**metrics, **text_metrics.compute(), "sentences": len(sentences)},
         signatures={
@@ -162,24 +138,24 @@ def _read_with_reference(
     return measured, alignments
 
 
-def _decode(model: Seq2Seq | Ensemble, search: Search, data: PreparedData, report: Progress) -> list[DecodedSentence]:
+def _decode(model: Seq2Seq | Ensemble, search: Search, data: PreparedData, report: Progress) -> list[dict[str, Any]]:
     """The best hypotheses of every sentence, in the split's order."""
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, search.replace_unknown)
-    sentences: dict[int, DecodedSentence] = {}
+    sentences: dict[int, dict[str, Any]] = {}
     split = data.split("test")
     for batch in _batches(model, data):
         found = search(model, batch.source, batch.source_mask, with_attention=search.replace_unknown)
         for row, ids, hypotheses in zip(batch.rows.tolist(), batch.source, found, strict=True):
-            source = split.source_text(row)
-            n_best = [(to_text(hypothesis, ids, source), hypothesis.score) for hypothesis in hypotheses]
-            sentences[row] = DecodedSentence(
-                source=source,
-                reference=split.target_text(row),
-                hypothesis=n_best[0][0],
-                score=n_best[0][1],
-                source_length=int(split.source_lengths[row]),
-                n_best=n_best if search.n_best > 1 else None,
-            )
+            source, reference = split.source_text(row), split.target_text(row)
+            n_best = [{"hypothesis": to_text(each, ids, source), "score": each.score} for each in hypotheses]
+            sentences[row] = {
+                "source": source,
+                "reference": reference,
+                **n_best[0],
+                "source_length": int(split.source_lengths[row]),
+                "exact": n_best[0]["hypothesis"] == reference,
+                **({"n_best": n_best} if search.n_best > 1 else {}),
+            }
         report("decode", len(sentences), len(split))
     return [sentences[row] for row in range(len(split))]
 
