@@ -20,8 +20,7 @@ from attnlab.report.page import (
     Stages,
     sample_predictions,
     sample_translations,
-    write_classification_report,
-    write_translation_report,
+    write_report,
 )
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
@@ -119,9 +118,7 @@ def classification(tmp_path: Path) -> Path:
 
 def write(folder: Path, into: str = "report") -> str:
     stages = Stages(folder / "data", folder / "training", folder / "evaluation")
-    translates = (folder / "evaluation" / "hypotheses.jsonl").is_file()
-    writer = write_translation_report if translates else write_classification_report
-    writer(CONFIG, CHOICES, stages, folder / into)
+    write_report(CONFIG, CHOICES, stages, folder / into)
     return (folder / into / "index.html").read_text(encoding="utf-8")
 
 

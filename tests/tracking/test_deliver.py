@@ -37,7 +37,7 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)
     run.sync()
     run.log_metrics({"test/bleu": 30.0}, 10)
-    run.describe("a note")
+    run.change(note="a note")
     (tmp_path / "metrics.json").write_text("{}")
     run.log_artifact(tmp_path / "metrics.json", "evaluation")
     run.finish(ends, None if ends == "FINISHED" else "ExperimentError: it diverged")

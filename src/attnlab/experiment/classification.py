@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from attnlab.training.settings import ClassificationTraining
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
 
 
@@ -60,7 +60,7 @@ class Classification(Task):
 
     def pictures(self, experiment: Experiment, data: LabelledData) -> Callable[[Any], Pictures | None]:
         from attnlab.evaluation.classify import example_rows, sentence_maps
-        from attnlab.tracking.pictures import ClassifiedSentences
+        from attnlab.tracking.pictures import write_sentences
 
         validation = data.split("validation")
         rows = example_rows(validation, experiment.tracking.heat_map_sentences)
@@ -69,7 +69,7 @@ class Classification(Task):
             if not rows:
                 return None
             maps = sentence_maps(module.model, validation, rows, data.tokenizer, data.labels)
-            return ClassifiedSentences(maps, data.labels, module.confusions.cpu().numpy())
+            return partial(write_sentences, maps, data.labels, module.confusions.cpu().numpy())
 
         return draw
 
@@ -77,16 +77,11 @@ class Classification(Task):
         self, experiment: Experiment, model: Path, data: LabelledData, into: Path, half: Half, progress: Progress
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
-        from attnlab.tracking.pictures import ClassifiedSentences
+        from attnlab.tracking.pictures import write_sentences
 
         classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))
         found = classify_split(classifier, data, autocast=half, progress=progress)
         with atomic_folder(into) as folder:
             found.write(folder)
-            ClassifiedSentences(found.maps, found.labels, found.confusions).write(folder, "Test split")
+            write_sentences(found.maps, found.labels, found.confusions, folder, "Test split")
         return found.metrics
-
-    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        from attnlab.report.page import write_classification_report
-
-        write_classification_report(config, choices, stages, into)

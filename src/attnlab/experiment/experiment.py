@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from attnlab.batch import Padding
     from attnlab.config.part import Part
     from attnlab.config.paths import Paths
-    from attnlab.report.page import Stages
     from attnlab.sweeps.settings import Launcher, Sweep
     from attnlab.tracking.pictures import Pictures
     from attnlab.tracking.settings import Tracking
@@ -35,7 +34,7 @@ TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware")
 TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
 EVALUATE_SOURCES = ("attnlab.stages.evaluate:evaluate", "task:evaluate,read_data", "attnlab.tracking.pictures")
-REPORT_SOURCES = ("attnlab.stages.report:report", "task:report")
+REPORT_SOURCES = ("attnlab.stages.report:report",)
 # How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged of it.
 SWEEP_SECTIONS = ("sweep", "launcher")
 
@@ -115,9 +114,6 @@ class Task(Protocol):
         self, experiment: Experiment, model: Path, data: Any, into: Path, half: Half, progress: Progress
     ) -> Metrics:
         """Write the evaluation of a model folder, whole or not at all."""
-
-    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        """Write the page; `choices` are those of each group, as they are shown."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from attnlab.training.settings import TranslationTraining
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
 
 
@@ -80,7 +80,7 @@ class Translation(Task):
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
         from attnlab.evaluation.hypotheses import example_maps, example_rows
-        from attnlab.tracking.pictures import HeatMaps
+        from attnlab.tracking.pictures import write_heat_maps
 
         validation = data.split("validation")
         rows = example_rows(validation, experiment.tracking.heat_map_sentences)
@@ -88,7 +88,7 @@ class Translation(Task):
         def draw(module: Any) -> Pictures | None:
             search, tokenizers = experiment.training.validation_search, (data.source_tokenizer, data.target_tokenizer)
             maps = example_maps(module.model, search, validation, rows, *tokenizers)
-            return HeatMaps(maps) if maps else None
+            return partial(write_heat_maps, maps) if maps else None
 
         return draw
 
@@ -104,8 +104,3 @@ class Translation(Task):
         found = evaluate(models, experiment.search, data, autocast=half, progress=progress)
         found.write(into)
         return found.metrics
-
-    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        from attnlab.report.page import write_translation_report
-
-        write_translation_report(config, choices, stages, into)

@@ -73,8 +73,6 @@ def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | 
         return "not logged: the sweep has not ended"
     try:
         reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
-        if not reader.has(compared.parent):
-            return f"not logged: the tracker has no run {compared.parent} any more"
         reader.add_folder(compared.parent, folder, place_of(compared, sweep))
     except ExperimentError as error:  # the comparison itself is there
         return f"not logged: {error}"

@@ -32,9 +32,8 @@ from attnlab.experiment.point import only_one_at_a_time
 from attnlab.files import atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
-from attnlab.report.page import as_text
 from attnlab.sweeps.job import SweepJob, current_job
-from attnlab.tracking.params import choice_name, readable_name, short_params
+from attnlab.tracking.params import as_text, choice_name, readable_name, short_params
 from attnlab.tracking.run_folder import RunRecord
 
 

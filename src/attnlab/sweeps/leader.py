@@ -114,7 +114,7 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception 
         f"{sum(job.new for job in finished)} of them trained now{f'; compare them: {compare}' if finished else ''}",
         file=sys.stderr,
     )
-    run.describe(f"{len(finished)} of {record.points} points finished, {len(failed)} failed")
+    run.change(note=f"{len(finished)} of {record.points} points finished, {len(failed)} failed")
     if failed:
         reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
         run.finish("FAILED", reason)
