@@ -25,9 +25,9 @@ def test_loader_batches_hold_their_rows_for_any_number_of_workers(data, workers)
     for batch in batches:
         for i, row in enumerate(batch.rows.tolist()):
             seen.append(row)
-            assert batch.source[i][batch.source_mask[i]].tolist() == [*split.source_ids(row), EOS]
-            assert batch.target_input[i][batch.target_mask[i]].tolist() == [BOS, *split.target_ids(row)]
-            assert batch.target_output[i][batch.target_mask[i]].tolist() == [*split.target_ids(row), EOS]
+            assert batch.source[i][batch.source_mask[i]].tolist() == [*split.source[row], EOS]
+            assert batch.target_input[i][batch.target_mask[i]].tolist() == [BOS, *split.target[row]]
+            assert batch.target_output[i][batch.target_mask[i]].tolist() == [*split.target[row], EOS]
     assert sorted(seen) == list(range(len(split)))
     again = SeqDataModule(data, Batching(size=16), Padding(), seed=1)
     assert seen == [row for batch in again.train_dataloader() for row in batch.rows.tolist()]

@@ -123,7 +123,7 @@ def _read_with_reference(
             for i, row in enumerate(batch.rows.tolist()):
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
                 written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
-                alignments.update(real, split.sure_links(row), split.possible_links(row), written)
+                alignments.update(real, split.links("sure", row), split.links("possible", row), written)
         done += len(batch)
         report("read", done, len(split))
     mean = nll / tokens

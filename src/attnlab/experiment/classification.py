@@ -31,16 +31,13 @@ class Classification(Task):
     source_side = "text"
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
-    def sections(self) -> dict[str, Any]:
-        return {"data": LabelledCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}
-
-    def choices(self) -> dict[str, str]:
-        return {
-            "data": "labelled sentences: data=labelled, data=rt_polarity or data=korean_chatbot",
-            "model": "model=classifier",
-            "search": "search=none, for a classifier decodes nothing",
-            "training": "training=classification",
-        }
+    sections = {"data": LabelledCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}  # noqa: RUF012
+    choices = {  # noqa: RUF012
+        "data": "labelled sentences: data=labelled, data=rt_polarity or data=korean_chatbot",
+        "model": "model=classifier",
+        "search": "search=none, for a classifier decodes nothing",
+        "training": "training=classification",
+    }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:

@@ -91,7 +91,7 @@ def sections_of(task: Task) -> dict[str, Any]:
     """What each section of the config must be under a task, as annotations."""
     return {
         "task": str,
-        **task.sections(),
+        **task.sections,
         "seed": Annotated[int, Field(ge=0, lt=2**32)],
         "padding": Padding,
         "tracking": Tracking,
@@ -108,7 +108,7 @@ def sections_of(task: Task) -> dict[str, Any]:
 def _with_choices(problem: str, task: Task) -> str:
     """The problem, with what to choose where a whole section is of another task."""
     place = re.match(r"(\w+)(\._target_)? must be", problem)
-    choices = task.choices().get(place[1]) if place else None
+    choices = task.choices.get(place[1]) if place else None
     return problem if choices is None else f"{problem}; with task={task.name} choose {choices}"
 
 

@@ -52,6 +52,8 @@ class Task(Protocol):
     shared_files: of its prepared data, what a model was trained with and keeps a copy of.
     source_side: of the statistics of its prepared data, what the encoder reads.
     trial_sizes: run-time sizes to try a model with before anything is prepared.
+    sections: what `data`, `model`, `search` and `training` of the config must be, as annotations.
+    choices: for each of these sections the choices that go with the task, in words.
     """
 
     name: str
@@ -59,12 +61,8 @@ class Task(Protocol):
     shared_files: tuple[str, ...]
     source_side: str
     trial_sizes: Mapping[str, int]
-
-    def sections(self) -> dict[str, Any]:
-        """What `data`, `model`, `search` and `training` of the config must be, as annotations."""
-
-    def choices(self) -> dict[str, str]:
-        """For each of these sections the choices that go with the task, in words."""
+    sections: Mapping[str, Any]
+    choices: Mapping[str, str]
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         """What is wrong with sections that are right each by itself."""

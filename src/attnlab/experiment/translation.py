@@ -30,16 +30,13 @@ class Translation(Task):
     source_side = "source"
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
 
-    def sections(self) -> dict[str, Any]:
-        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}
-
-    def choices(self) -> dict[str, str]:
-        return {
-            "data": "a corpus of sentence pairs such as data=dates or data=hub",
-            "model": "model=seq2seq",
-            "search": "search=beam, search=greedy or search=sample",
-            "training": "training=standard",
-        }
+    sections = {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}  # noqa: RUF012
+    choices = {  # noqa: RUF012
+        "data": "a corpus of sentence pairs such as data=dates or data=hub",
+        "model": "model=seq2seq",
+        "search": "search=beam, search=greedy or search=sample",
+        "training": "training=standard",
+    }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         problems, model = [], bound["model"].values
