@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,21 +56,13 @@ class Classification:
         save_maps(self.maps, folder / "attention.npz")
 
 
-def classify_split(
-    model: Classifier,
-    data: LabelledData,
-    autocast: Callable[[], Any] | None = None,
-    progress: Progress | None = None,
-) -> Classification:
-    """Measure a classifier, which must be in evaluation mode, on the test split.
-
-    autocast: a context to run the model in, such as half precision.
-    """
+def classify_split(model: Classifier, data: LabelledData, progress: Progress | None = None) -> Classification:
+    """Measure a classifier, which must be in evaluation mode, on the test split."""
     split, labels = data.split("test"), data.labels
     device = next(model.parameters()).device
     metrics, statistics = ClassMetrics(len(labels)).to(device), AttentionStatistics().to(device)
     sentences: dict[int, dict[str, Any]] = {}
-    with torch.no_grad(), (autocast or nullcontext)():
+    with torch.no_grad():
         for batch in SeqDataModule(data, BATCH, model.padding).test_dataloader():
             batch = batch.to(device)
             found = model(batch.source, batch.source_mask)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,18 +63,11 @@ class Evaluation:
 
 
 def evaluate(
-    models: Sequence[Seq2Seq],
-    search: Search,
-    data: PreparedData,
-    autocast: Callable[[], Any] | None = None,
-    progress: Progress | None = None,
+    models: Sequence[Seq2Seq], search: Search, data: PreparedData, progress: Progress | None = None
 ) -> Evaluation:
-    """Measure a model on the test split, or several as an ensemble; they must be in evaluation mode.
-
-    autocast: a context to run the model in, such as half precision.
-    """
+    """Measure a model on the test split, or several as an ensemble; they must be in evaluation mode."""
     report = progress or (lambda *_: None)
-    with torch.no_grad(), (autocast or nullcontext)(), weights_packed_once():
+    with torch.no_grad(), weights_packed_once():
         metrics, alignments = _read_with_reference(models, data, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, report)

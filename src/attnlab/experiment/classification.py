@@ -11,7 +11,7 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepared import LabelledData
-from attnlab.experiment.experiment import Experiment, Half, Metrics, Task
+from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.files import atomic_folder
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
@@ -71,13 +71,13 @@ class Classification(Task):
         return draw
 
     def evaluate(
-        self, experiment: Experiment, model: Path, data: LabelledData, into: Path, half: Half, progress: Progress
+        self, experiment: Experiment, model: Path, data: LabelledData, into: Path, progress: Progress
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
         from attnlab.tracking.pictures import write_sentences
 
         classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))
-        found = classify_split(classifier, data, autocast=half, progress=progress)
+        found = classify_split(classifier, data, progress=progress)
         with atomic_folder(into) as folder:
             found.write(folder)
             write_sentences(found.maps, found.labels, found.confusions, folder, "Test split")

@@ -40,8 +40,6 @@ SWEEP_SECTIONS = ("sweep", "launcher")
 
 
 Metrics = dict[str, float | int | None]
-Half = Callable[[], Any] | None
-"""A context in which the model's sums are of half precision; None for full precision."""
 
 
 class Task(Protocol):
@@ -108,10 +106,8 @@ class Task(Protocol):
     def pictures(self, experiment: Experiment, data: Any) -> Callable[[Any], Pictures | None]:
         """Given the module, what a validation draws of the same few sentences each time."""
 
-    def evaluate(
-        self, experiment: Experiment, model: Path, data: Any, into: Path, half: Half, progress: Progress
-    ) -> Metrics:
-        """Write the evaluation of a model folder, whole or not at all."""
+    def evaluate(self, experiment: Experiment, model: Path, data: Any, into: Path, progress: Progress) -> Metrics:
+        """Write the evaluation of a model folder, whole or not at all; called in the precision that is wanted."""
 
 
 @dataclass(frozen=True)

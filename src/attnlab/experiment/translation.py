@@ -11,7 +11,7 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData
-from attnlab.experiment.experiment import Experiment, Half, Metrics, Task
+from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
@@ -90,7 +90,7 @@ class Translation(Task):
         return draw
 
     def evaluate(
-        self, experiment: Experiment, model: Path, data: PreparedData, into: Path, half: Half, progress: Progress
+        self, experiment: Experiment, model: Path, data: PreparedData, into: Path, progress: Progress
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.search.ensemble import load_members
@@ -98,6 +98,6 @@ class Translation(Task):
         models = load_members(
             model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))
         )
-        found = evaluate(models, experiment.search, data, autocast=half, progress=progress)
+        found = evaluate(models, experiment.search, data, progress=progress)
         found.write(into)
         return found.metrics
