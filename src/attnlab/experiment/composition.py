@@ -27,7 +27,7 @@ from attnlab.sweeps.settings import Launcher, Sweep
 from attnlab.tracking.settings import Tracking
 from attnlab.training.hardware import Hardware
 
-TASKS: tuple[Task, ...] = (Translation(), Classification())
+TASKS: dict[Any, Task] = {task.name: task for task in (Translation(), Classification())}
 _ENVIRONMENT = re.compile(r"(?<!\\)\$\{oc\.(env|decode)\b")
 
 
@@ -81,10 +81,9 @@ class _WithoutInitialValues(TorchFunctionMode):
 
 def task_named(name: Any) -> Task:
     """The task of a config; raises ExperimentError for an unknown one."""
-    for task in TASKS:
-        if task.name == name:
-            return task
-    raise ExperimentError(f"task must be one of {', '.join(task.name for task in TASKS)}; got {name!r}")
+    if name not in TASKS:
+        raise ExperimentError(f"task must be one of {', '.join(TASKS)}; got {name!r}")
+    return TASKS[name]
 
 
 def sections_of(task: Task) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from attnlab.plots.histograms import confusion_matrix, length_histogram, offset_
 from attnlab.plots.html import inline_png, render
 from attnlab.report.measures import CLASSIFICATION, TRANSLATION, measure_named
 from attnlab.report.stage_files import read_history, read_json, read_lines
-from attnlab.tracking.params import as_text, choice_name, leaves
+from attnlab.tracking.params import as_text, choice_name, leaves, value_at
 
 # What "What was run" shows: paths in the config.
 _CHOICES = (
@@ -179,14 +179,14 @@ def _shown(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _names(config: Mapping[str, Any], *parts: str) -> list[str]:
     """The names of these choices of the model."""
-    return [name for part in parts if (name := choice_name(_at(config, f"model.{part}")))]
+    return [name for part in parts if (name := choice_name(value_at(config, f"model.{part}")))]
 
 
 def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict[str, Any]]:
     """A row for each choice: its name and its values, without the parts that have their own rows."""
     rows: list[dict[str, Any]] = []
     for path in _CHOICES:
-        node, label = _at(config, path), path.rpartition(".")[2]
+        node, label = value_at(config, path), path.rpartition(".")[2]
         if isinstance(node, Mapping):
             # The chosen file, or the class in words where it differs from the section's name.
             of_class = choice_name(node) or ""
@@ -197,10 +197,3 @@ def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict
         elif node is not None or path == "model.attention":
             rows.append({"label": label, "name": "none" if node is None else as_text(node), "values": []})
     return [{**row, "label": row["label"].replace("_", " ")} for row in rows]
-
-
-def _at(config: Mapping[str, Any], path: str) -> Any:
-    node: Any = config
-    for key in path.split("."):
-        node = node.get(key) if isinstance(node, Mapping) else None
-    return node

@@ -107,13 +107,10 @@ def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Pa
 
 def table_of(rows: Sequence[Mapping[str, Any]], across: str, measured: str) -> tuple[list[int], np.ndarray]:
     """The values of a column, and what was measured there: (seeds, values); NaN where a seed has none."""
-    import numpy as np
+    import pandas as pd  # type: ignore[import-untyped]
 
-    seeds, places = (sorted({row[name] for row in rows}) for name in ("seed", across))
-    values = np.full((len(seeds), len(places)), np.nan)
-    for row in rows:
-        values[seeds.index(row["seed"]), places.index(row[across])] = row[measured]
-    return places, values
+    table = pd.DataFrame(list(rows)).pivot(index="seed", columns=across, values=measured)
+    return table.columns.tolist(), table.to_numpy(float)
 
 
 def mean_and_range(values: Sequence[float], places: int) -> str:

@@ -142,6 +142,13 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, node
 
 
+def value_at(config: Any, path: str) -> Any:
+    """The value at a dotted path of a config; None where there is none."""
+    for key in path.split("."):
+        config = config.get(key) if isinstance(config, Mapping) else None
+    return config
+
+
 def as_text(value: Any) -> str:
     """A config value as in YAML: `null`, `true`, text without quotes."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
