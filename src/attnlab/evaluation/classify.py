@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching
-from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.hypotheses import spread
@@ -83,7 +81,7 @@ def classify_split(model: Classifier, data: LabelledData, progress: Progress | N
                 }
             if progress is not None:
                 progress("classify", len(sentences), len(split))
-        maps = sentence_maps(model, split, example_rows(split, EXAMPLES), data.tokenizer, labels)
+        maps = sentence_maps(model, data, "test", EXAMPLES)
     measured = {name: value.item() for name, value in metrics.compute().items()}
     looked = statistics.compute()
     return Classification(
@@ -115,13 +113,13 @@ def example_rows(split: LabelledSplit, count: int) -> list[int]:
     return sorted(chosen)
 
 
-def sentence_maps(
-    model: Classifier, split: LabelledSplit, rows: Sequence[int], tokenizer: Tokenizer, labels: Sequence[str]
-) -> list[AttentionMap]:
-    """Attention maps of some sentences: one row each, whose target token is the prediction.
+def sentence_maps(model: Classifier, data: LabelledData, name: str, count: int) -> list[AttentionMap]:
+    """Attention maps of a few sentences of a split: one row each, whose target token is the prediction.
 
     Columns carry the tokens, `<eos>` included.
     """
+    split, labels = data.split(name), data.labels
+    rows = example_rows(split, count)
     if not rows:
         return []
     batch = split.batch(np.asarray(rows, dtype=np.int64), model.padding).to(next(model.parameters()).device)
@@ -134,7 +132,7 @@ def sentence_maps(
         columns = batch.source_mask[i]  # unmasked attention also looks at pads
         maps.append(
             AttentionMap(
-                source_tokens=tokenizer.tokens(batch.source[i][columns].tolist()),
+                source_tokens=data.tokenizer.tokens(batch.source[i][columns].tolist()),
                 target_tokens=[prediction],
                 weights=found.attention_weights[i : i + 1, columns].float().cpu().numpy(),
                 title=f"{prediction} ({float(probability):.2f}){verdict}",

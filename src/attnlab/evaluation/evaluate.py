@@ -19,7 +19,7 @@ from attnlab.data.sampler import Batching
 from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
-from attnlab.evaluation.hypotheses import HypothesisText, example_maps, example_rows
+from attnlab.evaluation.hypotheses import HypothesisText, example_maps
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast_linear import weights_packed_once
@@ -71,9 +71,7 @@ def evaluate(
         metrics, alignments = _read_with_reference(models, data, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, report)
-        split = data.split("test")
-        rows = example_rows(split, EXAMPLES)
-        maps = example_maps(model, search, split, rows, data.source_tokenizer, data.target_tokenizer)
+        maps = example_maps(model, search, data, "test", EXAMPLES)
     hypotheses, references = ([row[side] for row in sentences] for side in ("hypothesis", "reference"))
     text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True)
     text_metrics.update(hypotheses, references)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK
-from attnlab.data.prepared import PreparedSplit
+from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.model.seq2seq import Seq2Seq
@@ -67,17 +66,14 @@ def spread(rows: NDArray[np.int64], count: int) -> list[int]:
 
 
 def example_maps(
-    model: Seq2Seq | Ensemble,
-    search: Search,
-    split: PreparedSplit,
-    rows: Sequence[int],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
+    model: Seq2Seq | Ensemble, search: Search, data: PreparedData, name: str, count: int
 ) -> list[AttentionMap]:
-    """Attention maps of the best hypotheses of some rows; empty without attention.
+    """Attention maps of the best hypotheses of a few rows of the split with this name; empty without attention.
 
     Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off has no `<eos>`.
     """
+    split = data.split(name)
+    rows = example_rows(split, count)
     if not rows:
         return []
     batch = split.batch(np.asarray(rows), model.padding).to(next(model.parameters()).device)
@@ -92,10 +88,10 @@ def example_maps(
         columns = batch.source_mask[i]
         maps.append(
             AttentionMap(
-                source_tokens=source_tokenizer.tokens(batch.source[i][columns].tolist()),
-                target_tokens=target_tokenizer.tokens(written),
+                source_tokens=data.source_tokenizer.tokens(batch.source[i][columns].tolist()),
+                target_tokens=data.target_tokenizer.tokens(written),
                 weights=best.attention_weights[:, columns].float().cpu().numpy(),
-                title=f"{split.source_text(row)} → {target_tokenizer.decode(best.tokens)}",
+                title=f"{split.source_text(row)} → {data.target_tokenizer.decode(best.tokens)}",
             )
         )
     return maps

@@ -56,17 +56,12 @@ class Classification(Task):
         return ClassifierModule(model, experiment.training, len(data.labels))
 
     def pictures(self, experiment: Experiment, data: LabelledData) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.classify import example_rows, sentence_maps
+        from attnlab.evaluation.classify import sentence_maps
         from attnlab.tracking.pictures import write_sentences
 
-        validation = data.split("validation")
-        rows = example_rows(validation, experiment.tracking.heat_map_sentences)
-
         def draw(module: Any) -> Pictures | None:
-            if not rows:
-                return None
-            maps = sentence_maps(module.model, validation, rows, data.tokenizer, data.labels)
-            return partial(write_sentences, maps, data.labels, module.confusions.cpu().numpy())
+            maps = sentence_maps(module.model, data, "validation", experiment.tracking.heat_map_sentences)
+            return partial(write_sentences, maps, data.labels, module.confusions.cpu().numpy()) if maps else None
 
         return draw
 

@@ -76,15 +76,12 @@ class Translation(Task):
         )
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.hypotheses import example_maps, example_rows
+        from attnlab.evaluation.hypotheses import example_maps
         from attnlab.tracking.pictures import write_heat_maps
 
-        validation = data.split("validation")
-        rows = example_rows(validation, experiment.tracking.heat_map_sentences)
-
         def draw(module: Any) -> Pictures | None:
-            search, tokenizers = experiment.training.validation_search, (data.source_tokenizer, data.target_tokenizer)
-            maps = example_maps(module.model, search, validation, rows, *tokenizers)
+            search, count = experiment.training.validation_search, experiment.tracking.heat_map_sentences
+            maps = example_maps(module.model, search, data, "validation", count)
             return partial(write_heat_maps, maps) if maps else None
 
         return draw
