@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.evaluation.evaluate import DecodedSentence, Evaluation
+from attnlab.evaluation.evaluate import Evaluation
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.files import write_json, write_json_lines
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, name_of
@@ -54,15 +54,18 @@ def write_translations(folder: Path, right: float, seed: int, attends: bool = Tr
     if attends:
         metrics["aer"] = 0.1 + seed / 100
     rows = [
-        DecodedSentence(f"source {number} → 원문 {reference}", reference, ours, -0.5, length)
+        {
+            "source": f"source {number} → 원문 {reference}", "reference": reference, "hypothesis": ours, "score": -0.5,
+            "source_length": length, "exact": ours == reference,
+        }
         for number, (reference, ours, length) in enumerate(zip(texts, found, lengths, strict=True))
-    ]
+    ]  # fmt: skip
     maps = [
         AttentionMap(
-            ["source", "→", *row.reference.split()[:3], "<eos>"],
-            [*row.hypothesis.split()[:4], "<eos>"],
+            ["source", "→", *row["reference"].split()[:3], "<eos>"],
+            [*row["hypothesis"].split()[:4], "<eos>"],
             np.full((5, 6), 1 / 6),
-            f"{row.source} → {row.hypothesis}",
+            f"{row['source']} → {row['hypothesis']}",
         )
         for row in rows[::13]
     ]

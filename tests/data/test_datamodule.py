@@ -25,9 +25,9 @@ def test_loader_batches_hold_their_rows_for_any_number_of_workers(data, workers)
     for batch in batches:
         for i, row in enumerate(batch.rows.tolist()):
             seen.append(row)
-            assert batch.source[i][batch.source_mask[i]].tolist() == [*split.source_ids(row), EOS]
-            assert batch.target_input[i][batch.target_mask[i]].tolist() == [BOS, *split.target_ids(row)]
-            assert batch.target_output[i][batch.target_mask[i]].tolist() == [*split.target_ids(row), EOS]
+            assert batch.source[i][batch.source_mask[i]].tolist() == [*split.source[row], EOS]
+            assert batch.target_input[i][batch.target_mask[i]].tolist() == [BOS, *split.target[row]]
+            assert batch.target_output[i][batch.target_mask[i]].tolist() == [*split.target[row], EOS]
     assert sorted(seen) == list(range(len(split)))
     again = SeqDataModule(data, Batching(size=16), Padding(), seed=1)
     assert seen == [row for batch in again.train_dataloader() for row in batch.rows.tolist()]
@@ -51,12 +51,6 @@ def test_restored_loader_skips_batches_in_its_first_epoch_only(data, workers):
     whole, rest = epochs(0), epochs(2)
     assert len(whole[0]) > 3
     assert rest == [whole[0][2:], whole[1]]
-
-
-def test_evaluation_batching_replaces_the_training_batching(data):
-    module = SeqDataModule(data, Batching(size=16), Padding(), evaluation_batching=Batching(size=7))
-    assert [len(batch) for batch in module.test_dataloader()] == [7, 7, 7, 7, 2]
-    assert [len(batch) for batch in module.val_dataloader()] == [7, 7, 7, 7, 2]
 
 
 @pytest.mark.parametrize(

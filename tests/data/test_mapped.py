@@ -56,12 +56,12 @@ def test_prepared_split_of_many_batches_reads_back_in_order(corpus: Callable[...
     assert len(split) == len(kept) == data.sizes["train"]
     assert open_rows(tmp_path / "data" / "train.arrow")["source"].num_chunks > 2
     assert [split.source_text(row) for row in range(len(split))] == [f"{i} eins" for i in kept]
-    decoded = [data.target_tokenizer.decode(split.target_ids(row)) for row in range(len(split))]
+    decoded = [data.target_tokenizer.decode(split.target[row]) for row in range(len(split))]
     assert decoded == [split.target_text(row) for row in range(len(split))]
     assert split.target_lengths.tolist() == [1 + i % 3 for i in kept]
     chosen = np.array([70, 3, 3, 29, 30, 0])
     assert [row.tolist() for row in map(split.source.take(chosen).__getitem__, range(6))] == [
-        split.source_ids(int(row)).tolist() for row in chosen
+        split.source[int(row)].tolist() for row in chosen
     ]
 
 
@@ -77,7 +77,7 @@ def test_opening_a_split_reads_only_its_lengths(corpus: Callable[..., HubCorpus]
     lengths = split.source_lengths.nbytes + split.target_lengths.nbytes
     assert pa.total_allocated_bytes() == arrow
     assert taken < lengths + 100_000 < size / 20
-    assert not split.target_ids(17).flags.owndata
+    assert not split.target[17].flags.owndata
     assert split.source_lengths is split.source_lengths  # whoever asks for each row's finds it counted
 
 

@@ -42,17 +42,17 @@ def test_prepared_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_pa
     train = data.split("train")
     assert len(train) == 20
     assert train.source_text(1) == "Zwei Hunde laufen!"
-    assert train.source_ids(1).dtype == np.int32
-    assert data.source_tokenizer.decode(train.source_ids(1)) == "Zwei Hunde laufen!"
-    assert data.target_tokenizer.tokens(train.target_ids(1)) == ["Two", "dogs", "run", "!"]
-    assert train.source_lengths.tolist() == [len(train.source_ids(row)) for row in range(20)]
-    assert train.sure_links(0).shape == train.possible_links(0).shape == (0, 2)
+    assert train.source[1].dtype == np.int32
+    assert data.source_tokenizer.decode(train.source[1]) == "Zwei Hunde laufen!"
+    assert data.target_tokenizer.tokens(train.target[1]) == ["Two", "dogs", "run", "!"]
+    assert train.source_lengths.tolist() == [len(train.source[row]) for row in range(20)]
+    assert train.links("sure", 0).shape == train.links("possible", 0).shape == (0, 2)
 
 
 def test_prepare_learns_the_tokenizer_from_training_text_alone(tmp_path, hub_corpus):
     folder = write_rows(tmp_path / "c", [{"de": "eins", "en": "one"}], test=[{"de": "zwei", "en": "one"}])
     data = prepared(hub_corpus(folder), tmp_path)
-    assert data.split("test").source_ids(0).tolist() == [UNK]
+    assert data.split("test").source[0].tolist() == [UNK]
     assert data.stats["splits"]["test"]["source"]["unknown_rate"] == 1.0
     assert data.stats["splits"]["test"]["target"]["unknown_tokens"] == 0
 
@@ -151,7 +151,7 @@ def test_prepare_keeps_markup_and_control_characters_as_text(tmp_path, hub_corpu
     for trainer in (WordTrainer(min_frequency=1), BpeTrainer(min_frequency=1)):
         train = prepared(hub_corpus(folder, tokenizer=trainer), tmp_path).split("train")
         assert train.source_text(0) == " ".join(nasty.split())
-        assert train.source_ids(0).min() == UNK or train.source_ids(0).min() > 3
+        assert train.source[0].min() == UNK or train.source[0].min() > 3
 
 
 def test_prepared_folder_that_lacks_a_file_is_refused(dates, tmp_path):
@@ -200,16 +200,16 @@ def test_prepared_dates_link_the_tokens_of_the_year(dates, tmp_path, trainer):
         source_text, target_text = split.source_text(row), split.target_text(row)
         (source,) = data.source_tokenizer.offsets([source_text])
         (target,) = data.target_tokenizer.offsets([target_text])
-        assert data.source_tokenizer.encode_ids([source_text]) == [split.source_ids(row).tolist()]
+        assert data.source_tokenizer.encode_ids([source_text]) == [split.source[row].tolist()]
         year = target_text[:4]
         at = source_text.index(year)
         source_year = {i for i, (a, b) in enumerate(source) if a < at + 4 and b > at}
         target_year = {i for i, (a, b) in enumerate(target) if a < 4 and b > 0}
-        links = {tuple(link) for link in split.possible_links(row).tolist()}
+        links = {tuple(link) for link in split.links("possible", row).tolist()}
         assert {(t, s) for t, s in links if t in target_year} >= {(t, s) for t in target_year for s in source_year}
         if isinstance(trainer, CharacterTrainer):
             assert {s for t, s in links if t in target_year} == source_year
-        sure = {tuple(link) for link in split.sure_links(row).tolist()}
+        sure = {tuple(link) for link in split.links("sure", row).tolist()}
         assert sure <= links
         assert all(0 <= t < len(target) and 0 <= s < len(source) for t, s in links)
 
@@ -229,4 +229,4 @@ def test_prepare_real_corpora_of_several_languages(tmp_path, hub_corpus):
     korean = PreparedData(tmp_path / "korean").split("train")
     tokenizer = PreparedData(tmp_path / "korean").target_tokenizer
     for row in range(0, len(korean), 50):
-        assert tokenizer.decode(korean.target_ids(row)) == korean.target_text(row)
+        assert tokenizer.decode(korean.target[row]) == korean.target_text(row)

@@ -28,9 +28,9 @@ def test_sequence_corpus_aligns_equal_symbols(kind, num_symbols, tmp_path):
     prepare(corpus, tmp_path / "data")
     split = PreparedData(tmp_path / "data").split("test")
     for row in range(len(split)):
-        n = len(split.source_ids(row))
+        n = len(split.source[row])
         expected = [[t, t if kind is CopyCorpus else n - 1 - t] for t in range(n)]
-        assert split.sure_links(row).tolist() == split.possible_links(row).tolist() == expected
+        assert split.links("sure", row).tolist() == split.links("possible", row).tolist() == expected
 
 
 def test_sequence_corpus_test_lengths_differ_and_no_sequence_repeats():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from attnlab.batch import EOS, UNK, Batch
+from attnlab.batch import EOS, UNK, Batch, Padding
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Copier(nn.Module):
     def __init__(self, vocabulary_size: int, attends: bool = True) -> None:
         super().__init__()
         self.attends = attends
+        self.padding = Padding()
         self.output = nn.Linear(1, vocabulary_size)
         for parameter in self.output.parameters():
             nn.init.zeros_(parameter)

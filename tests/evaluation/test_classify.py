@@ -71,17 +71,19 @@ def data(tmp_path: Path) -> LabelledData:
 
 @pytest.fixture
 def found(data: LabelledData) -> Classification:
-    return classify_split(ByLength().eval(), data, Padding())  # type: ignore[arg-type]
+    return classify_split(ByLength().eval(), data)  # type: ignore[arg-type]
 
 
 def test_classify_split_equals_counts_in_the_order_of_sentences(found: Classification) -> None:
     predictions = [len(text.split()) - 1 for text, _ in ROWS]
     labels = [label for _, label in ROWS]
-    assert [LABELS.index(sentence.prediction) for sentence in found.sentences] == predictions
-    assert [(each.text, each.length) for each in found.sentences] == [(text, len(text.split())) for text, _ in ROWS]
-    assert all(sentence.probability == pytest.approx(0.8) for sentence in found.sentences)
+    assert [LABELS.index(sentence["prediction"]) for sentence in found.sentences] == predictions
+    assert [(each["text"], each["length"]) for each in found.sentences] == [
+        (text, len(text.split())) for text, _ in ROWS
+    ]
+    assert all(sentence["probability"] == pytest.approx(0.8) for sentence in found.sentences)
     hits = [ours == theirs for ours, theirs in zip(predictions, labels, strict=True)]
-    assert [sentence.correct for sentence in found.sentences] == hits
+    assert [sentence["correct"] for sentence in found.sentences] == hits
     assert found.metrics["accuracy"] == pytest.approx(sum(hits) / 7)
     assert found.metrics["nll"] == pytest.approx(-np.where(hits, math.log(0.8), math.log(0.1)).mean(), rel=1e-6)
     counts = np.zeros((3, 3), dtype=int)

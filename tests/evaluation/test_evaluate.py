@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from copier import Copier
 
 from attnlab.batch import Padding
-from attnlab.data.datamodule import BatchedRows
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.evaluate import evaluate
 from attnlab.inference.translator import Translator
@@ -39,13 +39,14 @@ def model(tiny_model, copies):
 @pytest.mark.parametrize("side", ["pre", "post"])
 def test_evaluate_replacing_unknown_words_gives_exact_matches(search, side, copies):
     copier = Copier(copies.target_tokenizer.size)
-    found = evaluate([copier], search(replace_unknown=True), copies, Padding(encoder=side))
+    copier.padding = Padding(encoder=side)
+    found = evaluate([copier], search(replace_unknown=True), copies)
     assert found.metrics["exact_match"] == 1.0
     assert found.metrics["token_nll"] == pytest.approx(math.log(copies.target_tokenizer.size))
     assert "replace_unknown True" in found.signatures["search"]
-    without = evaluate([copier], search(), copies, Padding(encoder=side))
+    without = evaluate([copier], search(), copies)
     assert without.metrics["exact_match"] == 0.0
-    assert {word for sentence in without.sentences for word in sentence.hypothesis.split()} == {"<unk>"}
+    assert {word for sentence in without.sentences for word in sentence["hypothesis"].split()} == {"<unk>"}
 
 
 def test_translator_replaces_unknown_words(copies):
@@ -61,13 +62,13 @@ def test_translator_replaces_unknown_words(copies):
 def test_evaluate_replacing_unknown_words_requires_attention(copies):
     copier = Copier(copies.target_tokenizer.size, attends=False)
     with pytest.raises(ExperimentError, match=r"search\.replace_unknown goes by"):
-        evaluate([copier], GreedySearch(12, replace_unknown=True), copies, Padding())
-    assert evaluate([copier], GreedySearch(12), copies, Padding()).maps == []
+        evaluate([copier], GreedySearch(12, replace_unknown=True), copies)
+    assert evaluate([copier], GreedySearch(12), copies).maps == []
 
 
 @pytest.mark.parametrize("n_best", [1, 3])
 def test_evaluate_writes_n_best_hypotheses(n_best, model, copies, tmp_path):
-    found = evaluate([model()], BeamSearch(4, 1.0, 6, n_best=n_best), copies, Padding())
+    found = evaluate([model()], BeamSearch(4, 1.0, 6, n_best=n_best), copies)
     found.write(tmp_path / "out")
     rows = [json.loads(line) for line in (tmp_path / "out" / "hypotheses.jsonl").read_text().splitlines()]
     assert len(rows) == len(copies.split("test"))
@@ -82,36 +83,36 @@ def test_evaluate_writes_n_best_hypotheses(n_best, model, copies, tmp_path):
 
 def test_evaluate_ensemble_of_one_model_twice_equals_the_model(model, copies):
     search = BeamSearch(3, 1.0, 6)
-    single, twice = (evaluate([model()] * count, search, copies, Padding()) for count in (1, 2))
+    single, twice = (evaluate([model()] * count, search, copies) for count in (1, 2))
     assert twice.metrics == pytest.approx(single.metrics, abs=1e-5)
-    assert [s.hypothesis for s in twice.sentences] == [s.hypothesis for s in single.sentences]
+    assert [s["hypothesis"] for s in twice.sentences] == [s["hypothesis"] for s in single.sentences]
     assert (single.signatures["models"], twice.signatures["models"]) == ("one", "2, their probabilities averaged")
     assert len(twice.maps) == len(single.maps) > 0
 
 
 def test_evaluate_ensemble_likelihood_is_the_mean_of_members(model, copies):
     models = [model(1), model(2, decoder="no_attention")]
-    found = evaluate(models, GreedySearch(6), copies, Padding())
+    found = evaluate(models, GreedySearch(6), copies)
     split = copies.split("test")
     nll, tokens = 0.0, 0
     with torch.no_grad():
         for row in range(len(split)):
-            batch = BatchedRows(split, Padding())[torch.tensor([row]).numpy()]
+            batch = split.batch(np.array([row]), Padding())
             probs = [torch.softmax(m.output(m(batch).readout[0]), -1) for m in models]
             for t, token in enumerate(batch.target_output[0].tolist()):
                 nll -= math.log((probs[0][t, token] + probs[1][t, token]) / 2)
                 tokens += 1
     assert found.metrics["token_nll"] == pytest.approx(nll / tokens, abs=1e-5)
     assert found.metrics["target_tokens"] == tokens
-    attending = evaluate(models[:1], GreedySearch(6), copies, Padding())
+    attending = evaluate(models[:1], GreedySearch(6), copies)
     assert found.metrics["attention_entropy"] == pytest.approx(attending.metrics["attention_entropy"], abs=1e-6)
 
 
 def test_evaluate_sampling_ignores_the_sentence_order(model, copies):
     """Evaluating again, in whatever batches, gives the same hypotheses."""
     search = SampleSearch(1.0, None, None, 7, 6)
-    found = evaluate([model()], search, copies, Padding())
+    found = evaluate([model()], search, copies)
     node = {"_target_": "attnlab.search.sample.SampleSearch", **vars(search)}
     translator = Translator(model(), copies.source_tokenizer, copies.target_tokenizer, node)
-    answers = translator([s.source for s in found.sentences][::-1])
-    assert [each.text for each in answers] == [s.hypothesis for s in found.sentences[::-1]]
+    answers = translator([s["source"] for s in found.sentences][::-1])
+    assert [each.text for each in answers] == [s["hypothesis"] for s in found.sentences[::-1]]

@@ -132,7 +132,7 @@ def test_pair_of_the_corpus_brings_its_reference_and_its_alignment(visit, transl
     outlined = seen.page.locator("figure[data-key=fed] .gold.sure").evaluate_all(
         "(rects, cell) => rects.map(rect => ['y', 'x'].map(side => Math.floor(rect.getAttribute(side) / cell)))", cell
     )
-    assert sorted(outlined) == sorted(pair["sure"]) == sorted(corpus.split("test").sure_links(2).tolist())
+    assert sorted(outlined) == sorted(pair["sure"]) == sorted(corpus.split("test").links("sure", 2).tolist())
     weights = ours.score(pair["source"], pair["target"]).attention
     right = sum(weights[row].argmax() == column for row, column in pair["sure"])
     assert f" {right} of {len(pair['sure'])} aligned tokens" in seen.page.locator(".agreement").inner_text()

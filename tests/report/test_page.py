@@ -13,15 +13,14 @@ import pytest
 
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
-from attnlab.evaluation.classify import Classification, ClassifiedSentence
-from attnlab.evaluation.evaluate import DecodedSentence, Evaluation
+from attnlab.evaluation.classify import Classification
+from attnlab.evaluation.evaluate import Evaluation
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.report.page import (
     Stages,
     sample_predictions,
     sample_translations,
-    write_classification_report,
-    write_translation_report,
+    write_report,
 )
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
@@ -73,13 +72,16 @@ def translation(tmp_path: Path) -> Path:
     references = [f"문장 {number} 입니다" for number in range(9)] + [EVIL]
     hypotheses = [*references[:8], "", EVIL]
     sentences = [
-        DecodedSentence(f"Satz {number}\u2028", reference, hypothesis, -0.25, 3 + number)
+        {
+            "source": f"Satz {number}\u2028", "reference": reference, "hypothesis": hypothesis, "score": -0.25,
+            "source_length": 3 + number, "exact": hypothesis == reference,
+        }
         for number, (reference, hypothesis) in enumerate(zip(references, hypotheses, strict=True))
-    ]
+    ]  # fmt: skip
     text = TextMetrics("13a")
     text.update(hypotheses, references)
     metrics = {**text.compute(), "token_nll": 0.5, "perplexity": None, "sentences": 10, "aer": 0.125}
-    buckets = by_length([s.source_length for s in sentences], hypotheses, references, "13a")
+    buckets = by_length([s["source_length"] for s in sentences], hypotheses, references, "13a")
     maps = [AttentionMap(["Satz", EVIL, "<eos>"], ["문장", "<eos>"], np.full((2, 3), 1 / 3), EVIL)]
     notes = {**signatures("13a"), "search": "beam 5"}
     wrong = [{"token": "요", "links": 9, "wrong": 7}, {"token": "일", "links": 3, "wrong": 0}]
@@ -105,8 +107,8 @@ def classification(tmp_path: Path) -> Path:
         labels=[EVIL, "love"],
         confusions=np.array([[3, 1], [0, 2]]),
         sentences=[
-            ClassifiedSentence("문장 하나", EVIL, "love", 0.625, 2),
-            ClassifiedSentence(EVIL, "love", "love", 0.875, 3),
+            {"text": text, "label": label, "prediction": "love", "probability": sure, "correct": label == "love"}
+            for text, label, sure in (("문장 하나", EVIL, 0.625), (EVIL, "love", 0.875))
         ],
         maps=[AttentionMap(["문장", EVIL, "<eos>"], ["love"], [[0.5, 0.25, 0.25]], "love (0.88)")],
     )
@@ -116,9 +118,7 @@ def classification(tmp_path: Path) -> Path:
 
 def write(folder: Path, into: str = "report") -> str:
     stages = Stages(folder / "data", folder / "training", folder / "evaluation")
-    translates = (folder / "evaluation" / "hypotheses.jsonl").is_file()
-    writer = write_translation_report if translates else write_classification_report
-    writer(CONFIG, CHOICES, stages, folder / into)
+    write_report(CONFIG, CHOICES, stages, folder / into)
     return (folder / into / "index.html").read_text(encoding="utf-8")
 
 

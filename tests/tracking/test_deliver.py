@@ -37,7 +37,7 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)
     run.sync()
     run.log_metrics({"test/bleu": 30.0}, 10)
-    run.describe("a note")
+    run.change(note="a note")
     (tmp_path / "metrics.json").write_text("{}")
     run.log_artifact(tmp_path / "metrics.json", "evaluation")
     run.finish(ends, None if ends == "FINISHED" else "ExperimentError: it diverged")
@@ -164,9 +164,9 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     monkeypatch.setattr(evaluate, "config_of_run", lambda *_: record.config)
     monkeypatch.setattr(evaluate, "name_of_run", lambda *_: "a name")
     monkeypatch.setattr(evaluate, "read_facts", lambda _: SimpleNamespace(identity="i", step=1))
-    whole = experiment()
+    whole, prepared = experiment(), SimpleNamespace(digest="d", folder=tmp_path / "data", sizes={})
     whole.hardware = SimpleNamespace(repeatable="yes")
-    whole.task = SimpleNamespace(columns=("source",), open_data=lambda _: SimpleNamespace(digest="d"))
+    whole.task = SimpleNamespace(columns=("source",), open_data=lambda _: prepared)
     with only_one_at_a_time(point):
         pass  # trained
     evaluate.evaluate_and_track(whole, tmp_path / "model", tmp_path / "data", tmp_path / "evaluation")

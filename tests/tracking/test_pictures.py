@@ -1,12 +1,14 @@
 """Pictures of a real, tiny training: drawn at validations, the newest and the best retained, uploaded."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
-from attnlab.tracking.pictures import ClassifiedSentences, HeatMaps, PictureCallback, retain
+from attnlab.tracking.pictures import PictureCallback, retain, write_heat_maps, write_sentences
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 from attnlab.training.trainer import SpoolLogger
 
@@ -40,7 +42,7 @@ def maps(module):
     assert not torch.is_grad_enabled()
     weights = np.array([[0.9, 0.1], [0.2, 0.8]])
     first = AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first")
-    return HeatMaps([first, AttentionMap(["a"], ["b"], [[1.0]])])
+    return partial(write_heat_maps, [first, AttentionMap(["a"], ["b"], [[1.0]])])
 
 
 def fit(point, maps=maps):
@@ -87,7 +89,7 @@ def test_model_without_attention_draws_nothing(point):
 
 def test_classifier_pictures_are_files(tmp_path):
     maps = [AttentionMap(["<b>", "날짜"], ["love"], [[0.9, 0.1]], "love (0.93)")]
-    ClassifiedSentences(maps, ["love", "일상"], np.array([[3, 1], [0, 2]])).write(tmp_path, "Step 4")
+    write_sentences(maps, ["love", "일상"], np.array([[3, 1], [0, 2]]), tmp_path, "Step 4")
     names = ["attention.npz", "confusion_matrix.png", "sentences.html", "sentences.png"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert load_maps(tmp_path / "attention.npz")[0].source_tokens == ["<b>", "날짜"]

@@ -11,6 +11,7 @@ from attnlab.experiment.point import begin_anew, only_one_at_a_time
 from attnlab.stages import deliver
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepFolder, SweepRecord
+from attnlab.sweeps.settings import Serial
 from attnlab.tracking.settings import NoTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
@@ -174,7 +175,7 @@ def test_pending_sweep_is_uploaded_by_its_rerun(trained, tracking, runs, all_run
     folder.write(SWEEP)
     trained(folder.path, 0.5)
     (folder.path / "jobs").mkdir()
-    with led(SWEEP, tracking(), runs, 1, on_this_machine=True, anew=True):
+    with led(SWEEP, tracking(), runs, Serial(1), anew=True):
         assert not (folder.path / "jobs").exists()
     assert all_runs() == [("FINISHED", 0.5), ("FINISHED", None)]
 
@@ -185,7 +186,7 @@ def test_sweep_is_not_cleared_when_its_rerun_is_refused(tracking, runs):
     (folder.path / "jobs" / "0").mkdir(parents=True)
     with (
         pytest.raises(ExperimentError, match=r"tracking\.uri"),
-        led(SWEEP, tracking(**AWAY), runs, 1, on_this_machine=True, anew=True),
+        led(SWEEP, tracking(**AWAY), runs, Serial(1), anew=True),
     ):
         pass
     assert (folder.path / "jobs" / "0").is_dir()
@@ -196,6 +197,6 @@ def test_rerun_of_a_killed_sweep_closes_its_run(tracking, runs, record, all_runs
     folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
     folder.write(SWEEP)
     tracking().of_sweep().start(runs, folder.path, record)
-    with led(SWEEP, tracking(), runs, 1, on_this_machine=True, anew=True):
+    with led(SWEEP, tracking(), runs, Serial(1), anew=True):
         pass
     assert all_runs() == [("FINISHED", None), ("KILLED", None)]

@@ -77,8 +77,8 @@ def test_add_folder_leaves_the_run_as_it_ended(tracked, tracking, runs, client, 
     (tmp_path / "comparison").mkdir()
     (tmp_path / "comparison" / "index.html").write_text("page")
     reader = StoredRuns(tracking().connection(runs))
-    assert reader.has(tracked["parent"])
-    assert not reader.has("f" * 32)
+    with pytest.raises(ExperimentError, match=r"has no run f{32} in this experiment"):
+        reader.add_folder("f" * 32, tmp_path / "comparison", "comparison")
     reader.add_folder(tracked["parent"], tmp_path / "comparison", "comparison")
     assert [each.path for each in client.list_artifacts(tracked["parent"], "comparison")] == ["comparison/index.html"]
     after = client.get_run(tracked["parent"]).info

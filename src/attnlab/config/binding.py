@@ -14,7 +14,8 @@ import json
 import pkgutil
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -33,16 +34,8 @@ def bind_sections(config: Mapping[str, Any], sections: Mapping[str, Any]) -> dic
 
     Returns each section's value: an object, a Part, or a plain value. Raises ExperimentError with every problem.
     """
-    problems = [_unknown(key, "", list(sections)) for key in config if key not in sections]
-    bound = {}
-    for key, annotation in sections.items():
-        if key in config:
-            bound[key] = _bind_value(config[key], annotation, key, problems)
-        else:
-            problems.append(f"{key} is missing; it must be {_kind(annotation)}")
-    if problems:
-        raise ExperimentError(problems)
-    return bound
+    with _all_problems() as problems:
+        return _bind_all(config, sections, (), "", problems)
 
 
 def bind(node: Any, kind: type, path: str = "") -> Any:
@@ -50,11 +43,23 @@ def bind(node: Any, kind: type, path: str = "") -> Any:
 
     Raises ExperimentError with every problem.
     """
+    with _all_problems() as problems:
+        return _bind_node(node, kind, path, problems)
+
+
+def bind_settings(given: Mapping[str, Any], target: type) -> dict[str, Any]:
+    """The values of a constructor's settings, checked as those of a node; raises ExperimentError with every problem."""
+    with _all_problems() as problems:
+        return _bind_settings(given, target, "", problems)
+
+
+@contextmanager
+def _all_problems() -> Iterator[list[str]]:
+    """A list for problems, which are raised together at the end of the block."""
     problems: list[str] = []
-    bound = _bind_node(node, kind, path, problems)
+    yield problems
     if problems:
         raise ExperimentError(problems)
-    return bound
 
 
 def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
@@ -86,26 +91,24 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
         return None
 
 
-def bind_settings(given: Mapping[str, Any], target: type, path: str = "") -> dict[str, Any]:
-    """The values of a constructor's settings, checked as those of a node; raises ExperimentError with every problem."""
-    problems: list[str] = []
-    values = _bind_settings(given, target, path, problems)
-    if problems:
-        raise ExperimentError(problems)
-    return values
-
-
 def _bind_settings(given: Mapping[str, Any], target: type, path: str, problems: list[str]) -> dict[str, Any]:
-    hints = constructor_hints(target)
-    configurable = settings_of(target)
-    problems += [_unknown(key, path, list(configurable)) for key in given if key not in configurable]
+    hints, settings = constructor_hints(target), settings_of(target)
+    optional = [name for name, parameter in settings.items() if parameter.default is not parameter.empty]
+    return _bind_all(given, {name: hints.get(name, Any) for name in settings}, optional, path, problems)
+
+
+def _bind_all(
+    given: Mapping[str, Any], annotations: Mapping[str, Any], optional: Sequence[str], path: str, problems: list[str]
+) -> dict[str, Any]:
+    """The values of what is given by name."""
+    problems += [_unknown(key, path, list(annotations)) for key in given if key not in annotations]
     values = {}
-    for name, parameter in configurable.items():
+    for name, annotation in annotations.items():
         place = f"{path}.{name}" if path else name
         if name in given:
-            values[name] = _bind_value(given[name], hints.get(name, Any), place, problems)
-        elif parameter.default is parameter.empty:
-            problems.append(f"{place} is missing; it must be {_kind(hints.get(name, Any))}")
+            values[name] = _bind_value(given[name], annotation, place, problems)
+        elif name not in optional:
+            problems.append(f"{place} is missing; it must be {_kind(annotation)}")
     return values
 
 

@@ -90,7 +90,7 @@ def check_replaceable(place: str, folder: Path, output: Output) -> None:
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     name, pattern = output.known_by
-    known = (folder / name).is_file() and re.search(pattern, _start_of(folder / name))
+    known = (folder / name).is_file() and re.search(pattern, (folder / name).read_text("utf-8", "replace")[:4_000])
     files = [path for path in folder.rglob("*") if path.is_file()]
     other = next((path.name for path in files if path.suffix not in output.suffixes.split()), None)
     if not known or other:
@@ -98,8 +98,3 @@ def check_replaceable(place: str, folder: Path, output: Output) -> None:
             f"{place}: {folder} holds something else than {output.what}{f' ({other})' if other else ''}, which would "
             f"be lost; name another folder, or empty it"
         )
-
-
-def _start_of(file: Path) -> str:
-    with file.open(encoding="utf-8", errors="replace") as opened:
-        return opened.read(4_000)

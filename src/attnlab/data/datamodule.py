@@ -54,9 +54,9 @@ class SeqDataModule(pl.LightningDataModule):
 
     The trainer must have `use_distributed_sampler=False`: the batches are shared out among processes here.
     Lightning calls `set_epoch` of the training loader's sampler, so every epoch has an order of its own.
+    Validation and test are never shuffled.
 
     accumulate: the pieces that a training batch comes in, one after the other.
-    evaluation_batching: of validation and test, which are never shuffled; None is `batching`.
     """
 
     def __init__(
@@ -65,31 +65,29 @@ class SeqDataModule(pl.LightningDataModule):
         batching: Batching,
         padding: Padding,
         *,
-        evaluation_batching: Batching | None = None,
         seed: int = 0,
         num_workers: int = 0,
         accumulate: int = 1,
     ) -> None:
         super().__init__()
         self.data, self.batching, self.padding = data, batching, padding
-        self.evaluation_batching = evaluation_batching or batching
         self.seed, self.num_workers, self.accumulate = seed, num_workers, accumulate
 
     def train_dataloader(self) -> DataLoader[Any]:
-        return self._loader("train", self.batching, shuffle=True)
+        return self._loader("train", shuffle=True)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        return self._loader("validation", self.evaluation_batching, shuffle=False)
+        return self._loader("validation", shuffle=False)
 
     def test_dataloader(self) -> DataLoader[Any]:
-        return self._loader("test", self.evaluation_batching, shuffle=False)
+        return self._loader("test", shuffle=False)
 
-    def _loader(self, name: str, batching: Batching, shuffle: bool) -> DataLoader[Any]:
+    def _loader(self, name: str, shuffle: bool) -> DataLoader[Any]:
         split = self.data.split(name)
         sampler = BatchSampler(
             split.source_lengths,
             split.target_lengths,
-            batching,
+            self.batching,
             seed=self.seed,
             shuffle=shuffle,
             rank=self.trainer.global_rank if self.trainer else 0,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -65,7 +65,7 @@ class _MappedSplit:
 class PreparedSplit(_MappedSplit):
     """The pairs of one split. Ids come without `<bos>` and `<eos>`.
 
-    Links are arrays (n, 2) of [target position, source position]; they are empty where the corpus has none.
+    source, target: the ids of each row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,25 +78,15 @@ class PreparedSplit(_MappedSplit):
         """The padded batch of these rows."""
         return pad_pairs(self.source.take(rows), self.target.take(rows), rows, padding)
 
-    def source_ids(self, row: int) -> NDArray[np.int32]:
-        return self.source[row]
-
-    def target_ids(self, row: int) -> NDArray[np.int32]:
-        return self.target[row]
-
     def source_text(self, row: int) -> str:
         return self._table["source"][row].as_py()
 
     def target_text(self, row: int) -> str:
         return self._table["target"][row].as_py()
 
-    def sure_links(self, row: int) -> NDArray[np.int64]:
-        return self._links("sure_links", row)
-
-    def possible_links(self, row: int) -> NDArray[np.int64]:
-        return self._links("possible_links", row)
-
-    def _links(self, name: str, row: int) -> NDArray[np.int64]:
+    def links(self, kind: Literal["sure", "possible"], row: int) -> NDArray[np.int64]:
+        """(n, 2) [target position, source position]; empty where the corpus has none."""
+        name = f"{kind}_links"
         links = self._table[name][row].as_py() if name in self._table.column_names else []
         return np.array(links, dtype=np.int64).reshape(-1, 2)
 

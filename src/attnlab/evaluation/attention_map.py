@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_file
@@ -42,33 +42,6 @@ class AttentionMap:
         if not np.isfinite(weights).all() or (weights < 0).any():
             raise ValueError("weights must be finite and not negative")
         object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "source_tokens", list(self.source_tokens))
-        object.__setattr__(self, "target_tokens", list(self.target_tokens))
-
-    @classmethod
-    def from_sentence(
-        cls,
-        source_tokens: Sequence[str],
-        target_tokens: Sequence[str],
-        weights: ArrayLike,
-        source_mask: ArrayLike,
-        target_mask: ArrayLike,
-        title: str = "",
-    ) -> AttentionMap:
-        """The map of one row of a padded batch, without its pads, on whichever side they stand.
-
-        source_tokens, target_tokens: all S and T positions, pads included: `tokens(batch.source[b])`, and
-            `tokens(batch.target_output[b])` or the hypothesis with its `<eos>`.
-        weights: (T, S). A CPU tensor or an array.
-        source_mask (S,), target_mask (T,): True is a real token.
-        """
-        columns, rows = np.asarray(source_mask, dtype=bool), np.asarray(target_mask, dtype=bool)
-        return cls(
-            source_tokens=[token for token, real in zip(source_tokens, columns, strict=True) if real],
-            target_tokens=[token for token, real in zip(target_tokens, rows, strict=True) if real],
-            weights=np.asarray(weights, dtype=np.float32)[np.ix_(rows, columns)],
-            title=title,
-        )
 
 
 def save_maps(maps: Sequence[AttentionMap], path: Path) -> None:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import nll_loss
 
-from attnlab.batch import Batch, Padding
-from attnlab.data.datamodule import BatchedRows
-from attnlab.data.prepared import PreparedData, PreparedSplit
-from attnlab.data.sampler import Batching, BatchSampler
+from attnlab.batch import Batch
+from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.prepared import PreparedData
+from attnlab.data.sampler import Batching
 from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
-from attnlab.evaluation.hypotheses import HypothesisText, example_maps, example_rows
+from attnlab.evaluation.hypotheses import HypothesisText, example_maps
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
 from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast_linear import weights_packed_once
@@ -35,37 +33,13 @@ EXAMPLES = 6
 
 
 @dataclass(frozen=True)
-class DecodedSentence:
-    """One sentence of the split and its hypotheses.
-
-    score: the search's score of the hypothesis.
-    source_length: in tokens, `<eos>` not counted.
-    n_best: texts and scores of the best hypotheses, the best first; None where only one was requested.
-    """
-
-    source: str
-    reference: str
-    hypothesis: str
-    score: float
-    source_length: int
-    n_best: list[tuple[str, float]] | None = None
-
-    def row(self) -> dict[str, Any]:
-        """A line of hypotheses.jsonl."""
-        row = {**vars(self), "exact": self.hypothesis == self.reference}
-        n_best = row.pop("n_best")
-        if n_best is not None:
-            row["n_best"] = [{"hypothesis": text, "score": score} for text, score in n_best]
-        return row
-
-
-@dataclass(frozen=True)
 class Evaluation:
     """What a trained model did on the test split; `write` makes these fields the files of the evaluation folder.
 
     metrics: {name: number}. A number that is not finite becomes null in the file.
     signatures: {name: how the number came about}.
-    sentences: in the split's order; hypotheses.jsonl.
+    sentences: in the split's order, {"source", "reference", "hypothesis", "score": the search's, "source_length": in
+        tokens, `<eos>` not counted, "exact"}, and "n_best" where more than one was requested; hypotheses.jsonl.
     by_length: quality by source length.
     maps: attention of a few sentences; attention.npz.
     alignment_offsets, wrong_links: see `AlignmentStatistics`; empty without known alignments.
@@ -73,7 +47,7 @@ class Evaluation:
 
     metrics: dict[str, float | int | None]
     signatures: dict[str, str]
-    sentences: list[DecodedSentence]
+    sentences: list[dict[str, Any]]
     by_length: list[dict[str, int | float]]
     maps: list[AttentionMap]
     alignment_offsets: list[dict[str, int]]
@@ -84,38 +58,24 @@ class Evaluation:
         with atomic_folder(folder) as temporary:
             for name in ("metrics", "signatures", "by_length", "alignment_offsets", "wrong_links"):
                 write_json(temporary / f"{name}.json", getattr(self, name))
-            write_json_lines(temporary / "hypotheses.jsonl", [sentence.row() for sentence in self.sentences])
+            write_json_lines(temporary / "hypotheses.jsonl", self.sentences)
             save_maps(self.maps, temporary / "attention.npz")
 
 
 def evaluate(
-    models: Sequence[Seq2Seq],
-    search: Search,
-    data: PreparedData,
-    padding: Padding,
-    autocast: Callable[[], Any] | None = None,
-    progress: Progress | None = None,
+    models: Sequence[Seq2Seq], search: Search, data: PreparedData, progress: Progress | None = None
 ) -> Evaluation:
-    """Measure a model on the test split, or several as an ensemble; they must be in evaluation mode.
-
-    Args:
-        search: how to decode.
-        padding: the models' padding scheme.
-        autocast: a context to run the model in, such as half precision.
-        progress: called with the stage, the number done and the total.
-    """
-    split = data.split("test")
+    """Measure a model on the test split, or several as an ensemble; they must be in evaluation mode."""
     report = progress or (lambda *_: None)
-    with torch.no_grad(), (autocast or nullcontext)(), weights_packed_once():
-        metrics, alignments = _read_with_reference(models, data, split, padding, report)
+    with torch.no_grad(), weights_packed_once():
+        metrics, alignments = _read_with_reference(models, data, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
-        sentences = _decode(model, search, data, split, padding, report)
-        rows = example_rows(split, EXAMPLES)
-        maps = example_maps(model, search, split, rows, data.source_tokenizer, data.target_tokenizer, padding)
-    hypotheses, references = ([getattr(each, side) for each in sentences] for side in ("hypothesis", "reference"))
+        sentences = _decode(model, search, data, report)
+        maps = example_maps(model, search, data, "test", EXAMPLES)
+    hypotheses, references = ([row[side] for row in sentences] for side in ("hypothesis", "reference"))
     text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True)
     text_metrics.update(hypotheses, references)
-    lengths = [sentence.source_length for sentence in sentences]
+    lengths = [row["source_length"] for row in sentences]
     return Evaluation(
         metrics={**metrics, **text_metrics.compute(), "sentences": len(sentences)},
         signatures={
@@ -139,12 +99,12 @@ def evaluate(
 
 
 def _read_with_reference(
-    models: Sequence[Seq2Seq], data: PreparedData, split: PreparedSplit, padding: Padding, report: Progress
+    models: Sequence[Seq2Seq], data: PreparedData, report: Progress
 ) -> tuple[dict[str, float | int | None], AlignmentStatistics]:
     """Metrics of likelihood, attention and alignment."""
     statistics, alignments = AttentionStatistics(), AlignmentStatistics()
-    nll, tokens, done = 0.0, 0, 0
-    for batch in _batches(models[0], split, padding):
+    nll, tokens, done, split = 0.0, 0, 0, data.split("test")
+    for batch in _batches(models[0], data):
         summed_nll, weights = read_reference(models, batch)
         nll += summed_nll
         tokens += batch.num_target_tokens
@@ -153,7 +113,7 @@ def _read_with_reference(
             for i, row in enumerate(batch.rows.tolist()):
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
                 written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
-                alignments.update(real, split.sure_links(row), split.possible_links(row), written)
+                alignments.update(real, split.links("sure", row), split.links("possible", row), written)
         done += len(batch)
         report("read", done, len(split))
     mean = nll / tokens
@@ -168,40 +128,32 @@ def _read_with_reference(
     return measured, alignments
 
 
-def _decode(
-    model: Seq2Seq | Ensemble,
-    search: Search,
-    data: PreparedData,
-    split: PreparedSplit,
-    padding: Padding,
-    report: Progress,
-) -> list[DecodedSentence]:
+def _decode(model: Seq2Seq | Ensemble, search: Search, data: PreparedData, report: Progress) -> list[dict[str, Any]]:
     """The best hypotheses of every sentence, in the split's order."""
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, search.replace_unknown)
-    sentences: dict[int, DecodedSentence] = {}
-    for batch in _batches(model, split, padding):
+    sentences: dict[int, dict[str, Any]] = {}
+    split = data.split("test")
+    for batch in _batches(model, data):
         found = search(model, batch.source, batch.source_mask, with_attention=search.replace_unknown)
         for row, ids, hypotheses in zip(batch.rows.tolist(), batch.source, found, strict=True):
-            source = split.source_text(row)
-            n_best = [(to_text(hypothesis, ids, source), hypothesis.score) for hypothesis in hypotheses]
-            sentences[row] = DecodedSentence(
-                source=source,
-                reference=split.target_text(row),
-                hypothesis=n_best[0][0],
-                score=n_best[0][1],
-                source_length=int(split.source_lengths[row]),
-                n_best=n_best if search.n_best > 1 else None,
-            )
+            source, reference = split.source_text(row), split.target_text(row)
+            n_best = [{"hypothesis": to_text(each, ids, source), "score": each.score} for each in hypotheses]
+            sentences[row] = {
+                "source": source,
+                "reference": reference,
+                **n_best[0],
+                "source_length": int(split.source_lengths[row]),
+                "exact": n_best[0]["hypothesis"] == reference,
+                **({"n_best": n_best} if search.n_best > 1 else {}),
+            }
         report("decode", len(sentences), len(split))
     return [sentences[row] for row in range(len(split))]
 
 
-def _batches(model: nn.Module, split: PreparedSplit, padding: Padding) -> Iterator[Batch]:
-    rows = BatchedRows(split, padding)
+def _batches(model: Seq2Seq | Ensemble, data: PreparedData) -> Iterator[Batch]:
     device = next(model.parameters()).device
-    sampler = BatchSampler(split.source_lengths, split.target_lengths, BATCH, shuffle=False)
-    for batch in sampler.batches():
-        yield rows[np.asarray(batch)].to(device)
+    for batch in SeqDataModule(data, BATCH, model.padding).test_dataloader():
+        yield batch.to(device)
 
 
 def _words(search: Search) -> str:

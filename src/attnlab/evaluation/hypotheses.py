@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK, Padding
-from attnlab.data.padding import make_batch
-from attnlab.data.prepared import PreparedSplit
+from attnlab.batch import EOS, PAD, SPECIAL_TOKENS, UNK
+from attnlab.data.prepared import PreparedData, PreparedSplit
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.model.seq2seq import Seq2Seq
@@ -58,31 +57,27 @@ LONGEST = 60  # tokens; longer sentences give unreadable pictures
 
 def example_rows(split: PreparedSplit, count: int) -> list[int]:
     """Up to `count` rows of readable length, spread evenly over the split."""
-    readable = np.flatnonzero((split.source_lengths <= LONGEST) & (split.target_lengths <= LONGEST))
-    if len(readable) == 0:
-        return []
-    places = np.linspace(0, len(readable) - 1, num=min(count, len(readable))).round().astype(int)
-    return readable[places].tolist()
+    return spread(np.flatnonzero((split.source_lengths <= LONGEST) & (split.target_lengths <= LONGEST)), count)
+
+
+def spread(rows: NDArray[np.int64], count: int) -> list[int]:
+    """Up to `count` of the rows, at even distances."""
+    return rows[np.linspace(0, len(rows) - 1, num=min(count, len(rows))).round().astype(int)].tolist()
 
 
 def example_maps(
-    model: Seq2Seq | Ensemble,
-    search: Search,
-    split: PreparedSplit,
-    rows: Sequence[int],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-    padding: Padding,
+    model: Seq2Seq | Ensemble, search: Search, data: PreparedData, name: str, count: int
 ) -> list[AttentionMap]:
-    """Attention maps of the best hypotheses of some rows; empty without attention.
+    """Attention maps of the best hypotheses of a few rows of the split with this name; empty without attention.
 
     Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off has no `<eos>`.
     """
+    split = data.split(name)
+    rows = example_rows(split, count)
     if not rows:
         return []
-    batch = make_batch([split.source_ids(row) for row in rows], [[] for _ in rows], padding)
-    device = next(model.parameters()).device
-    found = search(model, batch.source.to(device), batch.source_mask.to(device), with_attention=True)
+    batch = split.batch(np.asarray(rows), model.padding).to(next(model.parameters()).device)
+    found = search(model, batch.source, batch.source_mask, with_attention=True)
     maps = []
     for i, row in enumerate(rows):
         best = found[i][0]
@@ -90,15 +85,13 @@ def example_maps(
             continue
         written = best.tokens + [EOS] * best.finished
         # Unmasked attention also looks at pads; the picture shows the real tokens' share.
-        columns = (batch.source[i] != PAD).numpy()
+        columns = batch.source_mask[i]
         maps.append(
-            AttentionMap.from_sentence(
-                source_tokens=source_tokenizer.tokens(batch.source[i].tolist()),
-                target_tokens=target_tokenizer.tokens(written),
-                weights=best.attention_weights.float().cpu().numpy(),
-                source_mask=columns,
-                target_mask=np.ones(len(written), dtype=bool),
-                title=f"{split.source_text(row)} → {target_tokenizer.decode(best.tokens)}",
+            AttentionMap(
+                source_tokens=data.source_tokenizer.tokens(batch.source[i][columns].tolist()),
+                target_tokens=data.target_tokenizer.tokens(written),
+                weights=best.attention_weights[:, columns].float().cpu().numpy(),
+                title=f"{split.source_text(row)} → {data.target_tokenizer.decode(best.tokens)}",
             )
         )
     return maps

@@ -14,7 +14,7 @@ Both are corrected here: chrF's formula and the counts of a sentence are sacrebl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -103,9 +103,9 @@ class TextMetrics(nn.Module):
 
     def __init__(self, tokenize: str = "13a", *, ter: bool = True) -> None:
         super().__init__()
-        self.bleu = SacreBLEUScore(tokenize=tokenize, smooth=False)  # type: ignore[arg-type]
-        self.chrf = CharacterFScore()
-        self.ter = EditRate() if ter else None
+        bleu = SacreBLEUScore(tokenize=tokenize, smooth=False)  # type: ignore[arg-type]
+        of_texts = {"bleu": bleu, "chrf": CharacterFScore(), **({"ter": EditRate()} if ter else {})}
+        self.percentages: Mapping[str, Metric] = nn.ModuleDict(of_texts)  # type: ignore[assignment]
         self.exact_match = MeanMetric()
 
     def update(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
@@ -121,34 +121,20 @@ class TextMetrics(nn.Module):
         # sacrebleu strips the right end before it tokenises; without, `a-\n` would be joined differently.
         stripped = [hypothesis.rstrip() for hypothesis in hypotheses]
         targets = [[reference.rstrip()] for reference in references]
-        self.bleu.update(stripped, targets)
-        self.chrf.update(stripped, targets)
-        if self.ter is not None:
-            self.ter.update(stripped, targets)
+        for metric in self.percentages.values():
+            metric.update(stripped, targets)
         equal = [float(ours == theirs) for ours, theirs in zip(hypotheses, references, strict=True)]
         self.exact_match.update(self.exact_match.mean_value.new_tensor(equal))
 
     def compute(self) -> dict[str, float]:
         """The metrics of all sentences so far, over all processes."""
-        metrics = {"bleu": 100 * _number(self.bleu), "chrf": 100 * _number(self.chrf)}
-        if self.ter is not None:
-            metrics["ter"] = 100 * _number(self.ter)
-        metrics["exact_match"] = _number(self.exact_match)
-        return metrics
+        found = {name: 100 * metric.compute().item() for name, metric in self.percentages.items()}
+        return {**found, "exact_match": self.exact_match.compute().item()}
 
     def reset(self) -> None:
         """Forget all sentences."""
-        self.bleu.reset()
-        self.chrf.reset()
-        if self.ter is not None:
-            self.ter.reset()
-        self.exact_match.reset()
-
-
-def _number(metric: Metric) -> float:
-    value = metric.compute()
-    assert isinstance(value, Tensor)
-    return value.item()
+        for metric in (*self.percentages.values(), self.exact_match):
+            metric.reset()
 
 
 def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:

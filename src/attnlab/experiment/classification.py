@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.hub import LabelledCorpus
 from attnlab.data.prepared import LabelledData
-from attnlab.experiment.experiment import Experiment, Half, Metrics, Task
+from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.files import atomic_folder
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
@@ -20,7 +21,6 @@ from attnlab.training.settings import ClassificationTraining
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
 
 
@@ -31,16 +31,13 @@ class Classification(Task):
     source_side = "text"
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
-    def sections(self) -> dict[str, Any]:
-        return {"data": LabelledCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}
-
-    def choices(self) -> dict[str, str]:
-        return {
-            "data": "labelled sentences: data=labelled, data=rt_polarity or data=korean_chatbot",
-            "model": "model=classifier",
-            "search": "search=none, for a classifier decodes nothing",
-            "training": "training=classification",
-        }
+    sections = {"data": LabelledCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}  # noqa: RUF012
+    choices = {  # noqa: RUF012
+        "data": "labelled sentences: data=labelled, data=rt_polarity or data=korean_chatbot",
+        "model": "model=classifier",
+        "search": "search=none, for a classifier decodes nothing",
+        "training": "training=classification",
+    }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:
@@ -59,34 +56,24 @@ class Classification(Task):
         return ClassifierModule(model, experiment.training, len(data.labels))
 
     def pictures(self, experiment: Experiment, data: LabelledData) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.classify import example_rows, sentence_maps
-        from attnlab.tracking.pictures import ClassifiedSentences
-
-        validation = data.split("validation")
-        rows = example_rows(validation, experiment.tracking.heat_map_sentences)
+        from attnlab.evaluation.classify import sentence_maps
+        from attnlab.tracking.pictures import write_sentences
 
         def draw(module: Any) -> Pictures | None:
-            if not rows:
-                return None
-            maps = sentence_maps(module.model, validation, rows, data.tokenizer, data.labels, experiment.padding)
-            return ClassifiedSentences(maps, data.labels, module.confusions.cpu().numpy())
+            maps = sentence_maps(module.model, data, "validation", experiment.tracking.heat_map_sentences)
+            return partial(write_sentences, maps, data.labels, module.confusions.cpu().numpy()) if maps else None
 
         return draw
 
     def evaluate(
-        self, experiment: Experiment, model: Path, data: LabelledData, into: Path, half: Half, progress: Progress
+        self, experiment: Experiment, model: Path, data: LabelledData, into: Path, progress: Progress
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
-        from attnlab.tracking.pictures import ClassifiedSentences
+        from attnlab.tracking.pictures import write_sentences
 
         classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))
-        found = classify_split(classifier, data, classifier.padding, autocast=half, progress=progress)
+        found = classify_split(classifier, data, progress=progress)
         with atomic_folder(into) as folder:
             found.write(folder)
-            ClassifiedSentences(found.maps, found.labels, found.confusions).write(folder, "Test split")
+            write_sentences(found.maps, found.labels, found.confusions, folder, "Test split")
         return found.metrics
-
-    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        from attnlab.report.page import write_classification_report
-
-        write_classification_report(config, choices, stages, into)

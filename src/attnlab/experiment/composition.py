@@ -27,7 +27,7 @@ from attnlab.sweeps.settings import Launcher, Sweep
 from attnlab.tracking.settings import Tracking
 from attnlab.training.hardware import Hardware
 
-TASKS: tuple[Task, ...] = (Translation(), Classification())
+TASKS: dict[Any, Task] = {task.name: task for task in (Translation(), Classification())}
 _ENVIRONMENT = re.compile(r"(?<!\\)\$\{oc\.(env|decode)\b")
 
 
@@ -94,17 +94,16 @@ class _WithoutInitialValues(TorchFunctionMode):
 
 def task_named(name: Any) -> Task:
     """The task of a config; raises ExperimentError for an unknown one."""
-    for task in TASKS:
-        if task.name == name:
-            return task
-    raise ExperimentError(f"task must be one of {', '.join(task.name for task in TASKS)}; got {name!r}")
+    if name not in TASKS:
+        raise ExperimentError(f"task must be one of {', '.join(TASKS)}; got {name!r}")
+    return TASKS[name]
 
 
 def sections_of(task: Task) -> dict[str, Any]:
     """What each section of the config must be under a task, as annotations."""
     return {
         "task": str,
-        **task.sections(),
+        **task.sections,
         "seed": Annotated[int, Field(ge=0, lt=2**32)],
         "padding": Padding,
         "tracking": Tracking,
@@ -123,7 +122,7 @@ def sections_of(task: Task) -> dict[str, Any]:
 def _with_choices(problem: str, task: Task) -> str:
     """The problem, with what to choose where a whole section is of another task."""
     place = re.match(r"(\w+)(\._target_)? must be", problem)
-    choices = task.choices().get(place[1]) if place else None
+    choices = task.choices.get(place[1]) if place else None
     return problem if choices is None else f"{problem}; with task={task.name} choose {choices}"
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from attnlab.batch import Padding
     from attnlab.config.part import Part
     from attnlab.config.paths import Paths
-    from attnlab.report.page import Stages
     from attnlab.sweeps.settings import Launcher, Sweep
     from attnlab.tracking.pictures import Pictures
     from attnlab.tracking.settings import Tracking
@@ -35,14 +34,12 @@ TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer",
 TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
 EVALUATE_SOURCES = ("attnlab.stages.evaluate:evaluate", "task:evaluate,read_data", "attnlab.tracking.pictures")
-REPORT_SOURCES = ("attnlab.stages.report:report", "task:report")
+REPORT_SOURCES = ("attnlab.stages.report:report",)
 # How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged of it.
 SWEEP_SECTIONS = ("sweep", "launcher")
 
 
 Metrics = dict[str, float | int | None]
-Half = Callable[[], Any] | None
-"""A context in which the model's sums are of half precision; None for full precision."""
 
 
 class Task(Protocol):
@@ -53,6 +50,8 @@ class Task(Protocol):
     shared_files: of its prepared data, what a model was trained with and keeps a copy of.
     source_side: of the statistics of its prepared data, what the encoder reads.
     trial_sizes: run-time sizes to try a model with before anything is prepared.
+    sections: what `data`, `model`, `search` and `training` of the config must be, as annotations.
+    choices: for each of these sections the choices that go with the task, in words.
     """
 
     name: str
@@ -60,12 +59,8 @@ class Task(Protocol):
     shared_files: tuple[str, ...]
     source_side: str
     trial_sizes: Mapping[str, int]
-
-    def sections(self) -> dict[str, Any]:
-        """What `data`, `model`, `search` and `training` of the config must be, as annotations."""
-
-    def choices(self) -> dict[str, str]:
-        """For each of these sections the choices that go with the task, in words."""
+    sections: Mapping[str, Any]
+    choices: Mapping[str, str]
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         """What is wrong with sections that are right each by itself."""
@@ -121,13 +116,8 @@ class Task(Protocol):
     def pictures(self, experiment: Experiment, data: Any) -> Callable[[Any], Pictures | None]:
         """Given the module, what a validation draws of the same few sentences each time."""
 
-    def evaluate(
-        self, experiment: Experiment, model: Path, data: Any, into: Path, half: Half, progress: Progress
-    ) -> Metrics:
-        """Write the evaluation of a model folder, whole or not at all."""
-
-    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        """Write the page; `choices` are those of each group, as they are shown."""
+    def evaluate(self, experiment: Experiment, model: Path, data: Any, into: Path, progress: Progress) -> Metrics:
+        """Write the evaluation of a model folder, whole or not at all; called in the precision that is wanted."""
 
 
 @dataclass(frozen=True)

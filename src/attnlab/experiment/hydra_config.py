@@ -17,6 +17,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from attnlab.errors import ExperimentError
 from attnlab.sweeps.settings import directions
+from attnlab.tracking.params import value_at
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
 _LIBRARIES = ("hydra", "hydra_plugins", "omegaconf")
@@ -68,10 +69,8 @@ def shown_choices(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict
     """{group: what a reader is shown}: `pre_post`, or `pre_post, changed` where a value differs from the file's."""
     shown = {}
     for group, choice in choices.items():
-        section: Any = config
-        for key in group.split("/"):
-            section = section.get(key) if isinstance(section, Mapping) else None
-        shown[group] = f"{choice}, changed" if changed_values(group, choice, section) else choice
+        changed = changed_values(group, choice, value_at(config, group.replace("/", ".")))
+        shown[group] = f"{choice}, changed" if changed else choice
     return shown
 
 

@@ -16,7 +16,7 @@ from attnlab.config.paths import LEARNING_CURVES, MODEL, Output, check_replaceab
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
 from attnlab.files import atomic_folder, read_own_record
 from attnlab.model.model_folder import read_facts
-from attnlab.tracking.run_folder import DONE, RUN_FOLDER, forget_runs, reset_without_checkpoint
+from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, forget_runs, reset_without_checkpoint
 from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
 
 
@@ -95,13 +95,6 @@ def changed_since(point: Path, moment: float) -> bool:
     return any(path.is_file() and path.stat().st_mtime >= moment for path in saved)
 
 
-def clear(point: Path, *kept: str) -> None:
-    """Remove what an earlier or repeated training left, but for the lock that is held and what is named."""
-    for path in point.iterdir() if point.is_dir() else ():
-        if path.name not in ("lock", *kept):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-
-
 def begin_anew(experiment: Experiment, point: Path) -> None:
     """Clear the folder, whose lock is held, for a training from its first step on.
 
@@ -117,14 +110,14 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
             held.enter_context(only_one_at_a_time(lock.parent))
         came_to = (point / DONE, point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST)
         if not any(path.is_file() for path in came_to) and reset_without_checkpoint(point):
-            clear(point, RUN_FOLDER)
+            clear(point, "lock", RUN_FOLDER)
             return
         experiment.tracking.conclude(experiment.paths.runs_folder, point)
         # Killed between these, it must not be taken for finished, nor go on without its metrics.
         clear(point / "checkpoints")
         (point / DONE).unlink(missing_ok=True)
         forget_runs(point)
-        clear(point)
+        clear(point, "lock")
 
 
 def read_done(point: Path) -> dict[str, Any]:

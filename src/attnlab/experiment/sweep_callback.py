@@ -126,8 +126,7 @@ class SweepPlan:
             started=0.0,
             quiet=self.beside,
         )
-        where = first.paths.runs_folder, first.launcher.workers, first.launcher.on_this_machine
-        return led(record, first.tracking, *where, anew=first.rerun)
+        return led(record, first.tracking, first.paths.runs_folder, first.launcher, anew=first.rerun)
 
 
 def _deciding(values: dict[str, Any]) -> dict[str, Any]:

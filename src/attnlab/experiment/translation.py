@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.data.corpus import Corpus
 from attnlab.data.prepared import PreparedData
-from attnlab.experiment.experiment import Experiment, Half, Metrics, Task
+from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
@@ -19,7 +20,6 @@ from attnlab.training.settings import TranslationTraining
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.report.page import Stages
     from attnlab.tracking.pictures import Pictures
 
 
@@ -30,16 +30,13 @@ class Translation(Task):
     source_side = "source"
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
 
-    def sections(self) -> dict[str, Any]:
-        return {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}
-
-    def choices(self) -> dict[str, str]:
-        return {
-            "data": "a corpus of sentence pairs such as data=dates or data=hub",
-            "model": "model=seq2seq",
-            "search": "search=beam, search=greedy or search=sample",
-            "training": "training=standard",
-        }
+    sections = {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}  # noqa: RUF012
+    choices = {  # noqa: RUF012
+        "data": "a corpus of sentence pairs such as data=dates or data=hub",
+        "model": "model=seq2seq",
+        "search": "search=beam, search=greedy or search=sample",
+        "training": "training=standard",
+    }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         problems, model = [], bound["model"].values
@@ -79,21 +76,18 @@ class Translation(Task):
         )
 
     def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
-        from attnlab.evaluation.hypotheses import example_maps, example_rows
-        from attnlab.tracking.pictures import HeatMaps
-
-        validation = data.split("validation")
-        rows = example_rows(validation, experiment.tracking.heat_map_sentences)
+        from attnlab.evaluation.hypotheses import example_maps
+        from attnlab.tracking.pictures import write_heat_maps
 
         def draw(module: Any) -> Pictures | None:
-            search, tokenizers = experiment.training.validation_search, (data.source_tokenizer, data.target_tokenizer)
-            maps = example_maps(module.model, search, validation, rows, *tokenizers, experiment.padding)
-            return HeatMaps(maps) if maps else None
+            search, count = experiment.training.validation_search, experiment.tracking.heat_map_sentences
+            maps = example_maps(module.model, search, data, "validation", count)
+            return partial(write_heat_maps, maps) if maps else None
 
         return draw
 
     def evaluate(
-        self, experiment: Experiment, model: Path, data: PreparedData, into: Path, half: Half, progress: Progress
+        self, experiment: Experiment, model: Path, data: PreparedData, into: Path, progress: Progress
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.search.ensemble import load_members
@@ -101,11 +95,6 @@ class Translation(Task):
         models = load_members(
             model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))
         )
-        found = evaluate(models, experiment.search, data, models[0].padding, autocast=half, progress=progress)
+        found = evaluate(models, experiment.search, data, progress=progress)
         found.write(into)
         return found.metrics
-
-    def report(self, config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
-        from attnlab.report.page import write_translation_report
-
-        write_translation_report(config, choices, stages, into)

@@ -25,7 +25,7 @@ def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, An
     pairs = []
     for row in rows:
         pair: dict[str, Any] = {"source": sources[row], "target": targets[row], "sure": [], "possible": []}
-        if (read[0][row], read[1][row]) == (split.source_ids(row).tolist(), split.target_ids(row).tolist()):
-            pair |= {"sure": split.sure_links(row).tolist(), "possible": split.possible_links(row).tolist()}
+        if (read[0][row], read[1][row]) == (split.source[row].tolist(), split.target[row].tolist()):
+            pair |= {kind: split.links(kind, row).tolist() for kind in ("sure", "possible")}
         pairs.append(pair)
     return pairs

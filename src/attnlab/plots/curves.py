@@ -12,33 +12,21 @@ from attnlab.plots.figure import COLOURS, GRID, INK, new_figure, styled_axes
 Points = Sequence[tuple[int, float]]  # (step, value)
 
 _PERPLEXITY = "perplexity (validation, reference fed)"
-# A panel: its title, and its curves as (name in the history, label).
-_PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "loss (nats a token)",
-        (
-            ("train/token_nll", "training batches"),
-            ("validation/teacher_forced/token_nll", "validation, reference fed"),
-        ),
-    ),
-    (_PERPLEXITY, (("validation/teacher_forced/perplexity", "perplexity"),)),
-    (
-        "BLEU and chrF (validation, free-running)",
-        (("validation/free_running/bleu", "BLEU"), ("validation/free_running/chrf", "chrF")),
-    ),
-    (
-        "exact match (validation, free-running)",
-        (("validation/free_running/exact_match", "exact match"),),
-    ),
-    (
-        "loss (nats a sentence)",
-        (("train/nll", "training batches"), ("validation/nll", "validation")),
-    ),
-    (
-        "accuracy and F1 (validation)",
-        (("validation/accuracy", "accuracy"), ("validation/f1", "F1, mean over the classes")),
-    ),
-)
+# {title of a panel: {name in the history: label}}
+_PANELS = {
+    "loss (nats a token)": {
+        "train/token_nll": "training batches",
+        "validation/teacher_forced/token_nll": "validation, reference fed",
+    },
+    _PERPLEXITY: {"validation/teacher_forced/perplexity": "perplexity"},
+    "BLEU and chrF (validation, free-running)": {
+        "validation/free_running/bleu": "BLEU",
+        "validation/free_running/chrf": "chrF",
+    },
+    "exact match (validation, free-running)": {"validation/free_running/exact_match": "exact match"},
+    "loss (nats a sentence)": {"train/nll": "training batches", "validation/nll": "validation"},
+    "accuracy and F1 (validation)": {"validation/accuracy": "accuracy", "validation/f1": "F1, mean over the classes"},
+}
 
 
 def learning_curves(history: Mapping[str, Points]) -> Figure | None:
@@ -48,8 +36,8 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
     """
     panels = [
         (title, present)
-        for title, names in _PANELS
-        if (present := [(label, history[name]) for name, label in names if history.get(name)])
+        for title, labels in _PANELS.items()
+        if (present := [(label, history[name]) for name, label in labels.items() if history.get(name)])
     ]
     if not panels:
         return None
@@ -57,9 +45,7 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
     rows = -(-len(panels) // columns)
     figure = new_figure(4.6 * columns, 2.9 * rows)
     for index, (title, curves) in enumerate(panels, start=1):
-        axes = styled_axes(figure, rows, columns, index)
-        axes.set_title(title, fontsize=10, color=INK, loc="left")
-        axes.set_xlabel("step", fontsize=9, color=INK)
+        axes = styled_axes(figure, rows, columns, index, title=title, x="step")
         for number, (label, points) in enumerate(curves):
             steps, heights = zip(*points, strict=True)
             # Short curves get markers: a curve of one point would be invisible.
@@ -82,7 +68,7 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
 def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
     """Figure of rows {"from", "to", "sentences", "bleu" (0..100), "exact_match" (0..1)}, one point each."""
     figure = new_figure(7.2, 3.4)
-    axes = styled_axes(figure)
+    axes = styled_axes(figure, x="source tokens, <eos> not counted")
     positions = range(len(by_length))
     counts = axes.twinx()
     counts.bar(positions, [row["sentences"] for row in by_length], color=GRID, width=0.9, zorder=0)
@@ -98,7 +84,6 @@ def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
         axes.plot(positions, values, label=label, color=COLOURS[number], marker="o", markersize=4)
     axes.set_ylim(0, 105)
     axes.set_xticks(positions, [range_text(int(row["from"]), int(row["to"])) for row in by_length])
-    axes.set_xlabel("source tokens, <eos> not counted", fontsize=9, color=INK)
     axes.legend(fontsize=8, loc="lower left", framealpha=0.8)
     return figure
 

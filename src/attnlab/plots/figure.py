@@ -28,13 +28,18 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def styled_axes(figure: Figure, rows: int = 1, columns: int = 1, index: int = 1) -> Axes:
-    """Axes with a light grid behind the data."""
+def styled_axes(
+    figure: Figure, rows: int = 1, columns: int = 1, index: int = 1, *, title: str = "", x: str = "", y: str = ""
+) -> Axes:
+    """Axes with a light grid behind the data, a title and labels."""
     axes = figure.add_subplot(rows, columns, index)
     axes.set_axisbelow(True)
     axes.grid(True, color=GRID, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK, labelsize=9)
+    axes.set_title(title, fontsize=10, color=INK, loc="left")
+    axes.set_xlabel(x, fontsize=9, color=INK)
+    axes.set_ylabel(y, fontsize=9, color=INK)
     return axes
 
 
@@ -77,10 +82,10 @@ def _use_our_fonts(figure: Figure) -> None:
         text.set_parse_math(False)
 
 
-def save_png(figure: Figure, path: Path, dpi: int = 120) -> None:
+def save_png(figure: Figure, path: Path) -> None:
     """Write the figure as PNG, whole or not at all."""
     with atomic_file(Path(path)) as temporary:
-        temporary.write_bytes(png_bytes(figure, dpi))
+        temporary.write_bytes(png_bytes(figure))
 
 
 _INCHES_A_CHARACTER, _INCHES_A_LINE = 0.075, 0.55

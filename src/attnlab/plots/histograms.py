@@ -17,7 +17,7 @@ _MOST_BARS = 2_000
 def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
     """Figure of {side: {length in tokens: sentences}}, as steps over the same axis."""
     figure = new_figure(7.2, 2.8)
-    axes = styled_axes(figure)
+    axes = styled_axes(figure, x="tokens, <eos> not counted", y="sentences")
     for number, (label, counts) in enumerate(sides.items()):
         if not counts:
             continue
@@ -31,8 +31,6 @@ def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("tokens, <eos> not counted", fontsize=9, color=INK)
-    axes.set_ylabel("sentences", fontsize=9, color=INK)
     if any(sides.values()):
         axes.legend(fontsize=8, frameon=False)
     return figure
@@ -78,7 +76,7 @@ def grouped_bars(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]
     """
     figure = new_figure(7.2, 2.4 * len(panels))
     for index, (measure, groups) in enumerate(panels.items(), start=1):
-        axes = styled_axes(figure, len(panels), 1, index)
+        axes = styled_axes(figure, len(panels), 1, index, y=measure)
         names = list(dict.fromkeys(name for bars in groups.values() for name in bars))
         width = 0.8 / max(1, len(names))
         for number, name in enumerate(names):
@@ -90,7 +88,6 @@ def grouped_bars(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]
                 axes.plot([place] * len(each), each, ".", color=INK, markersize=3)
         axes.set_xticks(range(len(groups)), list(groups))
         axes.set_ylim(bottom=0)
-        axes.set_ylabel(measure, fontsize=9, color=INK)
         if index == 1:
             axes.legend(fontsize=8, frameon=False, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure

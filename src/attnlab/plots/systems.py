@@ -48,11 +48,9 @@ def _panels(panels: Mapping[str, Sequence[SeededCurve]], axis: str, geometric: b
     labels = {curve.label for curves in panels.values() for curve in curves}
     figure = new_figure(max(7.2, 4.6 * len(panels)), 3.4 + 0.08 * len(labels))
     for index, (title, curves) in enumerate(panels.items(), start=1):
-        axes = styled_axes(figure, 1, len(panels), index)
+        axes = styled_axes(figure, 1, len(panels), index, title=title, x=axis)
         for curve in curves:
             _draw(axes, curve, geometric)
-        axes.set_title(title, fontsize=10, color=INK, loc="left")
-        axes.set_xlabel(axis, fontsize=9, color=INK)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     return figure
 
@@ -122,7 +120,7 @@ class SystemInterval:
 def interval_figure(systems: Sequence[SystemInterval], axis: str) -> Figure:
     """Figure with one row for each system, the first on top. axis: the measure."""
     figure = new_figure(7.2, 0.9 + 0.36 * len(systems))
-    axes = styled_axes(figure)
+    axes = styled_axes(figure, x=axis)
     axes.grid(False, axis="y")
     for row, system in enumerate(systems):
         colour = COLOURS[system.number % len(COLOURS)]
@@ -135,7 +133,6 @@ def interval_figure(systems: Sequence[SystemInterval], axis: str) -> Figure:
         axes.text(1.01, row, system.note, transform=at_the_end, va="center", fontsize=9, color=INK)
     axes.set_yticks(range(len(systems)), [title_text(system.label, LONGEST_NAME) for system in systems])
     axes.set_ylim(len(systems) - 0.5, -0.5)  # downwards, as one reads
-    axes.set_xlabel(axis, fontsize=9, color=INK)
     return figure
 
 
@@ -155,7 +152,7 @@ class SystemCost:
 def cost_scatter(systems: Sequence[SystemCost], cost: str, measure: str) -> Figure:
     """Figure of quality upwards and cost to the right: large marks for means, small ones for seeds."""
     figure = new_figure(7.2, 3.2 + 0.08 * len(systems))
-    axes = styled_axes(figure)
+    axes = styled_axes(figure, x=cost, y=measure)
     for system in systems:
         colour = COLOURS[system.number % len(COLOURS)]
         mark = _MARKS[system.number // len(COLOURS) % len(_MARKS)]  # where colours repeat
@@ -163,7 +160,5 @@ def cost_scatter(systems: Sequence[SystemCost], cost: str, measure: str) -> Figu
         label = title_text(system.label, LONGEST_NAME)
         axes.plot([np.mean(system.costs)], [np.mean(system.values)], mark, markersize=9, color=colour, label=label)
     axes.set_xlim(left=0)
-    axes.set_xlabel(cost, fontsize=9, color=INK)
-    axes.set_ylabel(measure, fontsize=9, color=INK)
     shared_legend(figure)
     return figure

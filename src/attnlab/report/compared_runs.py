@@ -91,13 +91,13 @@ class ComparedRun:
     """
 
     name: str
-    system: str
     choices: Mapping[str, str]
     seed: str
     evaluation: EvaluationFiles = field(repr=False)
     history: Mapping[str, Sequence[tuple[int, float]]] = field(repr=False)
-    costs: Mapping[str, float]
-    run_id: str | None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    run_id: str | None = None
+    system: str = ""
 
     @property
     def measured(self) -> dict[str, float]:

@@ -32,7 +32,7 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
     Raises:
         ExperimentError: the folder exists and holds something else.
     """
-    check_into(into)
+    check_replaceable("into", into, COMPARISON)
     figures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures_of(findings).items()}
     page = render("comparison.html", _content(compared, findings, figures, sentences), "attnlab.report")
     with atomic_folder(into) as folder:
@@ -41,11 +41,6 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
         _write_runs(compared, folder / "comparison.csv")
         _write_systems(findings, folder / "systems.csv")
         (folder / PAGE).write_text(page, encoding="utf-8", newline="\n")
-
-
-def check_into(into: Path) -> None:
-    """Raise ExperimentError where the comparison would replace something else."""
-    check_replaceable("into", into, COMPARISON)
 
 
 def _content(

@@ -111,16 +111,13 @@ def chosen_measure(wanted: str | None, of_runs: Sequence[tuple[str, Iterable[str
         if not everywhere:
             raise ExperimentError("metric: the runs have no metric in common that systems can be ranked by")
         return next((name for name in _FIRST if name in everywhere), everywhere[0])
-    if any(wanted in names for _, names in measured) and not measure_named(wanted).better:
-        raise ExperimentError(
-            f"metric: {wanted} has no better direction, so systems cannot be ranked by it; choose one of "
-            f"{', '.join(everywhere)}"
-        )
-    if wanted not in everywhere:
-        lacking = [name for name, names in measured if wanted not in names]
-        if 0 < len(lacking) < len(measured):
-            raise ExperimentError(
-                f"metric: {wanted} is missing in {', '.join(lacking)}; all runs have {', '.join(everywhere)}"
-            )
-        raise ExperimentError(f"metric must be null or one of {', '.join(everywhere)}; got {wanted!r}")
-    return wanted
+    if wanted in everywhere:
+        return wanted
+    allowed, lacking = ", ".join(everywhere), [name for name, names in measured if wanted not in names]
+    if len(lacking) == len(measured):
+        raise ExperimentError(f"metric must be null or one of {allowed}; got {wanted!r}")
+    if lacking and measure_named(wanted).better:
+        raise ExperimentError(f"metric: {wanted} is missing in {', '.join(lacking)}; all runs have {allowed}")
+    raise ExperimentError(
+        f"metric: {wanted} has no better direction, so systems cannot be ranked by it; choose one of {allowed}"
+    )

@@ -35,13 +35,9 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
     record = folder.read()
     # A search may have had more trials before.
     jobs = [job for job in folder.jobs() if job.number < record.points]
-    finished, left_out = [], []
-    for job in jobs:
-        why = _why_left_out(folder, job, runs_folder)
-        if why is None:
-            finished.append(job)
-        else:
-            left_out.append(LeftOut(job.name, why))
+    reasons = [(job, _why_left_out(folder, job, runs_folder)) for job in jobs]
+    finished = [job for job, why in reasons if why is None]
+    left_out = [LeftOut(job.name, why) for job, why in reasons if why is not None]
     if record.points > len(jobs):
         left_out.append(LeftOut(f"{record.points - len(jobs)} more of {record.points} points", "not started"))
     if not finished:
@@ -84,7 +80,6 @@ def _run_of_job(folder: SweepFolder, job: JobRecord, keys: Sequence[str], runs_f
     cpu = read_json(point / "done.json", "train").get("training_cpu_seconds")
     return ComparedRun(
         name=job.name,
-        system="",
         choices={key: job.choices[key] for key in keys if key in job.choices},
         seed=str(read_json(point / "model" / "config.json", "train")["seed"]),
         evaluation=read_evaluation(_evaluation(folder, job)),
@@ -116,13 +111,10 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
     built = [
         ComparedRun(
             name=folder.name,
-            system="",
             choices={key: each.get(key, "") for key in keys},
             seed=each.get(SEED, ""),
             evaluation=read_evaluation(folder / "evaluation"),
             history=read_history(folder / "training" / "history.csv"),
-            costs={},
-            run_id=None,
         )
         for folder, each in zip(folders, params, strict=True)
     ]
@@ -150,7 +142,6 @@ def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: 
     runs = [
         ComparedRun(
             name=run.name,
-            system="",
             choices={key: run.params.get(key, "") for key in keys},
             seed=run.params.get(SEED, ""),
             evaluation=read_evaluation(run.evaluation),

@@ -39,6 +39,7 @@ class Ensemble(nn.Module):
         super().__init__()
         if not members:
             raise ValueError("members must be at least one model")
+        self.padding = members[0].padding
         self.members: Sequence[Seq2Seq] = nn.ModuleList(members)  # type: ignore[assignment]
 
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[OfEach, OfEach]:

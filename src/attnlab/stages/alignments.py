@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from attnlab.experiment.hydra_config import CONF
-from attnlab.files import atomic_file
-from attnlab.stages.study import Point, compose_points, evaluated, study_parser, write_study
+from attnlab.stages.study import Point, compose_points, evaluated, mean_and_range, study_parser, write_study
 
 NAME = "alignments"
 WITH_KNOWN_ALIGNMENTS = ("dates", "copy", "reverse")
@@ -45,34 +44,26 @@ def markdown(groups: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
         offsets = summed_offsets(rows)
         total = sum(row["tokens"] for row in offsets)
         usual = max(offsets, key=lambda row: row["tokens"])
-        values = " | ".join(_mean_and_range([row[name] for row in rows]) for name in MEASURES)
+        values = " | ".join(mean_and_range([row[name] for row in rows], places=3) for name in MEASURES)
         share = f"{usual['offset']:+d} ({100 * usual['tokens'] / total:.0f} %)"
         learned = f"{sum(row['exact_match'] >= LEARNED for row in rows)} of {len(rows)}"
         lines.append(f"| {score} | {DECODERS[decoder]} | {learned} | {values} | {share} |")
     return "\n".join(lines) + "\n"
 
 
-def _mean_and_range(values: Sequence[float]) -> str:
-    mean = f"{sum(values) / len(values):.3f}"
-    low, high = f"{min(values):.3f}", f"{max(values):.3f}"
-    return mean if low == high else f"{mean} ({low}–{high})"
-
-
 def main() -> None:
     every = sorted(path.stem for path in (CONF / "model" / "attention").glob("*.yaml") if path.stem != "none")
-    parser = study_parser(NAME)
+    parser = study_parser(NAME, steps=500)
     parser.add_argument("--data", default="reverse", choices=WITH_KNOWN_ALIGNMENTS, help="(%(default)s)")
     for option, choices in (("--scores", every), ("--decoders", list(DECODERS))):
         parser.add_argument(option, type=lambda text: text.split(","), default=choices, help=f"({','.join(choices)})")
-    parser.add_argument("--steps", type=int, default=500, help="training steps (%(default)s)")
     arguments = parser.parse_intermixed_args()
-    common = (f"data={arguments.data}", f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
     varied = {
         f"{score}, {decoder}": (f"model/attention={score}", f"model/decoder={decoder}")
         for score in arguments.scores
         for decoder in arguments.decoders
     }
-    points = compose_points(common, varied, arguments.seeds, arguments.settings)
+    points = compose_points(arguments, [f"data={arguments.data}"], varied)
     rows = list(measure(points))
 
     from attnlab.plots.histograms import offset_histogram
@@ -81,7 +72,5 @@ def main() -> None:
     for row in rows:
         groups.setdefault((row["score"], row["decoder"]), []).append(row)
     panels = {f"{score}, {DECODERS[decoder]}": summed_offsets(group) for (score, decoder), group in groups.items()}
-    with atomic_file(arguments.into / f"{NAME}.md") as temporary:
-        temporary.write_text(markdown(groups), encoding="utf-8")
-    table = [{**row, "offsets": json.dumps(row["offsets"])} for row in rows]
-    print(markdown(groups) + str(write_study(NAME, arguments, points, table, offset_histogram(panels))))
+    written = [{**row, "offsets": json.dumps(row["offsets"])} for row in rows]
+    write_study(NAME, arguments, points, written, offset_histogram(panels), markdown(groups))

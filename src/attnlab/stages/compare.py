@@ -10,11 +10,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from attnlab.config.paths import COMPARISON, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import CompareSettings
 from attnlab.progress import progress_bars
 from attnlab.report.compared_runs import ComparedRuns
-from attnlab.report.comparison import PAGE, check_into, letters_sentence, notes, percent, ranking, write_comparison
+from attnlab.report.comparison import PAGE, letters_sentence, notes, percent, ranking, write_comparison
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.measures import chosen_measure, measure_named
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
@@ -25,7 +26,7 @@ from attnlab.tracking.stored_runs import StoredRuns
 
 def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
     """Write the comparison to a folder, whole or not at all, and return what it found."""
-    check_into(into)
+    check_replaceable("into", into, COMPARISON)  # before anything is measured
     measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
     wanted = Wanted(measure, settings.baseline, settings.samples, settings.confidence, settings.seed)
     with progress_bars() as progress:
@@ -73,8 +74,6 @@ def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | 
         return "not logged: the sweep has not ended"
     try:
         reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
-        if not reader.has(compared.parent):
-            return f"not logged: the tracker has no run {compared.parent} any more"
         reader.add_folder(compared.parent, folder, place_of(compared, sweep))
     except ExperimentError as error:  # the comparison itself is there
         return f"not logged: {error}"

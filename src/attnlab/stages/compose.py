@@ -17,6 +17,7 @@ from attnlab.experiment import composition
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from attnlab.experiment.launch import FailureCallback
 from attnlab.files import atomic_file, parse_yaml
+from attnlab.tracking.params import leaves
 
 INTO = "build"
 # Groups of the config that params.yaml has by the name of a choice. `-S data.num_pairs=300` would replace that name.
@@ -39,8 +40,8 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
                 f"{group} must be the name of a choice in params.yaml, got settings; restore the file with "
                 f"`git checkout params.yaml`, and set them with -S 'overrides=[\"{group}.<setting>=<value>\"]'"
             )
-    choices = _flat({key: value for key, value in params.items() if key != "overrides"})
-    chosen = [f"{key}={_as_override(value)}" for key, value in choices.items()]
+    choices = leaves({key: value for key, value in params.items() if key != "overrides"})
+    chosen = [f"{key}={_as_override(value)}" for key, value in choices if value not in (None, {})]
     places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
     experiment = composition.compose([*chosen, *overrides, *(more or []), *places, "chain=false"])
     if experiment.paths.ensemble:
@@ -82,17 +83,6 @@ def read_params(path: Path) -> dict[str, Any]:
     if not isinstance(params, dict):
         raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
     return params
-
-
-def _flat(params: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """`{"training": {"max_steps": 3, "patience": None}}` is `{"training.max_steps": 3}`."""
-    flat: dict[str, Any] = {}
-    for key, value in params.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{key}.")
-        elif value is not None:
-            flat[f"{prefix}{key}"] = value
-    return flat
 
 
 def _as_override(value: Any) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import shlex
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,8 @@ from attnlab.experiment.point import only_one_at_a_time
 from attnlab.files import atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
-from attnlab.report.page import as_text
-from attnlab.sweeps.job import SweepJob, current_job
-from attnlab.tracking.params import choice_name, readable_name, short_params
+from attnlab.sweeps.job import current_job
+from attnlab.tracking.params import as_text, choice_name, readable_name, short_params
 from attnlab.tracking.run_folder import RunRecord
 
 
@@ -43,9 +42,9 @@ def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into
     data = experiment.task.open_data(data_folder)
     experiment.task.check_same_tokens(model_folder, data_folder)
     hardware = experiment.hardware
-    half = functools.partial(torch.autocast, hardware.device, torch.bfloat16) if hardware.precision == "bf16" else None
-    with progress_bars() as progress:
-        return experiment.task.evaluate(experiment, model_folder, data, into, half, progress)
+    half = torch.autocast(hardware.device, torch.bfloat16) if hardware.precision == "bf16" else nullcontext()
+    with progress_bars() as progress, half:
+        return experiment.task.evaluate(experiment, model_folder, data, into, progress)
 
 
 def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
@@ -117,17 +116,9 @@ def evaluate_and_track(
     facts = read_facts(model)
     state = state_of_its_run(experiment, model)
     state.mkdir(parents=True, exist_ok=True)
-    job = current_job()
     own_name = None if state.name == facts.identity else name_of_run(experiment, model)
-    record = RunRecord(
-        config=config_of_run(experiment, model),
-        identity=facts.identity,
-        data_digest=experiment.task.open_data(data).digest,
-        data_source=str(data),
-        data_columns=experiment.task.columns,
-        tags=tags(experiment, job),
-        name=own_name if job is None else job.record.name,
-    )
+    opened, job = experiment.task.open_data(data), current_job()
+    record = record_of(experiment, config_of_run(experiment, model), facts.identity, opened, own_name)
     tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
     with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record) as run:
         if job is not None and run.run_id is not None:
@@ -148,10 +139,22 @@ def evaluate_and_track(
     log.info("test split: %s; all of it in %s", " · ".join(shown), into)
 
 
-def tags(experiment: Experiment, job: SweepJob | None) -> dict[str, str]:
-    """The tags of a run in the tracker."""
-    own = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(masked_values(overrides()))}
-    return own if job is None else {**own, **job.tags}
+def record_of(
+    experiment: Experiment, config: dict[str, Any], identity: str, data: Any, name: str | None = None
+) -> RunRecord:
+    """What the tracker is given of a run; in a sweep its name and some of its tags are the job's."""
+    job = current_job()
+    tags = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(masked_values(overrides()))}
+    return RunRecord(
+        config=config,
+        identity=identity,
+        data_digest=data.digest,
+        data_source=str(data.folder),
+        data_facts=data.sizes,
+        data_columns=experiment.task.columns,
+        tags=tags if job is None else {**tags, **job.tags},
+        name=name if job is None else job.record.name,
+    )
 
 
 def print_metrics(metrics: Metrics) -> None:

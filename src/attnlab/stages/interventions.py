@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from attnlab.files import atomic_file
-from attnlab.stages.study import Point, compose_points, study_parser, trained, write_study
+from attnlab.stages.study import Point, compose_points, mean_and_range, study_parser, trained, write_study
 
 NAME = "interventions"
 SCORES = ("bahdanau", "dot", "general", "scaled_dot")
@@ -56,30 +55,21 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     tables = [means(rows, measured) for measured in MEASURES]
     for score, changes in tables[0].items():
         for name in changes:
-            cells = []
-            for table, places in zip(tables, (1, 3), strict=True):
-                values = table[score][name]
-                spread = f" ({min(values):.{places}f}–{max(values):.{places}f})" if len(values) > 1 else ""
-                cells.append(f"{sum(values) / len(values):.{places}f}{spread}")
+            cells = [mean_and_range(table[score][name], places) for table, places in zip(tables, (1, 3), strict=True)]
             lines.append(f"| {score} | {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    parser = study_parser(NAME)
+    parser = study_parser(NAME, steps=500)
     parser.add_argument("--data", default="dates", help="a choice of conf/data with sentence pairs (%(default)s)")
     parser.add_argument("--scores", type=lambda text: text.split(","), default=SCORES, help=f"({','.join(SCORES)})")
-    parser.add_argument("--steps", type=int, default=500, help="training steps (%(default)s)")
     arguments = parser.parse_intermixed_args()
-    common = (f"data={arguments.data}", f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
     varied = {score: (f"model/attention={score}",) for score in arguments.scores}
-    points = compose_points(common, varied, arguments.seeds, arguments.settings)
+    points = compose_points(arguments, [f"data={arguments.data}"], varied)
     rows = list(measure(points))
 
     from attnlab.plots.histograms import grouped_bars
 
-    table = markdown(rows)
-    with atomic_file(arguments.into / f"{NAME}.md") as temporary:
-        temporary.write_text(table, encoding="utf-8")
     panels = {label: means(rows, measured) for measured, label in MEASURES.items()}
-    print(table + str(write_study(NAME, arguments, points, rows, grouped_bars(panels))))
+    write_study(NAME, arguments, points, rows, grouped_bars(panels), markdown(rows))

@@ -20,8 +20,6 @@ COMMON = (
     "data.test_fraction=0.15",
     f"data.min_length={SHORTEST}",
     f"data.test_min_length={SHORTEST}",
-    "search=greedy",
-    "tracking=none",
 )
 VARIED = {"with attention": ("model/attention=bahdanau",), "without attention": ("model/attention=none",)}
 MEASURES = {"BLEU": "bleu", "exact match (%)": "exact_match"}
@@ -34,22 +32,12 @@ def measure(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
     for point, data, evaluation in evaluated(points):
         with (evaluation / "hypotheses.jsonl").open(encoding="utf-8") as lines:
             sentences = [json.loads(line) for line in lines]
-        lengths = [sentence["source_length"] for sentence in sentences]
-        for row in by_length(
-            lengths,
-            [sentence["hypothesis"] for sentence in sentences],
-            [sentence["reference"] for sentence in sentences],
-            data.info.bleu_tokenize,
-            [(length, length) for length in sorted(set(lengths))],
-        ):
-            yield {
-                "model": point.label,
-                "seed": point.seed,
-                "length": row["from"],
-                "sentences": row["sentences"],
-                "bleu": row["bleu"],
-                "exact_match": row["exact_match"],
-            }
+        names = ("source_length", "hypothesis", "reference")
+        lengths, hypotheses, references = ([row[name] for row in sentences] for name in names)
+        ranges = [(length, length) for length in sorted(set(lengths))]
+        for row in by_length(lengths, hypotheses, references, data.info.bleu_tokenize, ranges):
+            measured = {name: row[name] for name in ("sentences", "bleu", "exact_match")}
+            yield {"model": point.label, "seed": point.seed, "length": row["from"], **measured}
 
 
 def panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[SeededCurve]]:
@@ -66,8 +54,7 @@ def panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[SeededCurve]]:
 
 
 def main() -> None:
-    parser = study_parser(NAME)
-    parser.add_argument("--steps", type=int, default=1500, help="training steps (%(default)s)")
+    parser = study_parser(NAME, steps=1500)
     parser.add_argument("--length", type=int, default=10, help="symbols of a training sequence at most (%(default)s)")
     parser.add_argument("--test-length", type=int, default=30, help="symbols of a test sequence at most (%(default)s)")
     arguments = parser.parse_intermixed_args()
@@ -75,12 +62,11 @@ def main() -> None:
         *COMMON,
         f"data.max_length={arguments.length}",
         f"data.test_max_length={arguments.test_length}",
-        f"training.max_steps={arguments.steps}",
     )
-    points = compose_points(common, VARIED, arguments.seeds, arguments.settings)
+    points = compose_points(arguments, common, VARIED)
     rows = list(measure(points))
 
     from attnlab.plots.systems import length_generalisation_figure
 
     figure = length_generalisation_figure(panels(rows), (SHORTEST, arguments.length))
-    print(write_study(NAME, arguments, points, rows, figure))
+    write_study(NAME, arguments, points, rows, figure)

@@ -31,12 +31,16 @@ class Point:
     experiment: Experiment
 
 
-def study_parser(name: str) -> ArgumentParser:
-    """The command line of a study: where its files go, its seeds, and any setting of train.py; it adds its own."""
+def study_parser(name: str, steps: int) -> ArgumentParser:
+    """The command line of a study: where its files go, its seeds, and any setting of train.py; it adds its own.
+
+    steps: of the training, where the command line gives no others.
+    """
     doc = str(sys.modules["__main__"].__doc__).strip()
     parser = ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--into", type=Path, default=Path("runs", name), help="the folder for the files (%(default)s)")
     parser.add_argument("--seeds", type=numbers, default=[1, 2, 3], help="of the initial weights, ... (1,2,3)")
+    parser.add_argument("--steps", type=int, default=steps, help="training steps (%(default)s)")
     parser.add_argument("settings", nargs="*", help="settings of train.py, such as model.encoder.hidden_size=32")
     return parser
 
@@ -46,30 +50,29 @@ def numbers(text: str) -> list[int]:
     return list(dict.fromkeys(int(part) for part in text.split(",")))
 
 
-def compose_points(
-    common: Sequence[str], varied: Mapping[str, Sequence[str]], seeds: Sequence[int], settings: Sequence[str]
-) -> list[Point]:
+def compose_points(arguments: Namespace, common: Sequence[str], varied: Mapping[str, Sequence[str]]) -> list[Point]:
     """The experiments, checked before any of them runs; raises ExperimentError with every problem.
 
     Args:
-        common: overrides that all of them share. Of these, `settings` may change the values, but not the groups.
+        arguments: of `study_parser`. The settings among them go last.
+        common: overrides that all of them share. Of these, the settings may change the values, but not the groups.
         varied: {label: overrides}.
-        settings: more of the common ones, as the command line gave them; they go last.
     """
     from attnlab.experiment.composition import compose
 
+    common = (*common, f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
     own = {override.split("=", 1)[0] for overrides in (["seed="], *varied.values()) for override in overrides}
     own |= {key for key in (override.split("=", 1)[0] for override in common) if "." not in key}
-    theirs = [setting.split("=", 1)[0].lstrip("+~") for setting in settings]
+    theirs = [setting.split("=", 1)[0].lstrip("+~") for setting in arguments.settings]
     taken = [f"{key} is what this study chooses by itself; leave it out" for key in theirs if key in own]
     if taken:
         raise ExperimentError(taken)
     problems: list[str] = []
     points = []
     for label, overrides in varied.items():
-        for seed in seeds:
+        for seed in arguments.seeds:
             try:
-                experiment = compose([*common, *overrides, f"seed={seed}", "chain=false", *settings])
+                experiment = compose([*common, *overrides, f"seed={seed}", "chain=false", *arguments.settings])
             except ExperimentError as error:
                 problems += error.problems
                 break  # its other seeds would say the same
@@ -104,19 +107,30 @@ def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Pa
 
 def table_of(rows: Sequence[Mapping[str, Any]], across: str, measured: str) -> tuple[list[int], np.ndarray]:
     """The values of a column, and what was measured there: (seeds, values); NaN where a seed has none."""
-    import numpy as np
+    import pandas as pd  # type: ignore[import-untyped]
 
-    seeds, places = (sorted({row[name] for row in rows}) for name in ("seed", across))
-    values = np.full((len(seeds), len(places)), np.nan)
-    for row in rows:
-        values[seeds.index(row["seed"]), places.index(row[across])] = row[measured]
-    return places, values
+    table = pd.DataFrame(list(rows)).pivot(index="seed", columns=across, values=measured)
+    return table.columns.tolist(), table.to_numpy(float)
+
+
+def mean_and_range(values: Sequence[float], places: int) -> str:
+    """The mean, and in brackets the least and the greatest value where these differ."""
+    mean, low, high = (f"{value:.{places}f}" for value in (sum(values) / len(values), min(values), max(values)))
+    return mean if low == high else f"{mean} ({low}–{high})"
 
 
 def write_study(
-    name: str, arguments: Namespace, points: Sequence[Point], rows: Sequence[Mapping[str, Any]], figure: Figure
-) -> Path:
-    """Write the figure, the rows as CSV, and as JSON what they depend on; returns the place of the figure."""
+    name: str,
+    arguments: Namespace,
+    points: Sequence[Point],
+    rows: Sequence[Mapping[str, Any]],
+    figure: Figure,
+    table: str = "",
+) -> None:
+    """Write the figure, the rows as CSV, a table in Markdown if there is one, and as JSON what all this depends on.
+
+    Prints the table and the place of the figure.
+    """
     import torch
 
     from attnlab.plots.figure import save_png
@@ -134,4 +148,7 @@ def write_study(
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
     }
     write_json(into / f"{name}.json", content)
-    return into / f"{name}.png"
+    if table:
+        with atomic_file(into / f"{name}.md") as temporary:
+            temporary.write_text(table, encoding="utf-8")
+    print(f"{table}{into / f'{name}.png'}")

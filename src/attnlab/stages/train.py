@@ -30,14 +30,14 @@ from attnlab.experiment.point import (
 )
 from attnlab.files import atomic_file, write_json
 from attnlab.model.model_folder import ModelFacts, load_weights, save_model
-from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, state_of_its_run, tags
+from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, record_of, state_of_its_run
 from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
 from attnlab.sweeps.job import current_job
 from attnlab.tracking.params import readable_name, short_params
 from attnlab.tracking.pictures import PictureCallback
 from attnlab.tracking.run import Run, UntrackedRun
-from attnlab.tracking.run_folder import DONE, RunRecord
+from attnlab.tracking.run_folder import DONE
 from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
@@ -168,16 +168,7 @@ def main(experiment: Experiment) -> Any:
     job = current_job()
     update_job = (lambda **found: None) if job is None else job.update
     update_job(identity=point.name, data=str(data.folder))
-    record = RunRecord(
-        config=experiment.logged,
-        identity=point.name,
-        data_digest=data.digest,
-        data_source=str(data.folder),
-        data_facts=data.sizes,
-        data_columns=experiment.task.columns,
-        tags=tags(experiment, job),
-        name=None if job is None else job.record.name,
-    )
+    record = record_of(experiment, experiment.logged, point.name, data)
     with only_one_at_a_time(point):
         rerun_since = None if job is None else job.sweep.rerun_since
         anew = experiment.rerun and (rerun_since is None or not changed_since(point, rerun_since))

@@ -18,8 +18,6 @@ COMMON = (
     "data.num_symbols=10",
     "data.validation_fraction=0.05",
     "data.test_fraction=0.05",
-    "search=greedy",
-    "tracking=none",
 )
 ENCODERS = {"RNN": "rnn", "LSTM": "lstm"}
 ATTENTIONS = {"without attention": "none", "with attention": "bahdanau"}
@@ -80,20 +78,18 @@ def panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[SeededCurve]]:
 
 
 def main() -> None:
-    parser = study_parser(NAME)
-    parser.add_argument("--steps", type=int, default=400, help="training steps (%(default)s)")
+    parser = study_parser(NAME, steps=400)
     parser.add_argument("--length", type=int, default=30, help="symbols of a sequence at most (%(default)s)")
     arguments = parser.parse_intermixed_args()
     length, steps = arguments.length, arguments.steps
     common = (
         *COMMON,
         *(f"data.{name}={length}" for name in ("max_length", "test_min_length", "test_max_length")),
-        f"training.max_steps={steps}",
         f"training.validate_every={steps}",  # one validation, in the end: the model is that of the last step
     )
-    points = compose_points(common, VARIED, arguments.seeds, arguments.settings)
+    points = compose_points(arguments, common, VARIED)
     rows = list(measure(points, steps))
 
     from attnlab.plots.systems import gradient_flow_figure
 
-    print(write_study(NAME, arguments, points, rows, gradient_flow_figure(panels(rows))))
+    write_study(NAME, arguments, points, rows, gradient_flow_figure(panels(rows)))

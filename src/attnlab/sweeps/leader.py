@@ -20,8 +20,9 @@ from filelock import FileLock, Timeout
 from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence, this_process
 from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord
+from attnlab.sweeps.settings import Launcher
 from attnlab.tracking.run import Run
-from attnlab.tracking.run_folder import RunRecord, forget_runs, places_of_runs
+from attnlab.tracking.run_folder import RunRecord, clear, forget_runs, places_of_runs
 from attnlab.tracking.settings import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
@@ -34,12 +35,12 @@ class SweepFailedError(ExperimentError):
 
 @contextmanager
 def led(
-    record: SweepRecord, tracking: Tracking, runs_folder: Path, workers: int, on_this_machine: bool, anew: bool = False
+    record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher, anew: bool = False
 ) -> Iterator[SweepFolder]:
     """Lead a sweep while the block runs its jobs.
 
     record: without `run_id` and `started`, which are found here.
-    workers: jobs at a time; on_this_machine: whether they end when this process does.
+    launcher: jobs on this machine end when this process does.
     anew: everything is trained again, and the sweep has a run of its own again beside the one that it had before. One
         that was stopped in doing so goes on.
 
@@ -58,10 +59,13 @@ def led(
             record = replace(record, run_id=run.run_id, started=time.time())
             folder.write(record)
             try:
-                with _job_environment(folder), showing_progress(folder, record.points, workers, record.started):
+                with (
+                    _job_environment(folder),
+                    showing_progress(folder, record.points, launcher.workers, record.started),
+                ):
                     yield folder
             except BaseException as error:
-                if on_this_machine:
+                if launcher.on_this_machine:
                     _end_what_runs(folder, record, tracking, runs_folder)
                 if isinstance(error, Exception):
                     _close(run, folder, record, error)
@@ -77,7 +81,7 @@ def _begin_anew(folder: SweepFolder, tracking: Tracking, runs_folder: Path) -> f
             return before.rerun_since
         tracking.conclude(runs_folder, folder.path)
         forget_runs(folder.path)
-        folder.clear()
+        clear(folder.path, LOCK)
     return time.time()
 
 
@@ -114,7 +118,7 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception 
         f"{sum(job.new for job in finished)} of them trained now{f'; compare them: {compare}' if finished else ''}",
         file=sys.stderr,
     )
-    run.describe(f"{len(finished)} of {record.points} points finished, {len(failed)} failed")
+    run.change(note=f"{len(finished)} of {record.points} points finished, {len(failed)} failed")
     if failed:
         reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
         run.finish("FAILED", reason)

@@ -5,7 +5,6 @@ Whoever wants to know how a sweep stands, or what it found, reads these files an
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -99,12 +98,6 @@ class SweepFolder:
 
     def write_job(self, job: JobRecord) -> None:
         write_json(self.path / "jobs" / f"{job.number}.json", asdict(job))
-
-    def clear(self) -> None:
-        """Forget all jobs, their outputs and the sweep's own run; the lock, which is held, stays."""
-        for path in self.path.iterdir():
-            if path.name != LOCK:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:

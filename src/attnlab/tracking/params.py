@@ -48,8 +48,8 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
     null is `null`, and `none` where a group has that choice: `{"model.attention": "none"}`.
     """
     return {
-        accepted_name(key): "none" if value is None and key in NONE_FOR_NULL else _text(value)
-        for key, value in _leaves(config, "")
+        accepted_name(key): "none" if value is None and key in NONE_FOR_NULL else masked(as_text(value))[:LONGEST_VALUE]
+        for key, value in leaves(config)
     }
 
 
@@ -133,17 +133,25 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return done.stdout.strip()
 
 
-def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted path, value) of each value of a config, with paths as in overrides; an empty mapping is a value."""
     if isinstance(node, Mapping) and node:
         for key, value in node.items():
-            yield from _leaves(value, f"{path}.{key}" if path else str(key))
+            yield from leaves(value, f"{path}.{key}" if path else str(key))
     elif path:
         yield path, node
 
 
-def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return masked(text)[:LONGEST_VALUE]
+def value_at(config: Any, path: str) -> Any:
+    """The value at a dotted path of a config; None where there is none."""
+    for key in path.split("."):
+        config = config.get(key) if isinstance(config, Mapping) else None
+    return config
+
+
+def as_text(value: Any) -> str:
+    """A config value as in YAML: `null`, `true`, text without quotes."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _encoder(node: Mapping[str, Any]) -> str | None:

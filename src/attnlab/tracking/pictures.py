@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -31,43 +29,30 @@ from attnlab.training.spool import RUN_FOLDER
 SCORES = "heat_maps.json"
 
 
-class Pictures(ABC):
-    """The pictures of one validation."""
-
-    @abstractmethod
-    def write(self, folder: Path, title: str) -> None:
-        """Into a folder that is there."""
-
-
-@dataclass(frozen=True)
-class HeatMaps(Pictures):
-    """`sentence_1.png`, ..., one `attention.html`, `attention.npz`."""
-
-    maps: Sequence[AttentionMap]
-
-    def write(self, folder: Path, title: str) -> None:
-        for number, attention in enumerate(self.maps, start=1):
-            save_png(heat_map(attention), folder / f"sentence_{number}.png")
-        (folder / "attention.html").write_text(heat_map_html(self.maps, title), encoding="utf-8")
-        save_maps(self.maps, folder / "attention.npz")
-
-
-@dataclass(frozen=True, eq=False)
-class ClassifiedSentences(Pictures):
-    """`sentences.png`, `sentences.html`, `attention.npz` of maps of one row each, and `confusion_matrix.png`."""
-
-    maps: Sequence[AttentionMap]
-    labels: Sequence[str]
-    confusions: NDArray[np.int64]  # (C, C)
-
-    def write(self, folder: Path, title: str) -> None:
-        save_png(coloured_sentences(self.maps), folder / "sentences.png")
-        (folder / "sentences.html").write_text(sentences_html(self.maps, title), encoding="utf-8")
-        save_maps(self.maps, folder / "attention.npz")
-        save_png(confusion_matrix(self.labels, self.confusions), folder / "confusion_matrix.png")
-
-
+Pictures = Callable[[Path, str], None]
+"""Writes the pictures of one validation, under a title, into a folder that is there."""
 PicturesOf = Callable[[pl.LightningModule], Pictures | None]
+
+
+def write_heat_maps(maps: Sequence[AttentionMap], folder: Path, title: str) -> None:
+    """Write `sentence_1.png`, ..., one `attention.html`, `attention.npz`."""
+    for number, attention in enumerate(maps, start=1):
+        save_png(heat_map(attention), folder / f"sentence_{number}.png")
+    (folder / "attention.html").write_text(heat_map_html(maps, title), encoding="utf-8")
+    save_maps(maps, folder / "attention.npz")
+
+
+def write_sentences(
+    maps: Sequence[AttentionMap], labels: Sequence[str], confusions: NDArray[np.int64], folder: Path, title: str
+) -> None:
+    """Write `sentences.png`, `sentences.html`, `attention.npz` of maps of one row each, and `confusion_matrix.png`.
+
+    confusions: (C, C).
+    """
+    save_png(coloured_sentences(maps), folder / "sentences.png")
+    (folder / "sentences.html").write_text(sentences_html(maps, title), encoding="utf-8")
+    save_maps(maps, folder / "attention.npz")
+    save_png(confusion_matrix(labels, confusions), folder / "confusion_matrix.png")
 
 
 class PictureCallback(pl.Callback):
@@ -94,7 +79,7 @@ class PictureCallback(pl.Callback):
         kept = retain(self._folder, step, None if score is None else float(score), self._keep, self._mode)
         if step_name(step) in kept:
             with atomic_folder(self._folder / OUTBOX / HEAT_MAPS / step_name(step)) as folder:
-                pictures.write(folder, f"Step {step}")
+                pictures(folder, f"Step {step}")
 
     def _drawn(self, module: pl.LightningModule) -> Pictures | None:
         was_training = module.training

@@ -146,19 +146,13 @@ class Run:
                 shutil.copyfile(path, temporary)
         self._try_to_upload()
 
-    def describe(self, text: str) -> None:
-        """Set the run's description."""
-        if self._is_ours():
-            self.change(note=text)
-
     def sync(self, safe_offset: int | None = None) -> None:
         """Upload what is new. A tracker that cannot be reached is a warning and a later retry.
 
         safe_offset: how far the spool may be uploaded (see `RunState`).
         """
         if self._is_ours():
-            if safe_offset != self.state.safe_offset:
-                self.change(safe_offset=safe_offset)
+            self.change(safe_offset=safe_offset)
             self._try_to_upload()
 
     def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
@@ -190,10 +184,11 @@ class Run:
             write_json(self.folder / UPLOADED, asdict(uploaded))
 
     def change(self, **changes: Any) -> None:
-        """Set fields of the state, and write it."""
-        self.state = replace(self.state, **changes)
-        if (self.folder / STATE).is_file():  # somebody may have removed the folder
-            self._write()
+        """Set fields of the state, and write it where it is another one."""
+        if self._is_ours() and (changed := replace(self.state, **changes)) != self.state:
+            self.state = changed
+            if (self.folder / STATE).is_file():  # somebody may have removed the folder
+                self._write()
 
     def _write(self) -> None:
         try:

@@ -132,7 +132,12 @@ def reset_without_checkpoint(place: Path) -> bool:
     if state is not None and (state.safe_offset != 0 or (uploaded is not None and uploaded.spools)):
         return False
     kept = () if state is None else (STATE, UPLOADED)
+    clear(folder, *kept)
+    return True
+
+
+def clear(folder: Path, *kept: str) -> None:
+    """Remove all in a folder but what is named."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name not in kept:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return True
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()

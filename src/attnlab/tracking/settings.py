@@ -16,7 +16,7 @@ from pydantic import NonNegativeInt
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.tracking.params import origin_tags
-from attnlab.tracking.run import Run, UntrackedRun, conclude_runs
+from attnlab.tracking.run import Run, UntrackedRun, Upload, conclude_runs
 from attnlab.tracking.run_folder import RunRecord
 
 if TYPE_CHECKING:
@@ -117,16 +117,19 @@ class MlflowTracking(Tracking):
         artifacts = Path(os.path.abspath(runs_folder)) / ARTIFACTS_NAME
         return Connection(self.address(runs_folder), self.experiment, artifacts)
 
-    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
+    def _uploader(self, connection: Connection) -> Upload:
         from attnlab.tracking.sync import sync
 
+        return lambda run: sync(run, connection)
+
+    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
         connection, must_reach = self.connection(runs_folder), self.when_unreachable == "refuse"
         if must_reach:
             connection.open()
         # Where a sweep names its points, one name for all of them would not distinguish them.
         name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
         named = replace(record, name=name)
-        run = Run.start(place, named, origin_tags, self.log_model, lambda each: sync(each, connection))
+        run = Run.start(place, named, origin_tags, self.log_model, self._uploader(connection))
         run.sync(run.state.safe_offset)
         if run.run_id is None and must_reach:
             raise ExperimentError("tracking.uri: the run could not be created; correct it, or choose tracking=none")
@@ -141,18 +144,13 @@ class MlflowTracking(Tracking):
         return replace(self, when_unreachable="warn")
 
     def conclude(self, runs_folder: Path, place: Path) -> None:
-        from attnlab.tracking.sync import sync
-
         connection = self.connection(runs_folder)
         if self.when_unreachable == "refuse":
             connection.open()
-        conclude_runs(place, lambda run: sync(run, connection))
+        conclude_runs(place, self._uploader(connection))
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
-        from attnlab.tracking.sync import sync
-
-        connection = self.connection(runs_folder)
-        run = Run.read(place, lambda run: sync(run, connection))
+        run = Run.read(place, self._uploader(self.connection(runs_folder)))
         if run is not None and run.state.status is None:
             run.finish("KILLED", error)
 

@@ -68,7 +68,7 @@ class StoredRuns:
             found = {run_id: self._connection.find_run(run_id) for run_id in run_ids}
             unknown = [run_id for run_id, run in found.items() if run is None]
             if unknown:
-                raise ExperimentError([f"runs: {self._has_no_run(run_id)}" for run_id in unknown])
+                raise ExperimentError([self._has_no_run("runs", run_id) for run_id in unknown])
             return [self._read(run, into) for run in found.values() if run is not None]
 
     def by_filter(self, text: str, into: Path) -> list[StoredRun]:
@@ -87,28 +87,25 @@ class StoredRuns:
                 ) from None
             return [self._read(run, into) for run in found if _OF_A_SWEEP not in run.data.tags]
 
-    def has(self, run_id: str) -> bool:
-        """Whether this experiment has the run still."""
-        with self._connection.refusing():
-            return self._connection.find_run(run_id) is not None
-
     def origin(self, run_id: str, into: Path) -> Origin:
         """Where a run came from; its config is copied to a folder.
 
         Raises ExperimentError where there is no such run, or it has no config.
         """
         with self._connection.refusing():
-            run = self._connection.find_run(run_id)
-            if run is None:
-                raise ExperimentError(f"run: {self._has_no_run(run_id)}")
+            run = self._run(run_id)
             config = self._copy(run_id, CONFIG_FILE, into)
         if config is None:
             raise ExperimentError(f"run: {run_id} has no {CONFIG_FILE}; the runs of sweeps themselves have none")
         return Origin(run.info.run_name or run_id, dict(run.data.tags), config)
 
     def add_folder(self, run_id: str, folder: Path, name: str) -> None:
-        """Log a folder among the run's artifacts, under a name. The run's status and times stay as they are."""
+        """Log a folder among the run's artifacts, under a name. The run's status and times stay as they are.
+
+        Raises ExperimentError where there is no such run any more.
+        """
         with self._connection.refusing():
+            self._run(run_id)
             self._client.log_artifacts(run_id, str(folder), name)
 
     def register(self, run_id: str, name: str, alias: str) -> tuple[str, bool]:
@@ -120,9 +117,7 @@ class StoredRuns:
         """
         client = self._client
         with self._connection.refusing():
-            run = self._connection.find_run(run_id)
-            if run is None:
-                raise ExperimentError(f"run: {self._has_no_run(run_id)}")
+            run = self._run(run_id)
             model = newest_model(client, run)
             if model is None:
                 raise ExperimentError(
@@ -141,8 +136,14 @@ class StoredRuns:
             client.set_registered_model_alias(name, alias, version.version)
         return str(version.version), not known
 
-    def _has_no_run(self, run_id: str) -> str:
-        return f"{self._connection.shown} has no run {run_id} in this experiment"
+    def _run(self, run_id: str) -> MlflowRun:
+        run = self._connection.find_run(run_id)
+        if run is None:
+            raise ExperimentError(self._has_no_run("run", run_id))
+        return run
+
+    def _has_no_run(self, setting: str, run_id: str) -> str:
+        return f"{setting}: {self._connection.shown} has no run {run_id} in this experiment"
 
     def _copy(self, run_id: str, name: str, into: Path) -> Path | None:
         """A copy of a file or a folder on the top of a run's artifacts; None where there is none."""

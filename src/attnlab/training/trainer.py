@@ -221,8 +221,7 @@ def _quiet() -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     reports = logging.getLogger("pytorch_lightning.profilers")  # of trainer.profiler, for the terminal and the log file
     reports.setLevel(logging.INFO)
-    if not reports.handlers:
-        reports.addHandler(logging.StreamHandler())
+    reports.handlers = [logging.StreamHandler()]
     warnings.filterwarnings("ignore", ".*does not have many workers.*")
     warnings.filterwarnings("ignore", ".*Checkpoint directory .* exists and is not empty.*")
     warnings.filterwarnings("ignore", ".*sync_dist=True.*")
