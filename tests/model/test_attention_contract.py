@@ -112,39 +112,3 @@ def test_smallest_and_unequal_sizes(variant, b, t, s):
     assert context.shape == (b, t, VALUE_SIZE)
     if sums_to_one(variant):
         torch.testing.assert_close(weights.sum(-1), torch.ones(b, attention.heads, t))
-
-
-@every_choice
-def test_each_query_is_answered_alone(variant):
-    """All target steps at once give what step after step gives."""
-    attention = attention_of(variant, torch.float64)
-    query, outputs = drawn(B, T, QUERY_SIZE).double(), drawn(B, S, VALUE_SIZE, seed=2).double()
-    memory = memory_of(attention, outputs)
-    t = torch.arange(T).expand(B, -1)
-    context, weights = attention(query, memory, t)
-    for step in range(T):
-        alone, alone_weights = attention(query[:, step : step + 1], memory, t[:, step : step + 1])
-        torch.testing.assert_close(alone[:, 0], context[:, step], rtol=0, atol=1e-12)
-        torch.testing.assert_close(alone_weights[:, :, 0], weights[:, :, step], rtol=0, atol=1e-12)
-
-
-@every_choice
-def test_without_a_mask_pads_are_weighed(variant):
-    """They stand behind the last real token, so a local scope sees those that are near enough."""
-    attention = attention_of(variant)
-    query, outputs = drawn(B, T, QUERY_SIZE), drawn(B, S, VALUE_SIZE, seed=2)
-    _, weights = looks(attention, outputs, query, masked=False)
-    on_pads = weights.masked_fill(MASK[:, None, None], 0).sum(-1)
-    assert (on_pads[2] > 0).any()
-    assert (on_pads[0] == 0).all()
-    if sums_to_one(variant):
-        torch.testing.assert_close(weights.sum(-1), torch.ones(B, attention.heads, T))
-
-
-@every_choice
-def test_inputs_stay_as_they_are(variant):
-    attention = attention_of(variant)
-    query, outputs, mask = drawn(B, T, QUERY_SIZE), drawn(B, S, VALUE_SIZE, seed=2), MASK.clone()
-    before = [x.clone() for x in (query, outputs, mask)]
-    looks(attention, outputs, query, mask)
-    assert all(torch.equal(ours, old) for ours, old in zip((query, outputs, mask), before, strict=True))
