@@ -1,4 +1,4 @@
-"""When each decoder looks, what its first step knows, and where dropout acts."""
+"""Where the window of local-m stands, and where dropout acts."""
 
 from __future__ import annotations
 
