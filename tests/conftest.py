@@ -169,6 +169,23 @@ def tiny_model() -> Callable[..., Any]:
     return build
 
 
+@pytest.fixture(scope="session")
+def copy_corpus() -> Callable[..., Any]:
+    """Builds a corpus of short sequences to copy, or of another kind that takes the same values."""
+    from attnlab.data.toy import CopyCorpus
+    from attnlab.data.trainers import WordTrainer
+
+    def build(kind: type = CopyCorpus, **changed: Any) -> Any:
+        values = {
+            "num_pairs": 60, "num_symbols": 5, "min_length": 1, "max_length": 6, "test_min_length": None,
+            "test_max_length": None, "validation_fraction": 0.1, "test_fraction": 0.1, "seed": 1,
+            "bleu_tokenize": "none", "tokenizer": WordTrainer(split="whitespace", min_frequency=1),
+        }  # fmt: skip
+        return kind(**(values | changed))
+
+    return build
+
+
 @pytest.fixture
 def pairs() -> Callable[..., tuple[list[list[int]], list[list[int]]]]:
     """Draws source and target ids (no special tokens among them) of the lengths given."""

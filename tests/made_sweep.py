@@ -109,6 +109,22 @@ def write_predictions(folder: Path, right: float, seed: int, count: int = 40) ->
     return metrics
 
 
+SIDE = {
+    "tokens": 60, "mean_length": 6.0, "p50_length": 6, "p95_length": 9, "max_length": 9, "unknown_tokens": 1,
+    "unknown_rate": 0.0167, "length_histogram": [[3, 2], [6, 5], [9, 3]],
+}  # fmt: skip
+
+
+def write_stages(folder: Path, info: dict[str, Any], vocabulary: dict[str, int], split: dict[str, Any], *lines: str):
+    """Prepared data with this split three times, and a history."""
+    stats = {"vocabulary": vocabulary, "splits": dict.fromkeys(("train", "validation", "test"), split)}
+    for name in ("data", "training"):
+        (folder / name).mkdir(parents=True)
+    (folder / "data" / "stats.json").write_text(json.dumps(stats))
+    (folder / "data" / "data.json").write_text(json.dumps(info))
+    (folder / "training" / "history.csv").write_text("\n".join(["step,epoch,name,value", *lines]) + "\n")
+
+
 def write_point(runs: Path, identity: str, quality: str, cpu_seconds: float, rising: float) -> None:
     """What training leaves in the experiment's own folder. quality: the name of a validation metric."""
     point = runs / "points" / identity

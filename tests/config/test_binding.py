@@ -25,7 +25,6 @@ from attnlab.search.greedy import GreedySearch
 from attnlab.search.search import Search
 from attnlab.training.hardware import Hardware
 from attnlab.training.settings import TranslationTraining
-from attnlab.training.teacher_forcing import TeacherForcing
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 RATIO = "attnlab.training.teacher_forcing.ConstantTeacherForcing"
@@ -135,19 +134,6 @@ def test_bind_invalid_value_is_refused_with_what_is_allowed_and_given(model, sen
     assert problems(model, Seq2Seq, "model") == [f"model.encoder.{sentence}, got {show(value)}"]
 
 
-@pytest.mark.parametrize("value", [1.5, -0.1, "0.5", True, None, math.nan, -math.inf, {"ratio": 0.5}])
-def test_bind_invalid_ratio_is_refused_and_a_valid_one_accepted(value):
-    found = problems({"_target_": RATIO, "ratio": value}, TeacherForcing, "training.teacher_forcing")
-    assert found == [f"training.teacher_forcing.ratio must be a number between 0 and 1, got {show(value)}"]
-    assert bind({"_target_": RATIO, "ratio": 1}, TeacherForcing, "x").ratio_at(0) == 1.0
-
-
-def test_bind_null_is_accepted_only_where_the_annotation_says_so(training):
-    bind(training | {"patience": None}, TranslationTraining, "training")
-    (problem,) = problems(training | {"log_every": None}, TranslationTraining, "training")
-    assert problem == "training.log_every must be a whole number above 0, got null"
-
-
 def test_bind_rule_between_fields_names_its_path(training):
     found = problems(training | {"max_steps": None}, TranslationTraining, "training")
     assert found == ["training.max_steps and max_epochs are both null; give at least one, or training never ends"]
@@ -198,15 +184,6 @@ def test_bind_sections_reports_all_problems_with_their_paths(model, training):
         assert sum(problem.startswith(start) for problem in found) == 1, (start, found)
     assert len(found) == len(starts)
     assert str(caught.value).splitlines() == found
-
-
-def test_bind_sections_with_plain_values_returns_them():
-    sections = {"seed": Annotated[int, Field(ge=0, lt=2**32)], "chain": bool, "padding": Padding}
-    padding = node_of("padding", "post_pre")
-    bound = bind_sections({"seed": 3, "chain": False, "padding": padding}, sections)
-    assert bound == {"seed": 3, "chain": False, "padding": Padding(encoder="post", decoder="pre")}
-    with pytest.raises(ExperimentError, match="seed must be a whole number of at least 0 and below 4294967296, got -1"):
-        bind_sections({"seed": -1, "chain": False, "padding": padding}, sections)
 
 
 OWN = """

@@ -10,25 +10,6 @@ from attnlab.data.padding import Ragged, make_batch, pad_labelled
 ROWS = st.lists(st.lists(st.integers(4, 50), max_size=7), min_size=1, max_size=6)
 
 
-def test_post_padding_matches_a_hand_made_batch():
-    batch = make_batch([[5, 6], [7]], [[8], [9, 10, 11]], Padding(encoder="post", decoder="post"))
-    assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
-    assert batch.source_mask.tolist() == [[True, True, True], [True, True, False]]
-    assert batch.target_input.tolist() == [[BOS, 8, PAD, PAD], [BOS, 9, 10, 11]]
-    assert batch.target_output.tolist() == [[8, EOS, PAD, PAD], [9, 10, 11, EOS]]
-    assert batch.target_mask.tolist() == [[True, True, False, False], [True] * 4]
-    assert batch.num_target_tokens == 6
-
-
-def test_pre_padding_matches_a_hand_made_batch():
-    batch = make_batch([[5, 6], [7]], [[8], [9, 10, 11]], Padding(encoder="pre", decoder="pre"), rows=[4, 2])
-    assert batch.source.tolist() == [[5, 6, EOS], [PAD, 7, EOS]]
-    assert batch.target_input.tolist() == [[PAD, PAD, BOS, 8], [BOS, 9, 10, 11]]
-    assert batch.target_output.tolist() == [[PAD, PAD, 8, EOS], [9, 10, 11, EOS]]
-    assert batch.target_mask.tolist() == [[False, False, True, True], [True] * 4]
-    assert batch.rows.tolist() == [4, 2]
-
-
 @pytest.mark.parametrize(
     ("side", "source", "mask"),
     [

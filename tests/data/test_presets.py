@@ -28,11 +28,6 @@ def kind_of(node: dict[str, Any]) -> type:
     return LabelledCorpus if node["_target_"].endswith("LabelledCorpus") else Corpus
 
 
-def test_all_presets_are_found():
-    assert {"copy", "dates", "hub", "labelled", "multi30k", "reverse", "wmt14"} <= set(CORPORA)
-    assert set(TOKENIZERS) >= {"bpe", "character", "unigram", "whitespace", "word"}
-
-
 @pytest.mark.parametrize("name", CORPORA)
 def test_preset_sets_every_parameter(name):
     node = composed(f"data={name}")
@@ -53,8 +48,3 @@ def test_preset_binds_with_any_tokenizer(tokenizer):
         if tokenizer == "of_model":
             node["tokenizer"]["folder"] = "a folder"
         bind(node, kind_of(node), "data")
-
-
-def test_preset_values_can_be_overridden():
-    node = composed("data.num_pairs=50", "data.target_locale=de_DE", "data.source_locales=[en_US]")
-    assert len(bind(node, Corpus, "data").load()["train"]) == 40

@@ -1,24 +1,21 @@
+from functools import partial
+
 import pytest
 
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.toy import CopyCorpus, ReverseCorpus
-from attnlab.data.trainers import WordTrainer
 
 
-def make(kind, **changed):
-    values = {
-        "num_pairs": 400, "num_symbols": 26, "min_length": 2, "max_length": 6, "test_min_length": None,
-        "test_max_length": None, "validation_fraction": 0.1, "test_fraction": 0.2, "seed": 3, "bleu_tokenize": "none",
-        "tokenizer": WordTrainer(split="whitespace", min_frequency=1),
-    }  # fmt: skip
-    return kind(**(values | changed))
+@pytest.fixture
+def make(copy_corpus):
+    return partial(copy_corpus, num_pairs=400, num_symbols=26, min_length=2, test_fraction=0.2)
 
 
 @pytest.mark.parametrize("num_symbols", [26, 40])
 @pytest.mark.parametrize("kind", [CopyCorpus, ReverseCorpus])
-def test_sequence_corpus_aligns_equal_symbols(kind, num_symbols, tmp_path):
-    corpus = make(kind, num_symbols=num_symbols)
+def test_sequence_corpus_aligns_equal_symbols(kind, num_symbols, make, tmp_path):
+    corpus = make(kind=kind, num_symbols=num_symbols)
     for split in corpus.load().values():
         for pair in split:
             source = [pair["source"][a:b] for a, b in pair["source_spans"]]
@@ -33,16 +30,16 @@ def test_sequence_corpus_aligns_equal_symbols(kind, num_symbols, tmp_path):
         assert split.links("sure", row).tolist() == split.links("possible", row).tolist() == expected
 
 
-def test_sequence_corpus_test_lengths_differ_and_no_sequence_repeats():
-    splits = make(ReverseCorpus, num_symbols=3, test_min_length=6, test_max_length=9).load()
+def test_sequence_corpus_test_lengths_differ_and_no_sequence_repeats(make):
+    splits = make(kind=ReverseCorpus, num_symbols=3, test_min_length=6, test_max_length=9).load()
     lengths = {name: {len(s.split()) for s in split["source"]} for name, split in splits.items()}
     assert lengths == {"train": {2, 3, 4, 5, 6}, "validation": lengths["validation"], "test": {6, 7, 8, 9}}
     everything = [s for split in splits.values() for s in split["source"]]
     assert len(set(everything)) == len(everything) == 400
 
 
-def test_sequence_corpus_can_use_every_sequence():
-    splits = make(CopyCorpus, num_symbols=2, min_length=1, max_length=3, num_pairs=14).load()
+def test_sequence_corpus_can_use_every_sequence(make):
+    splits = make(num_symbols=2, min_length=1, max_length=3, num_pairs=14).load()
     assert len({s for split in splits.values() for s in split["source"]}) == 14
 
 
@@ -54,6 +51,6 @@ def test_sequence_corpus_can_use_every_sequence():
         ({"test_min_length": 9}, "test_min_length must be at most test_max_length"),
     ],
 )
-def test_sequence_corpus_with_an_invalid_value_is_refused_by_its_name(changed, message):
+def test_sequence_corpus_with_an_invalid_value_is_refused_by_its_name(changed, message, make):
     with pytest.raises(ValueError, match=message):
-        make(CopyCorpus, **changed)
+        make(**changed)

@@ -19,7 +19,6 @@ from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.evaluation.classify import Classification, classify_split, example_rows
 from attnlab.files import write_json
-from attnlab.inference.classifier import SentenceClassifier
 from attnlab.model.classifier import Classified
 from attnlab.training.class_metrics import SIGNATURES
 
@@ -134,10 +133,3 @@ def test_classification_write_writes_all_files(found: Classification, tmp_path: 
     assert [line["text"] for line in lines] == [text for text, _ in ROWS]
     assert set(lines[0]) == {"text", "label", "prediction", "probability", "length", "correct"}
     assert [each.title for each in load_maps(folder / "attention.npz")] == [each.title for each in found.maps]
-
-
-def test_sentence_classifier_returns_class_names(data: LabelledData) -> None:
-    classifier = SentenceClassifier(ByLength().eval(), data.tokenizer, LABELS)  # type: ignore[arg-type]
-    texts = ["x y z", "unheard", "x", "x y"] * 40
-    assert [each.label for each in classifier(texts)] == ["love", "일상", "일상", "break-up"] * 40
-    assert classifier([]) == []

@@ -131,11 +131,6 @@ def build(
     return part(**VOCABULARY, padding=padding).to(dtype).eval()
 
 
-def sums_to_one(variant: Variant) -> bool:
-    """Luong's local-p multiplies after the softmax (2015, equation 10), so that its weights sum to less than 1."""
-    return config_of(variant)["scope"].get("renormalise", True)
-
-
 def _unlike(variants: list[Variant]) -> list[Variant]:
     """Without those whose model an earlier one has already: files that are chosen anyway."""
     configs: list[dict[str, Any]] = []

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from legal_choices import ATTENDING, FEEDINGS, RULES, SCOPES, SCORES, USUAL, WITHOUT_ATTENTION, arguments, refusal
-from one_training_step import check_bfloat16, train_one_step
+from legal_choices import ATTENDING, FEEDINGS, RULES, SCOPES, SCORES, USUAL, arguments, refusal
+from one_training_step import train_one_step
 from torch.nn.functional import pad
 
 from attnlab.batch import Padding
@@ -59,21 +59,6 @@ def test_score_and_decoder_learn_or_are_refused_for_the_predicted_reason(score, 
                 tiny_model(**arguments(row))
             (problem,) = caught.value.problems
             assert reason in problem, row
-
-
-@pytest.mark.parametrize("decoder", WITHOUT_ATTENTION, ids="-".join)
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
-def test_one_context_vector_learns(cell, decoder, tiny_model, pairs):
-    row = USUAL | {"attention": None, "decoder": decoder, "cell": cell, "decoder_cell": cell}
-    row |= {"layers": 2, "decoder_layers": 2}
-    train_one_step(tiny_model(**arguments(row)), make_batch(*pairs(), Padding()), row)
-
-
-@pytest.mark.bfloat16
-@pytest.mark.parametrize("row", [{"decoder": d} for d in ATTENDING] + [{"coverage": 1.0}, {"heads": 2}], ids=str)
-def test_loss_in_bfloat16_is_right_to_two_digits_with_finite_gradients(row, tiny_model, pairs):
-    model = tiny_model(**arguments(USUAL | {"cell": "lstm", "decoder_cell": "lstm"} | row), dtype=torch.float32)
-    check_bfloat16(model, make_batch(*pairs(), Padding()))
 
 
 def test_location_score_of_a_source_longer_than_max_length_is_refused(tiny_model, pairs):

@@ -1,63 +1,12 @@
-"""When each decoder looks, what its first step knows, and where dropout acts."""
+"""Where the window of local-m stands, and where dropout acts."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from attnlab.batch import BOS, Padding
+from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-
-
-@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
-def test_decoder_query_is_the_state_before_or_after_the_step(decoder, tiny_model, pairs):
-    """Bahdanau's first look knows no target token; Luong's does."""
-    model = tiny_model(decoder=decoder)
-    batch = make_batch(*pairs(), Padding())
-    memory, state = model.encode(batch.source, batch.source_mask)
-    _, _, one = model.step(torch.full((4,), BOS), state, memory)
-    _, _, two = model.step(torch.full((4,), 7), state, memory)
-    assert torch.equal(one, two) == (decoder == "attend_then_step")
-
-
-@pytest.mark.parametrize("context", ["previous_in_cell", "readout_and_previous_in_cell"])
-def test_step_then_attend_cell_reads_zero_and_then_the_previous_context(context, tiny_model, pairs):
-    model = tiny_model(decoder="step_then_attend", context=context, readout="tanh")
-    batch = make_batch(*pairs(), Padding())
-    memory, state = model.encode(batch.source, batch.source_mask)
-    assert not state.context.any()
-    _, state, weights = model.step(batch.target_input[:, 0], state, memory)
-    torch.testing.assert_close(state.context, (weights.unsqueeze(1) @ memory.values).squeeze(1), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("heads", [None, 2])
-def test_coverage_of_the_first_step_changes_nothing(heads, tiny_model, pairs):
-    """The first step looks as it would without coverage, and looking costs nothing; the second differs."""
-    model = tiny_model(coverage=1.0, heads=heads)
-    batch = make_batch(*pairs(), Padding())
-    memory, state = model.encode(batch.source, batch.source_mask)
-    assert not state.coverage.any()
-    attention = model.decoder.attention
-    t = state.position.unsqueeze(1)
-    query = state.recurrent.hidden[-1].unsqueeze(1)
-    _, without = attention(query, memory, t)
-    _, state, weights = model.step(batch.target_input[:, 0], state, memory)
-    torch.testing.assert_close(weights, without[:, :, 0].mean(1), rtol=0, atol=1e-12)
-    torch.testing.assert_close(state.coverage, without[:, :, 0], rtol=0, atol=1e-12)
-    query = state.recurrent.hidden[-1].unsqueeze(1)
-    _, without = attention(query, memory, t + 1)
-    _, _, weights = model.step(batch.target_input[:, 1], state, memory)
-    assert not torch.allclose(weights[2], without[2, :, 0].mean(0), rtol=0, atol=1e-6)
-
-
-def test_coverage_loss_is_zero_at_the_first_step_and_scales_with_its_weight(tiny_model, pairs):
-    one_step = make_batch(*pairs((4, 2), (0, 0)), Padding())
-    assert tiny_model(coverage=1.0)(one_step).coverage_loss == 0
-    batch = make_batch(*pairs(), Padding())
-    once, twice, never = (tiny_model(coverage=weight)(batch).coverage_loss for weight in (1.0, 2.0, 0.0))
-    assert once > 0
-    torch.testing.assert_close(twice, 2 * once)
-    assert never == 0
 
 
 @pytest.mark.parametrize("side", ["pre", "post"])

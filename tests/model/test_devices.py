@@ -7,7 +7,6 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.model.pads import flip_real, flipped, packed
 
 # Numbers on the meta device are never there: whoever meets one of them fails.
 elsewhere = torch.device("meta")
@@ -55,18 +54,3 @@ def test_model_step_creates_tensors_on_the_sources_device(choices, tiny_model, p
         for _ in range(2):
             logits, state, _ = model.step(batch.source[rows, -1], state, memory)
     assert logits.isfinite().all()
-
-
-@pytest.mark.parametrize("run", [packed, flipped])
-def test_pad_skipping_creates_tensors_on_the_inputs_device(run):
-    recurrence, x = torch.nn.GRU(2, 3, batch_first=True), torch.ones(3, 4, 2)
-    with elsewhere:
-        outputs, (final,) = run(recurrence, x, torch.tensor([4, 1, 2], device="cpu"))
-    assert outputs.device == final.device == x.device
-
-
-def test_flip_real_creates_tensors_on_the_masks_device():
-    mask = torch.tensor([[True, True, False]])
-    with elsewhere:
-        order = flip_real(mask)
-    assert order.tolist() == [[1, 0, 2]]

@@ -100,19 +100,6 @@ def test_packed_and_flipped_are_one(cell, dtype, tolerance, pairs):
         torch.testing.assert_close(ours.double(), theirs.double(), rtol=0, atol=tolerance * scale)
 
 
-@pytest.mark.parametrize("skipping", ["packed", "flipped"])
-def test_skipped_pads_could_be_anything(skipping, pairs):
-    """Not even the embedding of a pad enters: other ids in the places of pads change nothing."""
-    encoder = encoder_of("lstm", 2, skipping=skipping)
-    batch = make_batch(*pairs(), Padding())
-    one = encoder(batch.source, batch.source_mask)
-    two = encoder(torch.where(batch.source_mask, batch.source, 7), batch.source_mask)
-    assert torch.equal(one.outputs, two.outputs)
-    for ours, theirs in ((one.final, two.final), (one.backward, two.backward)):
-        assert torch.equal(ours.hidden, theirs.hidden)
-        assert torch.equal(ours.cell, theirs.cell)
-
-
 def test_pad_embedding_is_zero_and_stays_zero(pairs):
     encoder = encoder_of(recurrence="read")
     assert (encoder.embedding.weight[PAD] == 0).all()

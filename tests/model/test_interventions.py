@@ -71,17 +71,6 @@ def test_uniform_weights_are_equal_wherever_the_attention_may_look(tiny_model, b
         assert torch.equal(may_look, batch.source_mask.unsqueeze(1).expand_as(may_look))
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_uniform_context_is_the_mean_of_the_values(tiny_model, batch, score):
-    model = tiny_model(attention=score, padding=PADDING)
-    memory, _ = model.encode(batch.source, batch.source_mask, Intervention("uniform"))
-    query = torch.randn(len(batch), 3, 8, dtype=torch.float64)
-    context, _ = model.decoder.attention(query, memory, torch.arange(3).expand(len(batch), -1))
-    real = batch.source_mask.unsqueeze(2)
-    mean = (memory.values * real).sum(1) / real.sum(1)
-    torch.testing.assert_close(context, mean.unsqueeze(1).expand_as(context))
-
-
 @every_attention
 def test_permuted_weights_are_the_same_ones_at_other_places(tiny_model, pairs, choices):
     model = tiny_model(**choices, padding=PADDING, scale=3.0)

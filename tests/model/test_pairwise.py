@@ -9,8 +9,8 @@ import pytest
 import torch
 from covering_array import covering_array, every_pair, filled, pairs_of
 from legal_choices import EQUAL_WIDTHS, FACTORS, OF_TRAINING_AND_SEARCH, USUAL, arguments, refusal
-from one_search import SEARCHES, check_hypotheses, search_once
-from one_training_step import FORCINGS, OPTIMIZERS, fed_reference, loss_must_fall, train_one_step
+from one_search import check_hypotheses, search_once
+from one_training_step import FORCINGS, fed_reference, loss_must_fall, train_one_step
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
@@ -38,11 +38,6 @@ def test_covering_array_holds_every_legal_pair():
     assert len(ROWS) < 2 * largest * next_largest  # their pairs alone take a row each
     assert sum(map(loss_must_fall, ROWS)) > 0.7 * len(ROWS)
     print(f"{len(FACTORS)} factors, {len(pairs)} pairs, {len(impossible)} of them impossible, {len(ROWS)} rows")
-
-
-def test_every_value_of_training_and_search_is_made():
-    made = {"teacher_forcing": FORCINGS, "optimizer": OPTIMIZERS, "search": SEARCHES}
-    assert all([*values] == OF_TRAINING_AND_SEARCH[name] for name, values in made.items())
 
 
 @pytest.mark.parametrize("coin", OF_TRAINING_AND_SEARCH["coin"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import numpy as np
@@ -14,13 +13,15 @@ from legal_choices import EQUAL_WIDTHS
 from small_attentions import MASK, PARTS, POSITIONS, B, D, H, S, T, inputs, memory_of
 
 from attnlab.config.part import Part
-from attnlab.model.attention.attention import Attention, MultiHeadAttention
+from attnlab.model.attention.attention import Attention, remember
 from attnlab.model.attention.bahdanau import BahdanauScore
 from attnlab.model.attention.concat import ConcatScore
-from attnlab.model.attention.mechanism import LinearProjection, Mechanism
+from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.normed_bahdanau import NormedBahdanauScore
 from attnlab.model.attention.score import Score, additive
+from attnlab.model.encoder import Encoded
 from attnlab.model.normalisers import Softmax
+from attnlab.model.recurrence import RecurrentState
 from attnlab.model.scopes import GlobalScope, LocalP
 
 every_score = pytest.mark.parametrize("name", PARTS)
@@ -85,65 +86,11 @@ def test_attention_over_values(name, masked):
         assert (ours[~seen] == 0).all()
 
 
-def test_concat_is_bahdanau_with_the_joined_matrix():
-    concat, bahdanau, given = make("concat"), make("bahdanau"), inputs("concat")
-    with torch.no_grad():
-        concat.W.weight.copy_(torch.cat([bahdanau.W.weight, bahdanau.U.weight], dim=1))
-        concat.v.copy_(bahdanau.v)
-    ours, theirs = (score(given.query, score.project_keys(given.outputs)) for score in (concat, bahdanau))
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
-
-
-def test_normed_bahdanau_is_bahdanau_with_v_of_length_g():
-    normed, bahdanau, given = make("normed_bahdanau"), make("bahdanau"), inputs("bahdanau")
-    with torch.no_grad():
-        normed.U.bias.zero_()
-        for ours, theirs in ((normed.W.weight, bahdanau.W.weight), (normed.U.weight, bahdanau.U.weight)):
-            ours.copy_(theirs)
-        normed.v.copy_(5 * bahdanau.v)  # its length is of no account
-        normed.g.copy_(bahdanau.v.norm())
-    ours, theirs = (score(given.query, score.project_keys(given.outputs)) for score in (normed, bahdanau))
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
-
-
 def test_scaled_luong_begins_as_general():
     scaled, general, given = PARTS["scaled_luong"](query_size=H, key_size=D), make("general"), inputs("general")
     scaled.W = general.W
     ours, theirs = (score(given.query, score.project_keys(given.outputs)) for score in (scaled, general))
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", [name for name in PARTS if name != "location"])
-def test_one_head_with_identity_projections_is_the_plain_attention(name):
-    """So is a linear projection by identities, for the score."""
-    given = inputs("dot")
-    identity = torch.eye(D, dtype=torch.float64)
-    parts = {
-        "plain": {},
-        "heads": {"heads": Part(MultiHeadAttention, heads=1, size=D)},
-        "projected": {"projection": Part(LinearProjection, size=D)},
-    }
-    found = {}
-    for which, part in parts.items():
-        attention = Mechanism(PARTS[name], Softmax(), Part(GlobalScope), **part).build(D, D).double()
-        score = attention.attentions[0].score if which == "heads" else attention.score
-        torch.manual_seed(6)
-        with torch.no_grad():
-            for parameter in (score.score if which == "projected" else score).parameters():
-                parameter.normal_()
-            for where, parameter in attention.named_parameters():
-                if re.search(r"W_[QKVO]\.|score\.[PR]\.", where):
-                    parameter.copy_(identity)
-        found[which] = attention(given.query, memory_of(attention, given.outputs), torch.arange(T).expand(B, T))
-    for which in ("heads", "projected"):
-        torch.testing.assert_close(found[which], found["plain"], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", EQUAL_WIDTHS)
-def test_scores_without_a_matrix_refuse_unequal_widths(name):
-    message = "score needs a query and keys of one width, but the query has 3 and the encoder's output 4; make them"
-    with pytest.raises(Exception, match=message):
-        PARTS[name](query_size=3, key_size=4)
 
 
 def test_additive_score_keeps_its_digits_in_half_precision():
@@ -183,3 +130,14 @@ def test_v_is_born_between_plus_and_minus_one_over_the_root_of_its_width(build):
 def test_only_the_papers_biases_are_there(score, biased):
     found = score(4, query_size=3, key_size=2)
     assert [name for name, part in found.named_children() if part.bias is not None] == biased
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_remember_unmasked_pads_have_positions_after_the_sentence(masked):
+    attention = Mechanism(PARTS["location"], Softmax(), Part(GlobalScope)).build(H, D)
+    encoded = Encoded(inputs("location").outputs, RecurrentState(torch.zeros(1, B, D), None), None)
+    memory = remember(encoded, MASK, masked, attention)
+    assert (memory.mask is MASK) == masked
+    # The second sentence has two pads in front of three tokens.
+    assert memory.keys[1].tolist() == ([0, 0, 0, 1, 2] if masked else [3, 4, 0, 1, 2])
+    assert memory.positions[1].tolist() == [3, 4, 0, 1, 2]

@@ -210,19 +210,6 @@ def test_no_coins_are_all_heads(decoder, side, recurrence, scope, tiny_model, pa
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-@every_side
-def test_first_position_is_always_fed_bos(side, tiny_model, pairs):
-    padding = Padding(decoder=side)
-    model = tiny_model(padding=padding, scale=3.0)
-    batch = make_batch(*pairs(), padding)
-    tails = torch.zeros_like(batch.target_mask)
-    guessed, taught = model(batch, tails), model(batch)
-    first = batch.target_input == BOS
-    assert (first.sum(1) == 1).all()
-    torch.testing.assert_close(guessed.readout[first], taught.readout[first], rtol=0, atol=1e-12)
-    assert not torch.allclose(guessed.readout[batch.target_mask], taught.readout[batch.target_mask])
-
-
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
 def test_leading_pads_are_never_guessed_over(recurrence, tiny_model, pairs):
     """With pads first, coins at pads and at <bos> change nothing."""
@@ -233,30 +220,6 @@ def test_leading_pads_are_never_guessed_over(recurrence, tiny_model, pairs):
     coins[~batch.target_mask | (batch.target_input == BOS)] = False
     real = batch.target_mask
     assert torch.equal(model(batch, coins).readout[real], model(batch).readout[real])
-
-
-def test_teacher_forcing_draws_a_coin_for_each_token_or_sentence(tiny_model, pairs):
-    """One tail changes its own sentence from its own position on, and nothing else."""
-    model = tiny_model(scale=3.0)
-    sources, targets = pairs()
-    batch = make_batch(sources, targets, Padding(), rows=None)
-    model.padding = Padding()
-    taught = model(batch).readout
-    guess = model.output(taught).argmax(-1)
-    row, t = next(
-        (row, t)
-        for row, target in enumerate(targets)
-        for t in range(1, len(target) + 1)
-        if guess[row, t - 1] != batch.target_input[row, t]
-    )
-    coins = torch.ones_like(batch.target_mask)
-    coins[row, t] = False
-    found = model(batch, coins).readout
-    changed = (found != taught).any(-1)
-    assert changed[row, t]
-    assert not changed[row, :t].any()
-    changed[row] = False
-    assert not changed.any()
 
 
 def test_guesses_are_fed_as_tokens_and_let_no_gradient_through(tiny_model, pairs):

@@ -70,23 +70,12 @@ def test_evaluation_refuses_a_damaged_model_and_data_of_another_vocabulary(
         assert not (folder / "evaluation").exists()
 
     evaluation_is_refused("was not prepared with the source_tokenizer.json of the model", data="other")
-    written = (model / "config.json").read_text()
-    for key, value, said in (
-        ("embedding_size", 9, "the weights do not fit the config"),
-        ("_target_", "os.system", "model of this model folder names classes of os"),
-    ):
-        config = json.loads(written)
-        config["model"]["encoder"][key] = value
-        (model / "config.json").write_text(json.dumps(config))
-        evaluation_is_refused(said)
-    weights = model / "weights.safetensors"
-    for break_it, said in (
-        (lambda: weights.write_bytes(weights.read_bytes()[:100]), "must be a whole model folder"),
-        (lambda: (model / "model.json").write_text("{"), "must be a model folder"),
-        (lambda: shutil.rmtree(model), "must be a model folder"),
-    ):
-        break_it()
-        evaluation_is_refused(said)
+    config = json.loads((model / "config.json").read_text())
+    config["model"]["encoder"]["_target_"] = "os.system"
+    (model / "config.json").write_text(json.dumps(config))
+    evaluation_is_refused("model of this model folder names classes of os")
+    shutil.rmtree(model)
+    evaluation_is_refused("must be a model folder")
 
 
 def test_chain_false_trains_without_evaluating(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 from entry_points import TINY, Command, succeeded
-from test_refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -36,13 +35,6 @@ def test_compose_writes_the_precision_that_auto_chose(
     (folder / "params.yaml").write_text("overrides: [hardware.precision=auto]\n")
     succeeded(command("compose.py"))
     assert yaml.safe_load((folder / "build/resolved.yaml").read_text())["hardware"]["precision"] == 32
-
-
-def test_bf16_is_refused_in_a_sentence_on_an_older_processor(
-    command: Command, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: False)
-    refused(command("train.py", *tiny, "hardware.precision=bf16"), "hardware.precision must be 32 or auto")
 
 
 @pytest.mark.parametrize("precision", [32, "bf16"])

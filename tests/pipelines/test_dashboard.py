@@ -6,7 +6,6 @@ import io
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,8 +58,8 @@ def page(server: str) -> Iterator[playwright.Page]:
     assert [error for error in errors if not any(words in error for words in HARMLESS)] == []
 
 
-def open_runs(page: playwright.Page, server: str, view: str = "TABLE") -> None:
-    page.goto(f"{server}/#/experiments/1/runs?workflowType=machine_learning&compareRunsMode={view}")
+def open_runs(page: playwright.Page, server: str) -> None:
+    page.goto(f"{server}/#/experiments/1/runs?workflowType=machine_learning&compareRunsMode=TABLE")
     sweep = page.get_by_role("link", name="sweep · attention × seed")
     sweep.wait_for()
     if not page.get_by_role("link", name=RUNS[0]).is_visible():
@@ -82,55 +81,11 @@ def test_varied_choices_become_columns_of_the_table(page: playwright.Page) -> No
     playwright.expect(page.locator(".ag-cell[col-id*='seed']").filter(has_text="2")).to_have_count(2)
 
 
-def test_four_runs_are_compared(page: playwright.Page) -> None:
-    for name in RUNS:
-        row = page.locator(".ag-row").filter(has=page.get_by_role("link", name=name)).first
-        number = row.get_attribute("row-index")
-        page.locator(f".ag-row[row-index='{number}'] input.ag-checkbox-input").first.check()
-    page.get_by_role("button", name="Compare").first.click()
-    page.get_by_text("Comparing 4 Runs").wait_for()
-
-    coordinates = page.locator(".js-plotly-plot").first
-    playwright.expect(coordinates).to_contain_text("attention")
-    for choice in ("bahdanau", "dot"):
-        playwright.expect(coordinates).to_contain_text(choice)
-    assert drawn(coordinates, 300)
-
-    page.get_by_role("tab", name="Scatter Plot").click()
-    scatter = page.locator(".js-plotly-plot:visible").first
-    playwright.expect(scatter).to_contain_text("bahdanau")
-    assert drawn(scatter, 50)
-
-
-def drawn(plot: playwright.Locator, pixels: int, seconds: float = 60.0) -> bool:
-    """Whether it has so many coloured pixels, at last: a plot is drawn some time after its frame, and by and by."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if coloured(plot.screenshot(timeout=10_000)) >= pixels:
-                return True
-        except playwright.Error:  # the page was drawing it anew
-            pass
-        time.sleep(0.5)
-    return False
-
-
 def coloured(png: bytes) -> int:
     """Pixels with a colour, the bar of colours at the right left out."""
     pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
     pixels = pixels[:, : pixels.shape[1] * 8 // 10]
     return int((pixels.max(-1) - pixels.min(-1) > 30).sum())
-
-
-def test_charts_have_a_line_for_each_run(page: playwright.Page, server: str) -> None:
-    open_runs(page, server, "CHART")
-    charts = page.locator("[data-testid=experiment-view-compare-runs-card] .js-plotly-plot")
-    for metric in ("validation/teacher_forced/token_nll", "test/token_nll"):
-        page.get_by_placeholder("Search metric charts").fill(metric)
-        playwright.expect(charts).to_have_count(1)
-        for name in RUNS:
-            playwright.expect(page.get_by_text(re.compile(f"^{name}")).last).to_be_visible()  # in the chart's legend
-        assert drawn(charts, 60)
 
 
 @pytest.mark.parametrize("name", ["sentence_1.png", "attention.html"])

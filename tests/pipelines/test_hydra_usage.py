@@ -43,13 +43,6 @@ def test_rerun_of_a_pickled_job_runs_it_again(command: Command, folder: Path) ->
     assert (folder / "data" / "data.json").is_file()
 
 
-def test_config_dir_adds_choices(command: Command, folder: Path) -> None:
-    (folder / "theirs" / "experiment").mkdir(parents=True)
-    (folder / "theirs" / "experiment" / "mine.yaml").write_text("# @package _global_\nseed: 11\n")
-    ended = command("train.py", "--config-dir", "theirs", "experiment=mine", "--cfg", "job")
-    assert yaml.safe_load(ended.out)["seed"] == 11
-
-
 def test_cfg_job_resolved_shows_values_in_the_place_of_references(command: Command, folder: Path) -> None:
     ended = succeeded(command("train.py", "--cfg", "job", "--resolve", "hardware.bucket_pool=17"))
     assert yaml.safe_load(ended.out)["training"]["batching"]["pool"] == 17

@@ -162,19 +162,6 @@ def test_killed_worker_fails_its_job_and_leaves_no_run_open(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_parallel_sweep_with_a_failing_job_finishes_the_other(tmp_path: Path) -> None:
-    fails = ("training.keep_best=2", "training.average_checkpoints=1,2")
-    with sweep(tmp_path, *TINY, *QUIET, *fails, "launcher=joblib") as process:
-        assert process.wait(300) == 1
-    assert "1 of 2 jobs failed: average checkpoints 2" in said(tmp_path)
-    assert "Traceback" not in said(tmp_path)
-    jobs = {job.name: job for job in the_sweep(tmp_path).jobs()}
-    assert jobs["average checkpoints 1"].status == "finished"
-    assert "training.average_checkpoints must be at most" in str(jobs["average checkpoints 2"].error)
-    assert statuses(tmp_path) == {"FINISHED", "FAILED"}
-
-
-@pytest.mark.slow
 def test_sweep_through_submitit_finishes(tmp_path: Path) -> None:
     """Its local executor stands for Slurm: each job is a command of its own, which knows nothing of ours."""
     with sweep(tmp_path, *TINY, *QUIET, "seed=1,2", "hydra/launcher=submitit_local") as process:

@@ -24,7 +24,9 @@ def children(folder: Path, parent: str):
 
 
 @pytest.mark.slow
-def test_grid_has_a_parent_run_with_a_child_for_each_point_and_is_not_repeated(folder: Path, command: Command) -> None:
+def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_points(
+    folder: Path, command: Command
+) -> None:
     sweep = ("-m", *TRACKED, "model/attention=dot,none", "seed=1,2")
     ended = succeeded(command("train.py", *sweep))
     assert "sweep: 4 of 4 done, 0 running, 0 failed" in ended.err
@@ -64,6 +66,13 @@ def test_grid_has_a_parent_run_with_a_child_for_each_point_and_is_not_repeated(f
     assert [(job.identity, job.run_id) for job in again] == [(job.identity, job.run_id) for job in jobs]
     assert len(runs(folder)) == 5
 
+    ended = command("train.py", "-m", *TRACKED, "model/attention=dot,none", "seed=1,2,3")
+    assert "6 of 6 points finished, 2 of them trained now" in ended.err
+    (larger,) = (path.parent for path in first.path.parent.glob("*/sweep.json") if path.parent != first.path)
+    # Each point has one run, which is now a child of the sweep that took it last.
+    assert len(runs(folder)) == 8
+    assert len(children(folder, SweepFolder(larger).read().run_id)) == 6
+
 
 @pytest.mark.slow
 def test_rerun_of_a_sweep_trains_every_point_once_under_a_new_parent_run(folder: Path, command: Command) -> None:
@@ -89,31 +98,7 @@ def test_rerun_of_a_sweep_trains_every_point_once_under_a_new_parent_run(folder:
     assert the_sweep(folder).read().run_id == after.run_id
 
 
-@pytest.mark.slow
-def test_larger_sweep_trains_only_new_points(folder: Path, command: Command) -> None:
-    succeeded(command("train.py", "-m", *TRACKED, "seed=1,2"))
-    (small,) = (path.parent for path in (folder / "runs" / "sweeps").glob("*/sweep.json"))
-    ended = command("train.py", "-m", *TRACKED, "seed=1,2,3")
-    assert "3 of 3 points finished, 1 of them trained now" in ended.err
-    (large,) = (path.parent for path in (folder / "runs" / "sweeps").glob("*/sweep.json") if path.parent != small)
-    # Each point has one run, which is now a child of the sweep that took it last.
-    assert len(runs(folder)) == 5
-    assert len(children(folder, SweepFolder(large).read().run_id)) == 3
-
-
-@pytest.mark.slow
-def test_sweep_that_reads_the_environment_writes_the_value_nowhere(
-    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ATTNLAB_DATA_SEED", "918273645")
-    seed = "data.seed='${oc.decode:${oc.env:ATTNLAB_DATA_SEED}}'"
-    ended = command("train.py", "-m", *TRACKED, seed, "training.average_checkpoints=1,2", "training.keep_best=2")
-    assert ended.code == 1  # of the second job, which says in which overrides it failed
-    assert "918273645" not in ended.out + ended.err
-    holding = [path for path in folder.rglob("*") if path.is_file() and b"918273645" in path.read_bytes()]
-    assert holding == []
-
-
+DATA_SEED = "data.seed='${oc.decode:${oc.env:ATTNLAB_DATA_SEED}}'"
 FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validation=0.1", "data.splits.test=0.1")
 
 
@@ -123,7 +108,7 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
     [
         # Refused when the trainer is built, in the experiment's own run.
         (
-            ["training.keep_best=2", "training.average_checkpoints=1,2"],
+            [DATA_SEED, "training.keep_best=2", "training.average_checkpoints=1,2"],
             "average checkpoints 2",
             "training.average_checkpoints must be at most",
         ),
@@ -133,8 +118,10 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
     ids=["while training", "before it"],
 )
 def test_failed_job_prints_its_error_and_the_others_finish(
-    folder: Path, command: Command, varied: list[str], fails: str, sentence: str
+    folder: Path, command: Command, varied: list[str], fails: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The error names the job's overrides; a value of the environment among them is written nowhere."""
+    monkeypatch.setenv("ATTNLAB_DATA_SEED", "918273645")
     rows = [{"from": f"{number} a b", "to": f"{number} c d"} for number in range(60)]
     (folder / "good.json").write_text("\n".join(map(json.dumps, rows)))
     kept = TRACKED if "data=hub" not in varied else [text for text in TRACKED if not text.startswith("data")]
@@ -157,6 +144,8 @@ def test_failed_job_prints_its_error_and_the_others_finish(
             assert failed.info.status == "FAILED"
             assert sentence in failed.data.tags["error"]
         assert len(children(folder, record.run_id)) == 1 + len(tracked), attempt
+        assert "918273645" not in ended.out + ended.err
+    assert [path for path in folder.rglob("*") if path.is_file() and b"918273645" in path.read_bytes()] == []
 
 
 OPTUNA = (

@@ -46,12 +46,9 @@ def test_coloured_sentences_draw_odd_tokens_without_a_warning(recwarn: pytest.Wa
     assert [str(warning.message) for warning in recwarn] == []
 
 
-def test_sentences_html_escapes_and_needs_no_network() -> None:
+def test_sentences_html_shows_tokens_and_weights() -> None:
     page = sentences_html([SENTENCE], "Step <4>")
-    assert "<script" not in page
     assert '<meta charset="utf-8">' in page
-    assert re.findall(r'(?:src|href)="', page) == []
-    assert all(url.startswith("data:font/woff") for url in re.findall(r"url\(([^)]*)\)", page))
     shown = [html.unescape(token) for token in re.findall(r"<bdi>(.*?)</bdi></span>", page)]
     assert shown == TOKENS
     assert re.findall(r"--w:([\d.]+)", page) == ["1.00", "0.50", "0.00", "0.40", "0.10"]

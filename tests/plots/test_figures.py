@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.plots.attention import coloured_sentences, heat_map
 from attnlab.plots.curves import learning_curves, length_curve
-from attnlab.plots.figure import COLOURS, label_text, png_bytes, title_text
+from attnlab.plots.figure import COLOURS, png_bytes
 from attnlab.plots.histograms import length_histogram
 from attnlab.plots.systems import (
     SeededCurve,
@@ -73,11 +73,6 @@ def test_interval_figure_shows_best_system_first_with_interval_and_seeds() -> No
     assert drawn == [[[0.5, 0], [3.5, 0]], [[1, 0], [3, 0]], [[2, 0]], [[1, 1]], [[1, 1]]]
     assert axes.get_ylim() == (1.5, -0.5)
     assert [text.get_text() for text in axes.texts] == ["a", "b"]
-
-
-def test_names_and_tokens_are_shortened() -> None:
-    assert title_text("x" * 100, 60) == "x" * 59 + "…"
-    assert (label_text("y" * 30), label_text("")) == ("y" * 23 + "…", "∅")
 
 
 def flow_figure() -> Figure:

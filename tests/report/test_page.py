@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from attnlab.report.page import (
     sample_translations,
     write_report,
 )
+from made_sweep import SIDE, write_stages
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
 CONFIG: dict[str, Any] = {
@@ -40,20 +40,6 @@ CONFIG: dict[str, Any] = {
     "hardware": {"threads": 1, "precision": "32"},
 }
 CHOICES = {"padding": "pre_post, changed", "data": "multi30k", "hardware": "cpu"}
-SIDE = {
-    "tokens": 60, "mean_length": 6.0, "p50_length": 6, "p95_length": 9, "max_length": 9, "unknown_tokens": 1,
-    "unknown_rate": 0.0167, "length_histogram": [[3, 2], [6, 5], [9, 3]],
-}  # fmt: skip
-
-
-def write_stages(folder: Path, info: dict[str, Any], vocabulary: dict[str, int], split: dict[str, Any], *lines: str):
-    """Prepared data with this split three times, and a history."""
-    stats = {"vocabulary": vocabulary, "splits": dict.fromkeys(("train", "validation", "test"), split)}
-    for name in ("data", "training", "evaluation"):
-        (folder / name).mkdir()
-    (folder / "data" / "stats.json").write_text(json.dumps(stats))
-    (folder / "data" / "data.json").write_text(json.dumps(info))
-    (folder / "training" / "history.csv").write_text("\n".join(["step,epoch,name,value", *lines]) + "\n")
 
 
 @pytest.fixture

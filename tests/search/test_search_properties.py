@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-import torch
 from by_hand import log_prob, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -125,26 +124,3 @@ def test_shorter_n_best_list_is_the_head_of_the_longer(bigram, size, sentences, 
     ]
     for head, whole in zip(*lists, strict=True):
         assert head == whole[:1]
-
-
-@settings(max_examples=50, deadline=None)
-@given(sentences=sources, **models)
-def test_beam_one_is_greedy_with_a_minimum_length_too(bigram, sentences, seed, vocabulary, scale):
-    model = bigram(seed, vocabulary, scale)
-    batch = make_batch(sentences, [[]] * len(sentences), Padding())
-    greedy = GreedySearch(6, min_length=3)(model, batch.source, batch.source_mask)
-    beam = BeamSearch(1, 0.0, 6, min_length=3)(model, batch.source, batch.source_mask)
-    assert [h.tokens for (h,) in beam] == [h.tokens for (h,) in greedy]
-
-
-def test_hand_made_model_attends_to_real_tokens_only(bigram):
-    """It attends to real tokens alone, and its weights do not depend on the padding."""
-    rows = []
-    for side in ("pre", "post"):
-        batch = make_batch([[4, 5, 6], [7]], [[], []], Padding(encoder=side))
-        memory, state = bigram(1).encode(batch.source, batch.source_mask)
-        _, _, weights = bigram(1).step(torch.tensor([4, 5]), state, memory)
-        assert (weights[~batch.source_mask] == 0).all()
-        rows.append([row[real] for row, real in zip(weights, batch.source_mask, strict=True)])
-    for pre, post in zip(*rows, strict=True):
-        torch.testing.assert_close(pre, post)

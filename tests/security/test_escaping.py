@@ -20,7 +20,7 @@ from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import Stages, write_report
 from attnlab.report.run_sources import runs_of_sweep
 from attnlab.sweeps.record import find_sweep
-from made_sweep import write_sweep
+from made_sweep import SIDE, write_stages, write_sweep
 
 # Any code point, half characters among them, but the glyphs of fonts that would have to be cut for each example.
 ANY = st.text(st.one_of(st.characters(exclude_categories=()), st.sampled_from("<>&\"'/=-!`;:{}")), max_size=12).filter(
@@ -61,21 +61,12 @@ def test_coloured_sentences_page_escapes_tokens(source: list[str], title: str) -
 
 def report(folder: Path, texts: list[str], word: str) -> str:
     """A page with these texts wherever a stage writes one."""
-    side = {
-        "tokens": 60, "mean_length": 6.0, "p50_length": 6, "p95_length": 9, "max_length": 9, "unknown_tokens": 1,
-        "unknown_rate": 0.1, "length_histogram": [[3, 2], [6, 5]],
-    }  # fmt: skip
-    split = {"rows": 12, "pairs": 10, "dropped": dict.fromkeys(texts, 2), "source": side, "target": side}
+    split = {"rows": 12, "pairs": 10, "dropped": dict.fromkeys(texts, 2), "source": SIDE, "target": SIDE}
     evaluation, data, training = (folder / name for name in ("evaluation", "data", "training"))
     made_sweep.write_translations(evaluation, 0.9, 1)
     save_maps([], evaluation / "attention.npz")
-    for place in (data, training):
-        place.mkdir()
-    stats = {"vocabulary": {"source": 4, "target": 4}, "splits": dict.fromkeys(("train", "validation", "test"), split)}
-    (data / "stats.json").write_text(json.dumps(stats))
     info = {"source_language": word, "target_language": word, "bleu_tokenize": word, "joint": False}
-    (data / "data.json").write_text(json.dumps(info))
-    (training / "history.csv").write_text("step,epoch,name,value\n10,0,train/token_nll,0.5\n")
+    write_stages(folder, info, {"source": 4, "target": 4}, split, "10,0,train/token_nll,0.5")
     rows = [
         {"source": text, "reference": f"r {i}", "hypothesis": text, "score": 0.5, "exact": False, "source_length": 3}
         for i, text in enumerate(texts[:4])

@@ -166,7 +166,6 @@ def test_params_change_the_search_and_none_is_the_own_setting_of_the_model(serve
     ("given", "params", "message"),
     [
         (SOURCES, {"beam": 0}, r"^search.size must be a whole number above 0, got 0$"),
-        (SOURCES, {"n_best": 9}, "n_best must be at most the beam's size"),
         (SOURCES, {"search": "best"}, "^search must be one of greedy, beam, sample; got 'best'$"),
         (SOURCES, {"beam": 3, "temperature": 2.0}, "'beam', 'temperature' do not go together"),
         (SOURCES, {"beam": "five"}, "Can not safely convert `<class 'str'>` to `DataType.long` for value `five`"),
@@ -180,16 +179,6 @@ def test_mistake_is_a_sentence_that_the_server_answers_with_the_status_400(serve
         served.predict(given, params=params)
     assert refused.value.get_http_status_code() == 400
     assert "Traceback" not in str(refused.value)
-
-
-def test_unknown_param_is_left_out_by_mlflow_with_a_warning(served, caplog):
-    """MLflow does this before it asks the model; docs/serving.md says so."""
-    logging.getLogger("mlflow").addHandler(caplog.handler)
-    try:
-        assert served.predict(SOURCES, params={"bean": 3}) == served.predict(SOURCES)
-    finally:
-        logging.getLogger("mlflow").removeHandler(caplog.handler)
-    assert "Unrecognized params ['bean'] are ignored" in caplog.text
 
 
 def test_model_that_cannot_be_logged_is_a_warning_and_logged_by_the_evaluation(

@@ -90,18 +90,6 @@ def test_sync_after_a_kill_makes_no_doubles(client, run, upload, spool, point, c
     assert steps(client, run) == [1]
 
 
-def test_sync_stops_at_the_safe_offset(client, run, upload, spool):
-    spool.append({"loss": 1.0}, 1)
-    checkpoint = spool.size()
-    spool.append({"loss": 0.5}, 2)
-    upload(checkpoint)
-    assert steps(client, run) == [1]
-    spool.cut(checkpoint)
-    spool.append({"loss": 0.5}, 2)
-    upload()
-    assert steps(client, run) == [1, 2]
-
-
 def test_metrics_rewritten_after_a_damaged_checkpoint_are_uploaded_once(client, run, upload, spool):
     for step in (1, 2, 3):
         spool.append({"loss": 1.0 * step}, step)

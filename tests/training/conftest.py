@@ -18,8 +18,6 @@ from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepare import prepare
 from attnlab.data.prepared import PreparedData
 from attnlab.data.sampler import Batching
-from attnlab.data.toy import CopyCorpus
-from attnlab.data.trainers import WordTrainer
 from attnlab.evaluation.text_metrics import TextMetrics
 from attnlab.search.greedy import GreedySearch
 from attnlab.training.hardware import Hardware
@@ -33,15 +31,10 @@ from attnlab.training.trainer import build_trainer
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory) -> PreparedData:
+def prepared(tmp_path_factory, copy_corpus) -> PreparedData:
     """48 training pairs of 1 to 6 symbols, 6 for validation, 6 for test."""
     folder = tmp_path_factory.mktemp("prepared") / "data"
-    corpus = CopyCorpus(
-        num_pairs=60, num_symbols=5, min_length=1, max_length=6, test_min_length=None, test_max_length=None,
-        validation_fraction=0.1, test_fraction=0.1, seed=1, bleu_tokenize="none",
-        tokenizer=WordTrainer(split="whitespace", min_frequency=1),
-    )  # fmt: skip
-    prepare(corpus, folder)
+    prepare(copy_corpus(), folder)
     return PreparedData(folder)
 
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 
-from attnlab.config.binding import bind
 from attnlab.training.optimisation import (
     SGD,
     Adadelta,
@@ -17,7 +15,6 @@ from attnlab.training.optimisation import (
     ConstantSchedule,
     CosineSchedule,
     HalvingSchedule,
-    Optimizer,
     PlateauSchedule,
 )  # fmt: skip
 from attnlab.training.settings import ClassificationTraining
@@ -79,22 +76,6 @@ def test_adam_makes_the_first_step_of_its_formula():
     (parameter * torch.tensor([3.0, 5.0])).sum().backward()
     optimizer.step()
     torch.testing.assert_close(parameter.detach(), torch.tensor([0.9, -2.1]))
-
-
-@pytest.mark.parametrize("path", sorted((CONF / "training" / "optimizer").glob("*.yaml")), ids=lambda path: path.stem)
-def test_optimiser_in_conf_lowers_a_loss(path):
-    torch.manual_seed(0)
-    layer, x = torch.nn.Linear(3, 1), torch.randn(20, 3)
-    node = yaml.safe_load(path.read_text()) | {"learning_rate": 0.05}
-    optimizer = bind(node, Optimizer, "optimizer")(layer.parameters())
-    losses = []
-    for _ in range(50):
-        loss = (layer(x) - x.sum(1, keepdim=True)).square().mean()
-        losses.append(loss.item())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert losses[-1] < losses[0]
 
 
 def test_training_ends_at_the_first_of_its_limits_and_needs_one(settings):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,6 @@ from attnlab.training.teacher_forcing import (
 )
 
 CONF = Path(__file__).resolve().parents[2] / "conf" / "training" / "teacher_forcing"
-CHOICES = sorted(path.stem for path in CONF.glob("*.yaml"))
 PATH = "training.teacher_forcing"
 
 
@@ -124,23 +122,6 @@ def test_schedule_with_an_invalid_setting_is_refused_with_its_path(name, value, 
 
 
 # --- coins
-
-
-@pytest.mark.parametrize(
-    ("name", "coin", "guess"), product(CHOICES, ["token", "sequence", "batch"], ["argmax", "sample"])
-)
-def test_schedule_coin_and_guess_are_independent_choices(name, coin, guess):
-    assert set(CHOICES) == {"constant", "linear", "exponential", "inverse_sigmoid"}
-    forcing = chosen(name, coin=coin, guess=guess)
-    batch = batch_of([3, 1, 5])
-    coins = toss(forcing, 10**9, batch, seed=1)
-    assert (forcing.coin, forcing.guess) == (coin, guess)
-    if name == "constant":
-        assert coins is None  # its ratio in conf is 1
-    else:
-        assert coins.shape == batch.target_mask.shape
-        assert coins.dtype == torch.bool
-        assert not coins.any()  # so late, these have fallen to 0
 
 
 def test_coins_per_token_are_independent():

@@ -14,7 +14,7 @@ from attnlab.data.padding import make_batch
 from attnlab.evaluation.text_metrics import signatures
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.optimisation import SGD, CosineSchedule, PlateauSchedule
-from attnlab.training.spool import MetricSpool, history
+from attnlab.training.spool import history
 from attnlab.training.teacher_forcing import ConstantTeacherForcing, LinearTeacherForcing
 
 TOKEN_NLL = "validation/teacher_forced/token_nll"
@@ -271,29 +271,6 @@ def test_model_receives_teacher_forcing_choices_only_in_training(guess, train):
     outside = [(coins, sampled) for training, coins, sampled in fed if not training]
     assert outside
     assert all(coins is None and not sampled for coins, sampled in outside)
-
-
-def test_sampled_guesses_differ_from_argmax_and_repeat_with_the_seed(train):
-    choices = {**STANDSTILL, "max_steps": 3}
-    nll = {
-        guess: train(**choices, teacher_forcing=ConstantTeacherForcing(0.0, guess=guess)).values("train/token_nll")
-        for guess in ("argmax", "sample")
-    }
-    assert nll["argmax"] != nll["sample"]
-    again = train(**choices, teacher_forcing=ConstantTeacherForcing(0.0, guess="sample"))
-    assert again.values("train/token_nll") == nll["sample"]  # drawn from the seed
-
-
-def test_recorded_steps_count_the_optimiser_steps_from_one(train):
-    run = train(max_steps=10, validate_every=5, log_every=5)
-    steps = {}
-    for record in MetricSpool(run.folder / "metrics.jsonl").read()[0]:
-        for name in record.metrics:
-            steps.setdefault(name, []).append(record.step)
-    for name in ("train/token_nll", "speed/target_tokens", TOKEN_NLL):
-        assert steps[name] == [5, 10], name
-    per_epoch = len(run.trainer.train_dataloader)
-    assert steps["train/epoch_token_nll"] == [*range(per_epoch, 10, per_epoch), 10]
 
 
 def test_metrics_with_a_larger_log_every_are_a_subset_of_those_of_every_step(train):

@@ -53,8 +53,9 @@ def trained(train, folder, **choices):
 
 
 def test_two_processes_equal_one_in_losses_weights_and_metrics(train, tmp_path):
-    alone, (whole,) = trained(train, tmp_path / "one")
-    both, shares = trained(train, tmp_path / "two", on=TWO, keep_best=2)
+    choices = {"teacher_forcing": ConstantTeacherForcing(0.5)}
+    alone, (whole,) = trained(train, tmp_path / "one", **choices)
+    both, shares = trained(train, tmp_path / "two", on=TWO, keep_best=2, **choices)
 
     assert [share["world_size"] for share in shares] == [2, 2]
     assert all(len(share["losses"]) == STEPS for share in shares)
@@ -87,15 +88,6 @@ def test_two_processes_equal_one_in_losses_weights_and_metrics(train, tmp_path):
     ranked = sorted(range(len(curve)), key=curve.__getitem__)
     names = [path.name for path in best_checkpoints(both.checkpoint, 2)]
     assert names == [f"step={4 * (i + 1)}.ckpt" for i in ranked[:2]]
-
-
-@pytest.mark.parametrize("coin", ["token", "batch"])
-def test_two_processes_draw_the_same_teacher_forcing_as_one(coin, train, tmp_path):
-    choices = {"max_steps": 4, "teacher_forcing": ConstantTeacherForcing(0.5, coin=coin)}
-    _, (whole,) = trained(train, tmp_path / "one", **choices)
-    _, shares = trained(train, tmp_path / "two", on=TWO, **choices)
-    for t, loss in enumerate(whole["losses"]):
-        assert (shares[0]["losses"][t] + shares[1]["losses"][t]) / 2 == pytest.approx(loss, abs=1e-5), t
 
 
 def test_two_processes_take_a_batch_in_parts_as_one_takes_it_whole(train, tmp_path):
