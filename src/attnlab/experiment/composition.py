@@ -12,7 +12,6 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field, PositiveFloat
-from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
 from attnlab.config.binding import TARGET, bind_sections
@@ -23,6 +22,7 @@ from attnlab.experiment.experiment import Experiment, Task
 from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, groups, sentence
 from attnlab.experiment.translation import Translation
 from attnlab.files import check_writable
+from attnlab.model.model_folder import ShapesAlone
 from attnlab.sweeps.settings import Launcher, Sweep
 from attnlab.tracking.settings import Tracking
 from attnlab.training.hardware import Hardware
@@ -60,7 +60,7 @@ def check(config: DictConfig) -> Experiment:
         raise ExperimentError(problems)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
     try:
-        with torch.device("meta"), _WithoutInitialValues():
+        with torch.device("meta"), ShapesAlone():
             bound["model"](**task.trial_sizes, padding=bound["padding"])
     except (RuntimeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
@@ -80,16 +80,6 @@ def _problems_with_trainer(trainer: dict[str, Any], callbacks: dict[str, dict[st
     except ExperimentError as error:
         return check_options(trainer) + error.problems
     return check_options(trainer)
-
-
-class _WithoutInitialValues(TorchFunctionMode):
-    """Skips what fills and scales tensors: on the meta device that imports torch's compiler, which takes seconds."""
-
-    def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
-        named = named or {}
-        if function.__name__ in ("__truediv__", "constant_", "div", "kaiming_uniform_", "normal_", "uniform_"):
-            return named["tensor"] if "tensor" in named else arguments[0]
-        return function(*arguments, **named)
 
 
 def task_named(name: Any) -> Task:

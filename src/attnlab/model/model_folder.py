@@ -9,7 +9,7 @@ source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -29,31 +29,20 @@ from attnlab.files import atomic_folder, check_regular, read_json, write_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
 
-# Where the classes of folders written by earlier versions are now: a module, or a single class, by its dotted name.
+# Where the classes of folders written by earlier versions are now, by their modules or the packages of these.
 MOVED = {
-    "attnlab.model.bridge.copy": "attnlab.model.bridges",
-    "attnlab.model.bridge.first_backward": "attnlab.model.bridges",
-    "attnlab.model.bridge.linear": "attnlab.model.bridges",
-    "attnlab.model.bridge.mean": "attnlab.model.bridges",
-    "attnlab.model.bridge.zero": "attnlab.model.bridges",
-    "attnlab.model.readout.attentional": "attnlab.model.readouts",
-    "attnlab.model.readout.maxout": "attnlab.model.readouts",
-    "attnlab.model.readout.plain": "attnlab.model.readouts",
-    "attnlab.model.readout.state": "attnlab.model.readouts",
-    "attnlab.model.readout.tanh": "attnlab.model.readouts",
-    "attnlab.model.input_feeding.attentional_hidden": "attnlab.model.input_feeding",
-    "attnlab.model.input_feeding.expected_embedding": "attnlab.model.input_feeding",
-    "attnlab.model.scope.global_scope": "attnlab.model.scopes",
-    "attnlab.model.scope.local_m": "attnlab.model.scopes",
-    "attnlab.model.scope.local_p": "attnlab.model.scopes",
-    "attnlab.model.normaliser.softmax": "attnlab.model.normalisers",
-    "attnlab.model.normaliser.sparsemax": "attnlab.model.normalisers",
+    "attnlab.model.bridge": "attnlab.model.bridges",
+    "attnlab.model.readout": "attnlab.model.readouts",
+    "attnlab.model.input_feeding": "attnlab.model.input_feeding",
+    "attnlab.model.scope": "attnlab.model.scopes",
+    "attnlab.model.normaliser": "attnlab.model.normalisers",
     "attnlab.model.attention.coverage": "attnlab.model.attention.attention",
     "attnlab.model.attention.multi_head": "attnlab.model.attention.attention",
     "attnlab.model.attention.projection": "attnlab.model.attention.mechanism",
-    "attnlab.model.decoder.attend_then_step": "attnlab.model.decoder.decoders",
-    "attnlab.model.decoder.step_then_attend": "attnlab.model.decoder.decoders",
-    "attnlab.model.decoder.no_attention": "attnlab.model.decoder.decoders",
+    **{
+        f"attnlab.model.decoder.{name}": "attnlab.model.decoder.decoders"
+        for name in ("attend_then_step", "step_then_attend", "no_attention")
+    },
 }
 
 FROM_PREPARED_DATA = ("source_tokenizer.json", "target_tokenizer.json", "data.json")
@@ -153,7 +142,8 @@ def with_current_targets(node: Any) -> Any:
     current = {key: with_current_targets(value) for key, value in node.items()}
     if isinstance(target := current.get(TARGET), str):
         module, _, name = target.rpartition(".")
-        current[TARGET] = MOVED[target] if target in MOVED else f"{MOVED.get(module, module)}.{name}".lstrip(".")
+        places = (MOVED[old] for old in MOVED if f"{module}.".startswith(f"{old}."))
+        current[TARGET] = f"{next(places, module)}.{name}".lstrip(".")
     return current
 
 
@@ -241,7 +231,7 @@ def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M
 def _check_shapes(folder: Path, part: Part[M], runtime: dict[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
     """Raise ExperimentError where the config asks for other sizes than the weights have, before it takes memory."""
     try:
-        with torch.device("meta"), _ShapesAlone():
+        with torch.device("meta"), ShapesAlone():
             asked = {name: tuple(tensor.shape) for name, tensor in part(**runtime).state_dict().items()}
     except (RuntimeError, OverflowError) as error:
         raise ExperimentError(f"{folder}: the config asks for an impossible model ({error})") from error
@@ -253,22 +243,17 @@ def _check_shapes(folder: Path, part: Part[M], runtime: dict[str, Any], weights:
             )
 
 
-class _ShapesAlone(TorchFunctionMode):
+class ShapesAlone(TorchFunctionMode):
     """Within it, first values are neither drawn nor scaled: tensors on `meta` have none.
 
-    torch would import its compiler for that, which takes a second.
+    torch would import its compiler for that, which takes seconds.
     """
 
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        given = [*args, *(kwargs or {}).values()]
-        if func in _KEEP_THE_SHAPE and not any(isinstance(each, torch.Tensor) for each in given[1:]):
-            return given[0]
-        return func(*args, **(kwargs or {}))
-
-
-_KEEP_THE_SHAPE = (torch.nn.init.normal_, torch.Tensor.normal_, torch.Tensor.div, torch.Tensor.mul)
+    def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+        named = named or {}
+        if function.__name__ in ("__truediv__", "constant_", "div", "kaiming_uniform_", "normal_", "uniform_"):
+            return named["tensor"] if "tensor" in named else arguments[0]
+        return function(*arguments, **named)
 
 
 def _first_problem(error: ValidationError) -> str:
