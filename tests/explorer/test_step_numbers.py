@@ -13,10 +13,15 @@ TEXT = "May 13"
 SCORES = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", "normed_bahdanau", "cosine", "location"]
 
 
+PRODUCTS = ["dot", "scaled_dot", "general", "scaled_luong", "cosine"]
+
+
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
-@pytest.mark.parametrize("score", SCORES)
-def test_numbers_follow_from_each_other(translator, score, decoder):
-    ours = translator(attention=score, decoder=decoder)
+@pytest.mark.parametrize(
+    ("score", "projection"), [(each, size) for each in SCORES for size in (None, 3) if (each, size) != ("location", 3)]
+)
+def test_numbers_follow_from_each_other(translator, score, projection, decoder):
+    ours = translator(attention=score, decoder=decoder, projection=projection)
     target = analysis.score(ours, TEXT, "3월 1일")["ids"]
     shown = step_numbers(ours, TEXT, target, edit=Edit(behind=2))
     (head,) = shown["heads"]
@@ -29,8 +34,31 @@ def test_numbers_follow_from_each_other(translator, score, decoder):
     np.testing.assert_allclose(head["weights"], powers / powers.sum(1, keepdims=True), atol=1e-4)
     np.testing.assert_allclose(head["context"], np.array(head["weights"]) @ np.array(head["values"]), atol=1e-4)
     np.testing.assert_allclose(shown["attention"], head["weights"], atol=1e-5)
-    if score == "dot":
-        np.testing.assert_allclose(energies, np.array(head["query"]) @ np.array(head["keys"]).T, atol=1e-3)
+    assert ("projected_query" in head) == (projection is not None)
+    if score in PRODUCTS:
+        np.testing.assert_allclose(energies, products(head, score), atol=1e-3)
+
+
+@pytest.mark.parametrize("score", PRODUCTS)
+def test_energy_of_a_product_counts_the_coverage_shown(translator, score):
+    ours = translator(attention=score, coverage=1.0, projection=3, heads=2)
+    shown = step_numbers(ours, TEXT, analysis.score(ours, TEXT, "3월 1일")["ids"])
+    for head in shown["heads"]:
+        coverage = np.cumsum(np.array(head["weights"]), axis=0) - np.array(head["weights"])
+        np.testing.assert_allclose(head["coverage"], coverage, atol=1e-4)
+        np.testing.assert_allclose(head["energies"], products(head, score), atol=1e-3)
+
+
+def products(head, score):
+    """The energies (T, S) by the formula, of the query, keys, coverage and g that a page shows."""
+    query = np.array(head.get("projected_query", head["query"]))[:, None]
+    keys = np.array(head["keys"])[None]
+    if "coverage" in head:
+        keys = keys + np.array(head["coverage"])[..., None] * np.array(head["coverage_weight"])
+    scale = head.get("g", 1 / np.sqrt(keys.shape[-1]) if score == "scaled_dot" else 1)
+    if score == "cosine":
+        query, keys = (each / np.linalg.norm(each, axis=-1, keepdims=True).clip(1e-12) for each in (query, keys))
+    return scale * (query * keys).sum(-1)
 
 
 @pytest.mark.parametrize(
