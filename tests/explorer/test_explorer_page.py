@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from urllib.parse import quote
+
 import numpy as np
 import pytest
 
@@ -86,16 +89,21 @@ def test_models_are_compared_on_one_sentence(visit, translator):
     for i, (name, model) in enumerate(list(models.items())[:4]):
         np.testing.assert_allclose(seen.table(f"model-{i}"), model(TEXT).attention, atol=1e-5)
         caption = seen.page.locator(f"figure[data-key=model-{i}] figcaption").inner_text()
-        assert name.split("/")[1] in caption
-    assert seen.page.locator("fieldset input:disabled").count() == 1
-    seen.page.get_by_role("checkbox", name="dot").uncheck()
+        assert f"{name.split('/')[1]} · " in caption
+        assert caption.splitlines()[0].lower().endswith(f"· {name.split('/')[1]}")
+    assert seen.page.locator("fieldset input:disabled").count() == 2  # the chosen one, and a fifth
+    seen.page.get_by_role("checkbox", name="general").uncheck()
     seen.page.get_by_role("checkbox", name="none").check()
     seen.page.get_by_text("This model has no attention.").wait_for()
+    seen.page.locator("header select").select_option("runs/general/model")  # the chosen one is always shown
+    seen.page.locator("figcaption", has_text="general · General").wait_for()
+    assert seen.page.locator("main figure").count() == 4
 
 
 def test_interface_switches_to_korean_and_to_dark(visit, translator):
     seen = visit({"a": translator()}, color_scheme="light")
     seen.open(TEXT)
+    assert seen.page.locator("html").get_attribute("lang") == "en"
     light = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
     seen.page.get_by_role("button", name="한국어").click()
     seen.page.get_by_role("button", name="밝게 또는 어둡게").click()
@@ -131,6 +139,20 @@ def test_unknown_address_opens_the_page_as_at_the_start(visit, translator, addre
     seen.page.evaluate("location.hash = encodeURIComponent(JSON.stringify({text: 'May', model: 'c', view: 'pads'}))")
     seen.wait("May")
     assert seen.page.get_by_role("tab", name="Pads").get_attribute("aria-selected") == "true"
+
+
+def test_narrow_screen_scrolls_no_view_sideways_and_shows_the_chosen_tab(visit, translator, corpus):
+    seen = visit({"a": translator(coverage=1.0, hidden_size=9)}, corpus, viewport={"width": 390, "height": 800})
+    for view in ("compare", "weights", "source", "beam", "numbers", "pads", "reference"):
+        state = quote(json.dumps({"view": view, "text": TEXT}))
+        seen.page.goto("about:blank")
+        seen.page.goto(f"{seen.address}#{state}")
+        seen.wait(TEXT)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == 390, view
+        tab = seen.page.locator("[role=tab][aria-selected=true]").bounding_box()
+        assert 0 <= tab["x"] <= tab["x"] + tab["width"] <= 390, view
+    head = seen.page.locator(".heads .long").first  # vertical Korean would stand upside down
+    assert head.evaluate("token => getComputedStyle(token).textOrientation") == "sideways"
 
 
 def test_korean_browser_gets_the_korean_page(visit, translator):

@@ -120,9 +120,10 @@ def test_reference_is_fed_beside_the_free_running_translation(seen_in, translato
 
 
 def test_pair_of_the_corpus_brings_its_reference_and_its_alignment(visit, translator, corpus):
-    ours = translator(tokenizers=(corpus.source_tokenizer, corpus.target_tokenizer))
+    tokenizers = corpus.source_tokenizer, corpus.target_tokenizer
+    ours = translator(tokenizers=tokenizers)
     pair = first_pairs(ours, corpus)[2]
-    seen = visit({"a": ours}, corpus)
+    seen = visit({"a": ours, "none": translator(tokenizers=tokenizers, decoder="no_attention")}, corpus)
     seen.open("1 2")
     seen.page.get_by_role("tab", name="Reference").click()
     seen.page.get_by_label("Test pairs of the corpus").select_option(index=3)
@@ -132,8 +133,17 @@ def test_pair_of_the_corpus_brings_its_reference_and_its_alignment(visit, transl
     outlined = seen.page.locator("figure[data-key=fed] .gold.sure").evaluate_all(
         "(rects, cell) => rects.map(rect => ['y', 'x'].map(side => Math.floor(rect.getAttribute(side) / cell)))", cell
     )
+    equal = [
+        i for i, (a, b) in enumerate(zip(pair["target"].split(), ours(pair["source"]).tokens, strict=False)) if a == b
+    ]
+    shared = seen.page.locator("figure[data-key=free] .gold.sure").count()
+    assert shared == sum(row in equal for row, _ in pair["sure"])
     assert sorted(outlined) == sorted(pair["sure"]) == sorted(corpus.split("test").sure_links(2).tolist())
     weights = ours.score(pair["source"], pair["target"]).attention
+    seen.page.locator("header select").select_option("none")
+    seen.page.locator("figure[data-key=fed]", has_text="This model has no attention.").wait_for()
+    seen.page.locator("header select").select_option("a")
+    seen.page.locator("figure[data-key=fed] svg").wait_for()
     right = sum(weights[row].argmax() == column for row, column in pair["sure"])
     assert f" {right} of {len(pair['sure'])} aligned tokens" in seen.page.locator(".agreement").inner_text()
     assert first_pairs(translator(), corpus)[2] == pair | {"sure": [], "possible": []}  # other tokens, no links

@@ -5,7 +5,7 @@ Axes: T target tokens and S source tokens, both with `<eos>`; V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,16 +19,12 @@ from attnlab.errors import ExperimentError
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator, check_sources
 from attnlab.model.attention.intervention import Intervention
-from attnlab.model.attention.mechanism import LinearProjection
 from attnlab.search.search import next_log_probs
 
 LIKELIEST = 5  # tokens that are shown of a step
 LONGEST = 2_000  # characters of a text
 MOST_PADS = 200
-EXAMPLES = {
-    "translation": "Wednesday, January 13, 2010",
-    "classification": "A film that is a joy from start to finish.",
-}
+EXAMPLES = {"translation": "Wednesday, January 13, 2010", "classification": "A film that is a joy to watch."}
 
 
 @dataclass(frozen=True)
@@ -102,23 +98,16 @@ def source_tokenizer(model: Translator | SentenceClassifier) -> Tokenizer:
     return model.source_tokenizer if isinstance(model, Translator) else model.tokenizer
 
 
-def first_readable(tokenizer: Tokenizer, texts: Iterable[str]) -> str:
-    """The first text of whose tokens at most half are `<unk>`; "" where there is none."""
-    for text in texts:
-        (ids,) = tokenizer.encode_ids([text])
-        if 2 * ids.count(UNK) <= len(ids):
-            return text
-    return ""
-
-
 def describe(model: Translator | SentenceClassifier, examples: Sequence[str] = ()) -> dict[str, Any]:
-    """What a model is: its kind, a text to begin with, and the classes of the parts whose formulas the page shows.
+    """What a model is: its kind, the parts whose formulas the page shows, and an example to begin with.
 
-    examples: source texts that are preferred to the built-in one; the first one that the model's vocabulary covers.
+    The example is the first text, of `examples` and then ours, that is not mostly `<unk>` to the model; "" for none.
     """
     kind = "translation" if isinstance(model, Translator) else "classification"
-    example = first_readable(source_tokenizer(model), [*examples, EXAMPLES[kind]])
-    facts: dict[str, Any] = {"kind": kind, "example": example}
+    texts = [*examples, EXAMPLES[kind]]
+    ids = source_tokenizer(model).encode_ids(texts)
+    known = (text for text, row in zip(texts, ids, strict=True) if 2 * row.count(UNK) <= len(row))
+    facts: dict[str, Any] = {"kind": kind, "example": next(known, "")}
     if isinstance(model, SentenceClassifier):
         return facts | {"score": score_name(model.model.attention), "labels": model.labels}
     decoder = model.model.decoder
@@ -136,7 +125,7 @@ def describe(model: Translator | SentenceClassifier, examples: Sequence[str] = (
     facts |= {name: type(part).__name__ for name, part in parts.items()}
     return facts | {
         "score": score_name(decoder.attention),
-        "projected": isinstance(head.score, LinearProjection),
+        "projected": head.score is not score_of(head),
         "biased": getattr(getattr(score_of(head), "W", None), "bias", None) is not None,
         "coverage": head.coverage is not None,
         "multi_head": head is not decoder.attention,

@@ -115,10 +115,9 @@ def application(models: Mapping[str, Translator | SentenceClassifier], corpus: P
 
     test = None if corpus is None else corpus.split("test")
     examples = [test.source_text(0)] if test else []
-    listed = [{"name": name, **analysis.describe(model, examples)} for name, model in models.items()]
 
     async def list_models(_: Request) -> Response:
-        return JSONResponse(listed)
+        return JSONResponse([{"name": name, **analysis.describe(model, examples)} for name, model in models.items()])
 
     async def index(_: Request) -> Response:
         return FileResponse(PAGE / "index.html")

@@ -15,7 +15,6 @@ from attnlab.errors import ExperimentError
 from attnlab.explorer.analysis import NO_CHANGE, NO_EDIT, Edit, Source, heads_of, known_ids, reading, rounded, score_of
 from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
-from attnlab.model.attention.mechanism import LinearProjection
 
 
 @torch.no_grad()
@@ -56,6 +55,7 @@ def numbers(
 ) -> dict[str, Any]:
     """The numbers of one head, from each call of it and what the call returned."""
     rows: dict[str, list[Tensor]] = {}
+    score = score_of(attention)
     for given, (context, weights) in calls:
         query, memory, t, coverage = (*given, None)[:4]
         keys = memory.keys
@@ -68,7 +68,7 @@ def numbers(
             visible = visible if mask is None else visible & mask
         found = {"query": query, "energies": energies, "visible": visible, "weights": weights[:, 0], "context": context}
         found |= {"emphasis": window.emphasis, "coverage": coverage}
-        if isinstance(attention.score, LinearProjection):
+        if attention.score is not score:
             found["projected_query"] = attention.score.P(query)
         for name, value in found.items():
             if value is not None:
@@ -80,6 +80,6 @@ def numbers(
     joined |= {"keys": keys, "values": memory.values[0]}
     if attention.coverage is not None:
         joined["coverage_weight"] = attention.coverage.w.weight[:, 0]
-    if (g := getattr(score_of(attention), "g", None)) is not None:
+    if (g := getattr(score, "g", None)) is not None:
         joined["g"] = g
     return {**{name: rounded(value) for name, value in joined.items()}, "visible": seen}

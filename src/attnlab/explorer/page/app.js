@@ -16,9 +16,9 @@ import { translate } from "explorer/views/translate.js";
 import { weights } from "explorer/views/weights.js";
 
 const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, classify];
-const OF_THE_TEXT = { step: null, branch: null, weights: null, edits: null, reference: null };
+const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null };
 const START = { text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null,
-  pads: null, changes: null, lang: "", theme: "", ...OF_THE_TEXT };
+  pads: null, changes: null, reference: null, lang: "", theme: "", ...OF_THE_TOKENS };
 
 const app = document.getElementById("app");
 let state = START;
@@ -45,8 +45,8 @@ function read(hash) {
  */
 function update(wanted) {
   const change = typeof wanted === "function" ? wanted(state) : wanted;
-  const anew = ("text" in change && change.text !== state.text) || ("model" in change && change.model !== state.model);
-  state = { ...state, ...(anew ? OF_THE_TEXT : {}), ...change };
+  const other = (name) => name in change && change[name] !== state[name];
+  state = { ...state, ...(other("text") ? { reference: null } : {}), ...(other("text") || other("model") ? OF_THE_TOKENS : {}), ...change };
   const told = Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(START[name]));
   if (!isSaved) history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(Object.fromEntries(told)))}`);
   return draw();

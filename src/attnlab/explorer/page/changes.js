@@ -11,12 +11,12 @@ const KINDS = [null, "uniform", "permuted"];
 export const changesOf = (state) => ({ ...OWN, ...state.changes });
 export const isChanged = (state) => changesOf(state).kind !== null || changesOf(state).temperature !== 1;
 
-/** Uniform or permuted weights and the temperature, at every step; `more` stands beside them. */
-export function changesPanel(state, update, ...more) {
+/** Uniform or permuted weights and the temperature, at every step, under a heading; `more` stands beside them. */
+export function changesPanel(heading, state, update, ...more) {
   const { kind, temperature } = changesOf(state);
   const change = (wanted) => update((now) => ({ changes: { ...changesOf(now), ...wanted(now) } }));
   return [
-    h("fieldset", { class: "choices" }, h("legend", {}, say("attentionOfAllSteps")), KINDS.map((each) => h("label", {},
+    h("fieldset", { class: "choices" }, h("legend", {}, say(heading)), KINDS.map((each) => h("label", {},
       h("input", { type: "radio", name: "kind", checked: kind === each, disabled: isSaved, onchange: () => change(() => ({ kind: each })) }),
       say(each ?? "ownWeights")))),
     h("div", { class: "controls" },
@@ -32,7 +32,7 @@ export function changesPanel(state, update, ...more) {
   ];
 }
 
-const digits = (weight) => Math.round(weight * 1e6) / 1e6;
+export const digits = (weight) => Math.round(weight * 1e6) / 1e6;
 
 /** The weights with one of them changed; the others keep their proportions, and all sum to 1. */
 export function withWeight(weights, place, weight) {
@@ -40,8 +40,6 @@ export function withWeight(weights, place, weight) {
   const left = 1 - weight;
   return weights.map((each, i) => digits(i === place ? weight : others > 0 ? each * left / others : left / (weights.length - 1)));
 }
-
-export const uniformRow = (row) => row.map(() => digits(1 / row.length));
 
 /** A bar a token, to drag or move by arrow keys; `put` takes the whole row. */
 export const sliders = (tokens, row, put) => h("div", { class: "scroll" }, h("div", { class: "sliders" }, row.map((weight, i) => h("label", {},

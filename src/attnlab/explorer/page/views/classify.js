@@ -1,7 +1,7 @@
 // A classified sentence: its tokens coloured by their weights, the probabilities, and what changes of the attention do.
 
 import { ask, isSaved } from "explorer/ask.js";
-import { changesOf, changesPanel, isChanged, padFields, sliders, uniformRow } from "explorer/changes.js";
+import { changesOf, changesPanel, isChanged, padFields, sliders } from "explorer/changes.js";
 import { h } from "explorer/dom.js";
 import { colour, ink } from "explorer/colours.js";
 import { say } from "explorer/words.js";
@@ -27,19 +27,17 @@ export const classify = {
       return { edits: { ...now.edits, hide: old.includes(place) ? old.filter((each) => each !== place) : [...old, place] } };
     });
     const row = state.weights?.[0] ?? after.attention.slice(pads.before, pads.before + own.source.length);
-    const put = (wanted) => update({ weights: { 0: wanted } });
     const changed = isChanged(state) || state.weights || state.edits || state.pads;
     return h("div", {},
       h("section", { class: "panel" },
-        changesPanel(state, update, padFields(pads, update),
+        changesPanel("attention", state, update, padFields(pads, update),
           h("label", { class: "check" }, h("input", { type: "checkbox", checked: pads.mask, disabled: isSaved,
             onchange: (event) => update({ pads: { ...pads, mask: event.currentTarget.checked } }) }), say("maskPads")),
           h("button", { type: "button", disabled: !changed || isSaved,
             onclick: () => update({ changes: null, weights: null, edits: null, pads: null }) }, say("reset"))),
         h("hr", {}),
         h("p", { class: "quiet" }, say("weightsByHand")),
-        sliders(own.source, row, put),
-        !isSaved && h("div", { class: "controls" }, h("button", { type: "button", onclick: () => put(uniformRow(row)) }, say("uniformHere")))),
+        sliders(own.source, row, (wanted) => update({ weights: { 0: wanted } }))),
       sentence("own", own, say("ownWeights")),
       h("p", { class: "quiet" }, say("classifyHint")),
       sentence("changed", after, say("newWeights"), hidden, hide, pads.before, own.source.length),

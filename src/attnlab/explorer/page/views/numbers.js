@@ -56,7 +56,7 @@ export const numbers = {
           h("button", { type: "button", "aria-label": say("previous"), disabled: step === 0, onclick: () => go(step - 1) }, "←"),
           target.map((token, i) => h("button", { type: "button", "aria-pressed": String(i === step), onclick: () => go(i) }, h("bdi", {}, token))),
           h("button", { type: "button", "aria-label": say("next"), disabled: step === target.length - 1, onclick: () => go(step + 1) }, "→")),
-        h("p", { class: "formula" }, formulas.map((each) => h("code", {}, each)))),
+        h("p", { class: "formula" }, formulas.map((each) => h("code", {}, each.split(/_(.)/).map((part, i) => (i % 2 ? h("sub", {}, part) : part)))))),
       heads.map((head, i) => h("section", { "data-key": `head-${i}` },
         heads.length > 1 && h("h2", {}, say("head", i + 1)),
         h("dl", { class: "vectors" }, h("dt", {}, `${say("query")} ${names.query}`), h("dd", {}, vector(head.query[step])),

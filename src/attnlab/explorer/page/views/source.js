@@ -49,6 +49,8 @@ export const source = {
     const eos = base.source.length - 1;
     const click = (place) => update((now) => ({ edits: clicked({ ...EMPTY, ...now.edits }, mode, place) }));
     const at = origins(base.source.length, { drop: [], swap: edits.swap }); // the token that stands at each place now
+    const reset = h("button", { type: "button", onclick: () => update({ edits: null, changes: null }),
+      disabled: isSaved || !(edits.hide.length || edits.drop.length || edits.swap.length || isChanged(state)) }, say("reset"));
     return h("div", {},
       h("section", { class: "panel" },
         h("fieldset", { class: "choices" }, h("legend", {}, say("changeSource")), MODES.map((each) =>
@@ -63,9 +65,7 @@ export const source = {
             class: [hidden ? "is-hidden" : "", dropped ? "is-dropped" : "", from === place ? "" : "changed"].join(" ").trim(),
             onclick: () => click(mode === "hide" ? from : place) }, h("bdi", {}, base.source[from]));
         })),
-        base.attention && [h("hr", {}), changesPanel(state, update)],
-        !isSaved && h("div", { class: "controls" }, h("button", { type: "button", onclick: () => update({ edits: null, changes: null }),
-          disabled: !edits.hide.length && !edits.drop.length && !edits.swap.length && !isChanged(state) }, say("reset")))),
+        base.attention ? [h("hr", {}), changesPanel("attentionOfAllSteps", state, update, reset)] : h("div", { class: "controls" }, reset)),
       marked(free, base),
       h("div", { class: "maps" }, effects(base, after), heatMap("edited", after, { abreast: 2 })));
   },

@@ -2,7 +2,7 @@
 // of all steps: uniform, permuted, or of another temperature.
 
 import { ask, isSaved } from "explorer/ask.js";
-import { changesOf, changesPanel, isChanged, sliders, uniformRow } from "explorer/changes.js";
+import { changesOf, changesPanel, digits, isChanged, sliders } from "explorer/changes.js";
 import { h } from "explorer/dom.js";
 import { effects, marked } from "explorer/effects.js";
 import { say } from "explorer/words.js";
@@ -34,7 +34,7 @@ export const weights = {
     };
     return h("div", {},
       h("section", { class: "panel" },
-        changesPanel(state, update, h("button", { type: "button", disabled: isSaved || !(state.weights || isChanged(state)),
+        changesPanel("attentionOfAllSteps", state, update, h("button", { type: "button", disabled: isSaved || !(state.weights || isChanged(state)),
           onclick: () => update({ weights: null, changes: null }) }, say("reset"))),
         h("hr", {}),
         h("div", { class: "steps", role: "group", "aria-label": say("chooseStep") }, base.target.map((token, i) =>
@@ -43,7 +43,7 @@ export const weights = {
         h("p", { class: "quiet" }, say("weightsHint")),
         sliders(base.source, row, put),
         !isSaved && h("div", { class: "controls" },
-          h("button", { type: "button", onclick: () => put(uniformRow(row)) }, say("uniformHere")),
+          h("button", { type: "button", onclick: () => put(row.map(() => digits(1 / row.length))) }, say("uniformHere")),
           base.likeliest[step].map(([token, id]) => h("button", { type: "button", onclick: () => likeliest(id) }, say("makeLikeliest", token))))),
       marked(free, base),
       effects(base, after, step));
