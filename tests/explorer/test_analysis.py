@@ -116,6 +116,13 @@ def test_describe_names_the_score_under_projection_and_heads(translator):
     assert (facts["score"], facts["normaliser"], facts["context_in_cell"]) == ("Dot", "Softmax", True)
 
 
+def test_example_is_the_first_text_that_the_vocabulary_covers(translator, classifier):
+    ours = translator()
+    assert analysis.describe(ours, ["日曜日", "May 1, 2026"])["example"] == "May 1, 2026"
+    assert analysis.describe(ours)["example"] == analysis.EXAMPLES["translation"]
+    assert analysis.describe(classifier)["example"] == ""
+
+
 @pytest.mark.parametrize(
     "intervene", [Intervention(), Intervention("permuted", hide=[1]), Intervention(temperature=9.0)]
 )

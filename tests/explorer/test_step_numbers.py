@@ -16,49 +16,39 @@ SCORES = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", 
 PRODUCTS = ["dot", "scaled_dot", "general", "scaled_luong", "cosine"]
 
 
+PRODUCTS = ["dot", "scaled_dot", "general", "scaled_luong", "cosine"]
+PROJECTIONS = [{}, {"projection": 3}, {"projection": 3, "coverage": 1.0}]
+
+
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
 @pytest.mark.parametrize(
-    ("score", "projection"), [(each, size) for each in SCORES for size in (None, 3) if (each, size) != ("location", 3)]
+    ("score", "choices"),
+    [(score, choices) for score in SCORES for choices in PROJECTIONS[: 1 if score == "location" else 3]],
 )
-def test_numbers_follow_from_each_other(translator, score, projection, decoder):
-    ours = translator(attention=score, decoder=decoder, projection=projection)
+def test_numbers_follow_from_each_other(translator, score, choices, decoder):
+    ours = translator(attention=score, decoder=decoder, **choices)
     target = analysis.score(ours, TEXT, "3월 1일")["ids"]
     shown = step_numbers(ours, TEXT, target, edit=Edit(behind=2))
     (head,) = shown["heads"]
-    energies, visible = np.array(head["energies"]), np.array(head["visible"])
+    energies, visible, weights = (np.array(head[name]) for name in ("energies", "visible", "weights"))
     assert energies.shape == (len(target), 9)
     assert np.array(head["keys"]).ndim == np.array(head["query"]).ndim == 2
     assert not visible[:, -2:].any()
     assert visible[:, :-2].all()
     powers = np.where(visible, np.exp(energies - energies.max()), 0)
-    np.testing.assert_allclose(head["weights"], powers / powers.sum(1, keepdims=True), atol=1e-4)
-    np.testing.assert_allclose(head["context"], np.array(head["weights"]) @ np.array(head["values"]), atol=1e-4)
-    np.testing.assert_allclose(shown["attention"], head["weights"], atol=1e-5)
-    assert ("projected_query" in head) == (projection is not None)
-    if score in PRODUCTS:
-        np.testing.assert_allclose(energies, products(head, score), atol=1e-3)
-
-
-@pytest.mark.parametrize("score", PRODUCTS)
-def test_energy_of_a_product_counts_the_coverage_shown(translator, score):
-    ours = translator(attention=score, coverage=1.0, projection=3, heads=2)
-    shown = step_numbers(ours, TEXT, analysis.score(ours, TEXT, "3월 1일")["ids"])
-    for head in shown["heads"]:
-        coverage = np.cumsum(np.array(head["weights"]), axis=0) - np.array(head["weights"])
-        np.testing.assert_allclose(head["coverage"], coverage, atol=1e-4)
-        np.testing.assert_allclose(head["energies"], products(head, score), atol=1e-3)
-
-
-def products(head, score):
-    """The energies (T, S) by the formula, of the query, keys, coverage and g that a page shows."""
-    query = np.array(head.get("projected_query", head["query"]))[:, None]
-    keys = np.array(head["keys"])[None]
-    if "coverage" in head:
+    np.testing.assert_allclose(weights, powers / powers.sum(1, keepdims=True), atol=1e-4)
+    np.testing.assert_allclose(head["context"], weights @ np.array(head["values"]), atol=1e-4)
+    np.testing.assert_allclose(shown["attention"], weights, atol=1e-5)
+    assert ("projected_query" in head) == ("projection" in choices)
+    query, keys = (np.array(head[name]) for name in ("projected_query" if choices else "query", "keys"))
+    if "coverage" in choices:
+        np.testing.assert_allclose(head["coverage"], weights.cumsum(0) - weights, atol=1e-4)
         keys = keys + np.array(head["coverage"])[..., None] * np.array(head["coverage_weight"])
-    scale = head.get("g", 1 / np.sqrt(keys.shape[-1]) if score == "scaled_dot" else 1)
     if score == "cosine":
         query, keys = (each / np.linalg.norm(each, axis=-1, keepdims=True).clip(1e-12) for each in (query, keys))
-    return scale * (query * keys).sum(-1)
+    if score in PRODUCTS:
+        scale = head.get("g", keys.shape[-1] ** -0.5 if score == "scaled_dot" else 1)
+        np.testing.assert_allclose(energies, scale * (query[:, None] * keys).sum(-1), atol=1e-3)
 
 
 @pytest.mark.parametrize(
