@@ -194,3 +194,7 @@ def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifi
     by_hand = classifier("good <b> film", intervene=Intervention(weights={0: np.eye(len(own.tokens))[1].tolist()}))
     np.testing.assert_allclose(second.evaluate_all(weights), by_hand.attention, atol=1e-5)
     assert f"{by_hand.probabilities['good']:.5f}" in seen.page.locator(".classes tbody").inner_text()
+    second.nth(1).click()
+    seen.settle()
+    hidden = classifier("good <b> film", intervene=Intervention(hide=[1]))  # no longer by hand
+    np.testing.assert_allclose(second.evaluate_all(weights), hidden.attention, atol=1e-5)

@@ -54,7 +54,6 @@ def test_numbers_follow_from_each_other(translator, score, choices, decoder):
 @pytest.mark.parametrize(
     "choices",
     [
-        {"coverage": 1.0},
         {"heads": 2},
         {"scope": "local_p"},
         {"scope": "local_m"},

@@ -22,17 +22,19 @@ export const classify = {
   },
 
   draw(state, { own, after, hide: hidden, pads }, update) {
-    const hide = (place) => update((now) => {
-      const old = now.edits?.hide ?? [];
-      return { edits: { ...now.edits, hide: old.includes(place) ? old.filter((each) => each !== place) : [...old, place] } };
+    // Weights by hand take the place of all other changes, so that any other change lets go of them.
+    const change = (wanted) => update((now) => ({ ...wanted(now), weights: null }));
+    const hide = (place) => change(({ edits }) => {
+      const old = edits?.hide ?? [];
+      return { edits: { ...edits, hide: old.includes(place) ? old.filter((each) => each !== place) : [...old, place] } };
     });
     const row = state.weights?.[0] ?? after.attention.slice(pads.before, pads.before + own.source.length);
     const changed = isChanged(state) || state.weights || state.edits || state.pads;
     return h("div", {},
       h("section", { class: "panel" },
-        changesPanel("attention", state, update, padFields(pads, update),
+        changesPanel("attention", state, change, padFields(pads, change),
           h("label", { class: "check" }, h("input", { type: "checkbox", checked: pads.mask, disabled: isSaved,
-            onchange: (event) => update({ pads: { ...pads, mask: event.currentTarget.checked } }) }), say("maskPads")),
+            onchange: () => change(() => ({ pads: { ...pads, mask: !pads.mask } })) }), say("maskPads")),
           h("button", { type: "button", disabled: !changed || isSaved,
             onclick: () => update({ changes: null, weights: null, edits: null, pads: null }) }, say("reset"))),
         h("hr", {}),
