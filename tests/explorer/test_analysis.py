@@ -110,10 +110,13 @@ def test_model_without_attention_has_no_map_and_refuses_changes_of_it(translator
         analysis.translate(ours, TEXT, Intervention("uniform"))
 
 
-def test_describe_names_the_score_under_projection_and_heads(translator):
+def test_describe_names_the_score_and_the_first_example_that_the_vocabulary_covers(translator, classifier):
     ours = translator(attention="dot", projection=4, heads=2)
-    facts = analysis.describe(ours)
+    facts = analysis.describe(ours, ["日曜日", "May 1, 2026"])
     assert (facts["score"], facts["normaliser"], facts["context_in_cell"]) == ("Dot", "Softmax", True)
+    assert facts["example"] == "May 1, 2026"
+    assert analysis.describe(ours)["example"] == analysis.EXAMPLES["translation"]
+    assert analysis.describe(classifier)["example"] == ""
 
 
 @pytest.mark.parametrize(

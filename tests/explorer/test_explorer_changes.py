@@ -32,6 +32,13 @@ def test_weights_made_uniform_show_their_effect_on_every_token(visit, translator
     seen.page.locator(".steps button.changed").wait_for(state="detached")
     np.testing.assert_allclose(seen.effects(), np.stack([base["log_probs"]] * 2, 1), atol=SHOWN)
 
+    seen.page.get_by_label("Permuted").check()
+    seen.page.get_by_role("button", name="Permute again").click()
+    seen.page.get_by_label("Temperature").fill("0.5")
+    seen.page.get_by_text("Temperature 3.16").wait_for()
+    after = analysis.score(ours, TEXT, base["ids"], Intervention("permuted", seed=1, temperature=10**0.5))
+    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
+
 
 def test_weight_is_dragged_and_moved_by_keys_and_the_row_sums_to_one(visit, translator):
     ours = translator()
@@ -94,5 +101,7 @@ def test_source_tokens_are_hidden_dropped_and_swapped(visit, translator):
     tokens.nth(0).click()
     tokens.nth(7).click()
     seen.page.locator(".tokens .changed").nth(1).wait_for()
-    after = analysis.score(ours, TEXT, base["ids"], edit=Edit(swap=[(0, 7)]))
+    seen.page.get_by_label("Uniform").check()
+    seen.page.locator("input[type=range]:disabled").wait_for()
+    after = analysis.score(ours, TEXT, base["ids"], Intervention("uniform"), Edit(swap=[(0, 7)]))
     np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)

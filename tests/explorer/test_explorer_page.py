@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from urllib.parse import quote
+
 import numpy as np
 import pytest
 
@@ -43,7 +46,7 @@ def test_tokens_are_shown_as_text_never_as_markup(visit, translator):
     assert "".join(seen.page.locator(".heads > *").all_inner_texts()).startswith("<b>May</b><")
 
 
-def test_other_token_translates_the_rest_anew_beside_the_own_translation(visit, translator):
+def test_other_token_translates_the_rest_anew_and_an_unknown_one_is_refused(visit, translator):
     ours = translator()
     seen, base = visit({"a": ours}), ours(TEXT)
     seen.open(TEXT)
@@ -62,11 +65,6 @@ def test_other_token_translates_the_rest_anew_beside_the_own_translation(visit, 
     typed = ours(TEXT, intervene=Intervention(force={0: base.tokens[0], 1: "일"}))
     seen.page.get_by_text(f"with your token: {typed.text}").wait_for()
     np.testing.assert_allclose(seen.table("branch"), typed.attention, atol=1e-5)
-
-
-def test_unknown_token_is_refused_on_the_page(visit, translator):
-    seen = visit({"a": translator()})
-    seen.open(TEXT)
     seen.page.locator("input[name=token]").fill("ん")
     seen.page.keyboard.press("Enter")
     assert "is no token that the model can write" in seen.page.get_by_role("alert").inner_text()
@@ -86,16 +84,21 @@ def test_models_are_compared_on_one_sentence(visit, translator):
     for i, (name, model) in enumerate(list(models.items())[:4]):
         np.testing.assert_allclose(seen.table(f"model-{i}"), model(TEXT).attention, atol=1e-5)
         caption = seen.page.locator(f"figure[data-key=model-{i}] figcaption").inner_text()
-        assert name.split("/")[1] in caption
-    assert seen.page.locator("fieldset input:disabled").count() == 1
-    seen.page.get_by_role("checkbox", name="dot").uncheck()
+        assert f"{name.split('/')[1]} · " in caption
+        assert caption.splitlines()[0].lower().endswith(f"· {name.split('/')[1]}")
+    assert seen.page.locator("fieldset input:disabled").count() == 2  # the chosen one, and a fifth
+    seen.page.get_by_role("checkbox", name="general").uncheck()
     seen.page.get_by_role("checkbox", name="none").check()
     seen.page.get_by_text("This model has no attention.").wait_for()
+    seen.page.locator("header select").select_option("runs/general/model")  # the chosen one is always shown
+    seen.page.locator("figcaption", has_text="general · General").wait_for()
+    assert seen.page.locator("main figure").count() == 4
 
 
 def test_interface_switches_to_korean_and_to_dark(visit, translator):
     seen = visit({"a": translator()}, color_scheme="light")
     seen.open(TEXT)
+    assert seen.page.locator("html").get_attribute("lang") == "en"
     light = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
     seen.page.get_by_role("button", name="한국어").click()
     seen.page.get_by_role("button", name="밝게 또는 어둡게").click()
@@ -133,8 +136,17 @@ def test_unknown_address_opens_the_page_as_at_the_start(visit, translator, addre
     assert seen.page.get_by_role("tab", name="Pads").get_attribute("aria-selected") == "true"
 
 
-def test_korean_browser_gets_the_korean_page(visit, translator):
-    seen = visit({"a": translator()}, locale="ko-KR")
-    seen.open(TEXT)
+def test_narrow_korean_browser_gets_a_page_that_fits_and_shows_the_chosen_tab(visit, translator, corpus):
+    context = {"viewport": {"width": 390, "height": 800}, "locale": "ko-KR"}
+    seen = visit({"a": translator(coverage=1.0, hidden_size=9)}, corpus, **context)
+    for view in ("compare", "weights", "source", "beam", "numbers", "pads", "reference"):
+        seen.page.goto("about:blank")
+        seen.page.goto(f"{seen.address}#{quote(json.dumps({'view': view, 'text': TEXT}))}")
+        seen.wait(TEXT)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == 390, view
+        tab = seen.page.locator("[role=tab][aria-selected=true]").bounding_box()
+        assert 0 <= tab["x"] <= tab["x"] + tab["width"] <= 390, view
     assert seen.page.get_by_role("tab", name="히트맵").count() == 1
     assert seen.page.locator("html").get_attribute("lang") == "ko"
+    head = seen.page.locator(".heads .long").first  # vertical Korean would stand upside down
+    assert head.evaluate("token => getComputedStyle(token).textOrientation") == "sideways"

@@ -104,6 +104,12 @@ def test_port_in_use_is_refused_in_a_sentence():
             explore([], port, browser=False)
 
 
+def test_labelled_data_are_refused_in_a_sentence(tmp_path):
+    (tmp_path / "tokenizer.json").touch()
+    with pytest.raises(ExperimentError, match="holds labelled sentences, not sentence pairs"):
+        explore([], browser=False, data=tmp_path)
+
+
 def test_page_names_no_other_address():
     for path in PAGE.rglob("*.*"):
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/", "")

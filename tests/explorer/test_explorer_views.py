@@ -79,16 +79,21 @@ def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder)
 
 
 def test_every_score_has_its_formula(visit, translator):
-    scores = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", "normed_bahdanau", "cosine"]
-    scores.append("location")
-    seen = visit({score: translator(attention=score) for score in scores})
+    keys = {"dot": "hᵢ", "scaled_dot": "hᵢ", "general": "W hᵢ", "scaled_luong": "W hᵢ", "concat": "W₂ hᵢ"}
+    keys |= {"bahdanau": "U hᵢ", "normed_bahdanau": "U hᵢ + b", "cosine": "hᵢ", "location": "i"}
+    projected = translator(attention="general", projection=3, coverage=1.0, heads=2)
+    seen = visit({score: translator(attention=score) for score in keys} | {"projected": projected})
     seen.open("May 13")
     seen.page.get_by_role("tab", name="One step").click()
-    for score in scores:
+    for score, key in keys.items():
         seen.page.locator("header select").select_option(score)
         seen.page.locator(f"select[value={score}]").wait_for()
         seen.settle()
         assert seen.page.locator(".formula code").count() == 7, seen.page.locator("main").inner_text()
+        assert seen.page.locator(".numbers thead th").all_inner_texts()[3:] == [f"key {key}", "value hᵢ"]
+    seen.page.locator("header select").select_option("projected")
+    seen.page.get_by_text("eᵢ = q′ · (W k′ᵢ + w κᵢ)", exact=True).wait_for()
+    assert seen.page.locator(".numbers thead th").all_inner_texts()[-2:] == ["key W k′ᵢ", "value vᵢ"]
 
 
 def test_pads_get_weight_only_without_their_mask(seen_in, translator):
@@ -120,9 +125,10 @@ def test_reference_is_fed_beside_the_free_running_translation(seen_in, translato
 
 
 def test_pair_of_the_corpus_brings_its_reference_and_its_alignment(visit, translator, corpus):
-    ours = translator(tokenizers=(corpus.source_tokenizer, corpus.target_tokenizer))
+    tokenizers = corpus.source_tokenizer, corpus.target_tokenizer
+    ours = translator(tokenizers=tokenizers)
     pair = first_pairs(ours, corpus)[2]
-    seen = visit({"a": ours}, corpus)
+    seen = visit({"a": ours, "none": translator(tokenizers=tokenizers, decoder="no_attention")}, corpus)
     seen.open("1 2")
     seen.page.get_by_role("tab", name="Reference").click()
     seen.page.get_by_label("Test pairs of the corpus").select_option(index=3)
@@ -132,8 +138,14 @@ def test_pair_of_the_corpus_brings_its_reference_and_its_alignment(visit, transl
     outlined = seen.page.locator("figure[data-key=fed] .gold.sure").evaluate_all(
         "(rects, cell) => rects.map(rect => ['y', 'x'].map(side => Math.floor(rect.getAttribute(side) / cell)))", cell
     )
+    own, target = ours(pair["source"]).tokens, pair["target"].split()
+    shared = sum(own[row : row + 1] == target[row : row + 1] for row, _ in pair["sure"])
+    assert seen.page.locator("figure[data-key=free] .gold.sure").count() == shared
     assert sorted(outlined) == sorted(pair["sure"]) == sorted(corpus.split("test").links("sure", 2).tolist())
     weights = ours.score(pair["source"], pair["target"]).attention
+    seen.page.locator("header select").select_option("none")
+    seen.page.locator("figure[data-key=fed]", has_text="This model has no attention.").wait_for()
+    seen.page.locator("header select").select_option("a")
     right = sum(weights[row].argmax() == column for row, column in pair["sure"])
     assert f" {right} of {len(pair['sure'])} aligned tokens" in seen.page.locator(".agreement").inner_text()
     assert first_pairs(translator(), corpus)[2] == pair | {"sure": [], "possible": []}  # other tokens, no links
@@ -166,3 +178,23 @@ def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifi
     seen.settle()
     uniform = classifier("good <b> film", intervene=Intervention("uniform", hide=[2], seed=1))
     np.testing.assert_allclose(second.evaluate_all(weights), uniform.attention, atol=1e-5)
+    bars = [bar.bounding_box() for bar in seen.page.locator(".classes .bar i").all()]
+    assert [bar["width"] / 128 for bar in bars] == pytest.approx(list(uniform.probabilities.values()), abs=0.02)
+    assert min(bar["height"] for bar in bars) > 4
+
+    seen.page.get_by_label("Pads before").fill("2")
+    seen.page.get_by_label("Mask the pads").uncheck()
+    seen.settle()
+    unmasked = Intervention("uniform", hide=[2], mask_pads=False)
+    shown = analysis.classify(classifier, "good <b> film", unmasked, Edit(before=2))
+    np.testing.assert_allclose(second.evaluate_all(weights), shown["attention"], atol=1e-5)
+    seen.page.get_by_role("button", name="Reset").click()
+    seen.page.locator(".sliders input").nth(1).fill("1")
+    seen.settle()
+    by_hand = classifier("good <b> film", intervene=Intervention(weights={0: np.eye(len(own.tokens))[1].tolist()}))
+    np.testing.assert_allclose(second.evaluate_all(weights), by_hand.attention, atol=1e-5)
+    assert f"{by_hand.probabilities['good']:.5f}" in seen.page.locator(".classes tbody").inner_text()
+    second.nth(1).click()
+    seen.settle()
+    hidden = classifier("good <b> film", intervene=Intervention(hide=[1]))  # no longer by hand
+    np.testing.assert_allclose(second.evaluate_all(weights), hidden.attention, atol=1e-5)

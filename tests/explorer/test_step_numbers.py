@@ -13,30 +13,47 @@ TEXT = "May 13"
 SCORES = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", "normed_bahdanau", "cosine", "location"]
 
 
+PRODUCTS = ["dot", "scaled_dot", "general", "scaled_luong", "cosine"]
+
+
+PRODUCTS = ["dot", "scaled_dot", "general", "scaled_luong", "cosine"]
+PROJECTIONS = [{}, {"projection": 3}, {"projection": 3, "coverage": 1.0}]
+
+
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
-@pytest.mark.parametrize("score", SCORES)
-def test_numbers_follow_from_each_other(translator, score, decoder):
-    ours = translator(attention=score, decoder=decoder)
+@pytest.mark.parametrize(
+    ("score", "choices"),
+    [(score, choices) for score in SCORES for choices in PROJECTIONS[: 1 if score == "location" else 3]],
+)
+def test_numbers_follow_from_each_other(translator, score, choices, decoder):
+    ours = translator(attention=score, decoder=decoder, **choices)
     target = analysis.score(ours, TEXT, "3월 1일")["ids"]
     shown = step_numbers(ours, TEXT, target, edit=Edit(behind=2))
     (head,) = shown["heads"]
-    energies, visible = np.array(head["energies"]), np.array(head["visible"])
+    energies, visible, weights = (np.array(head[name]) for name in ("energies", "visible", "weights"))
     assert energies.shape == (len(target), 9)
     assert np.array(head["keys"]).ndim == np.array(head["query"]).ndim == 2
     assert not visible[:, -2:].any()
     assert visible[:, :-2].all()
     powers = np.where(visible, np.exp(energies - energies.max()), 0)
-    np.testing.assert_allclose(head["weights"], powers / powers.sum(1, keepdims=True), atol=1e-4)
-    np.testing.assert_allclose(head["context"], np.array(head["weights"]) @ np.array(head["values"]), atol=1e-4)
-    np.testing.assert_allclose(shown["attention"], head["weights"], atol=1e-5)
-    if score == "dot":
-        np.testing.assert_allclose(energies, np.array(head["query"]) @ np.array(head["keys"]).T, atol=1e-3)
+    np.testing.assert_allclose(weights, powers / powers.sum(1, keepdims=True), atol=1e-4)
+    np.testing.assert_allclose(head["context"], weights @ np.array(head["values"]), atol=1e-4)
+    np.testing.assert_allclose(shown["attention"], weights, atol=1e-5)
+    assert ("projected_query" in head) == ("projection" in choices)
+    query, keys = (np.array(head[name]) for name in ("projected_query" if choices else "query", "keys"))
+    if "coverage" in choices:
+        np.testing.assert_allclose(head["coverage"], weights.cumsum(0) - weights, atol=1e-4)
+        keys = keys + np.array(head["coverage"])[..., None] * np.array(head["coverage_weight"])
+    if score == "cosine":
+        query, keys = (each / np.linalg.norm(each, axis=-1, keepdims=True).clip(1e-12) for each in (query, keys))
+    if score in PRODUCTS:
+        scale = head.get("g", keys.shape[-1] ** -0.5 if score == "scaled_dot" else 1)
+        np.testing.assert_allclose(energies, scale * (query[:, None] * keys).sum(-1), atol=1e-3)
 
 
 @pytest.mark.parametrize(
     "choices",
     [
-        {"coverage": 1.0},
         {"heads": 2},
         {"scope": "local_p"},
         {"scope": "local_m"},

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.batch import EOS, PAD, Batch
+from attnlab.batch import EOS, PAD, UNK, Batch, Padding
 from attnlab.data.padding import make_batch
+from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator, check_sources
@@ -23,6 +24,7 @@ from attnlab.search.search import next_log_probs
 LIKELIEST = 5  # tokens that are shown of a step
 LONGEST = 2_000  # characters of a text
 MOST_PADS = 200
+EXAMPLES = {"translation": "Wednesday, January 13, 2010", "classification": "A film that is a joy to watch."}
 
 
 @dataclass(frozen=True)
@@ -57,26 +59,31 @@ NO_EDIT, NO_CHANGE = Edit(), Intervention()
 class Source:
     """One text as a batch of one, after an edit."""
 
-    translator: Translator
+    tokenizer: Tokenizer
+    padding: Padding
     ids: list[int]  # without <eos> and pads
     before: int
     behind: int
 
     @classmethod
-    def read(cls, translator: Translator, text: str, edit: Edit, intervene: Intervention) -> Source:
+    def read(cls, model: Translator | SentenceClassifier, text: str, edit: Edit, intervene: Intervention) -> Source:
         """Raises ExperimentError for a text that is too long, or an intervention that does not fit it."""
         check_length(text)
         if not (0 <= edit.before <= MOST_PADS and 0 <= edit.behind <= MOST_PADS):
             raise ExperimentError(f"edit: before and behind must be between 0 and {MOST_PADS} pads")
-        translator.intervened(intervene)
-        (ids,) = translator.source_tokenizer.encode_ids([text])
-        source = cls(translator, edit.of(ids), edit.before, edit.behind)
+        if isinstance(model, Translator):
+            model.intervened(intervene)
+        elif intervene.force:
+            raise ExperimentError("force: a classifier writes no tokens that could be forced")
+        tokenizer = source_tokenizer(model)
+        (ids,) = tokenizer.encode_ids([text])
+        source = cls(tokenizer, model.padding, edit.of(ids), edit.before, edit.behind)
         check_sources(intervene, source.batch([]))
         return source
 
     def batch(self, target: Sequence[int]) -> Batch:
         """The source with its pads beside a target, which has no `<eos>`."""
-        batch = make_batch([self.ids], [list(target)], self.translator.padding)
+        batch = make_batch([self.ids], [list(target)], self.padding)
         pads = [batch.source.new_full((1, count), PAD) for count in (self.before, self.behind)]
         padded = torch.cat([pads[0], batch.source, pads[1]], dim=1)
         return replace(batch, source=padded, source_mask=padded != PAD)
@@ -84,16 +91,27 @@ class Source:
     @property
     def tokens(self) -> list[str]:
         """S, pads among them."""
-        return self.translator.source_tokenizer.tokens(self.batch([]).source[0].tolist())
+        return self.tokenizer.tokens(self.batch([]).source[0].tolist())
 
 
-def describe(model: Translator | SentenceClassifier) -> dict[str, Any]:
-    """What a model is: its kind, and the classes of the parts whose formulas the page shows."""
+def source_tokenizer(model: Translator | SentenceClassifier) -> Tokenizer:
+    return model.source_tokenizer if isinstance(model, Translator) else model.tokenizer
+
+
+def describe(model: Translator | SentenceClassifier, examples: Sequence[str] = ()) -> dict[str, Any]:
+    """What a model is: its kind, the parts whose formulas the page shows, and an example to begin with.
+
+    The example is the first text, of `examples` and then ours, that is not mostly `<unk>` to the model; "" for none.
+    """
+    kind = "translation" if isinstance(model, Translator) else "classification"
+    texts = [*examples, EXAMPLES[kind]]
+    ids = source_tokenizer(model).encode_ids(texts)
+    known = (text for text, row in zip(texts, ids, strict=True) if 2 * row.count(UNK) <= len(row))
+    facts: dict[str, Any] = {"kind": kind, "example": next(known, "")}
     if isinstance(model, SentenceClassifier):
-        return {"kind": "classification", "score": score_name(model.model.attention), "labels": model.labels}
+        return facts | {"score": score_name(model.model.attention), "labels": model.labels}
     decoder = model.model.decoder
-    facts = {
-        "kind": "translation",
+    facts |= {
         "decoder": type(decoder).__name__,
         "readout": type(decoder.body.readout).__name__,
         "fed": type(decoder.body.input_feeding).__name__,
@@ -105,13 +123,24 @@ def describe(model: Translator | SentenceClassifier) -> dict[str, Any]:
     head = heads_of(decoder.attention)[0]
     parts = {"normaliser": head.normaliser, "scope": head.scope}
     facts |= {name: type(part).__name__ for name, part in parts.items()}
-    return facts | {"score": score_name(decoder.attention), "renormalise": getattr(head.scope, "renormalise", False)}
+    return facts | {
+        "score": score_name(decoder.attention),
+        "projected": head.score is not score_of(head),
+        "biased": getattr(getattr(score_of(head), "W", None), "bias", None) is not None,
+        "coverage": head.coverage is not None,
+        "multi_head": head is not decoder.attention,
+        "renormalise": getattr(head.scope, "renormalise", False),
+    }
 
 
 def score_name(attention: Any) -> str:
-    """The class of the score, that of the first head, under a projection where there is one."""
-    score = heads_of(attention)[0].score
-    return type(getattr(score, "score", score)).__name__.removesuffix("Score")
+    """The class of the score, that of the first head."""
+    return type(score_of(heads_of(attention)[0])).__name__.removesuffix("Score")
+
+
+def score_of(head: Any) -> Any:
+    """The score of a head, under a projection where there is one."""
+    return getattr(head.score, "score", head.score)
 
 
 def heads_of(attention: Any) -> list[Any]:
@@ -138,7 +167,7 @@ def translate(
     batch = source.batch([])
     model = translator.intervened(intervene)
     ((best, *_),) = search(model, batch.source, batch.source_mask, search.replace_unknown, translator.forced(intervene))
-    answer = reading(source, [*best.tokens, *[EOS] * best.finished], intervene)
+    answer = reading(translator, source, [*best.tokens, *[EOS] * best.finished], intervene)
     return answer | {"text": translator.target_tokenizer.decode(best.tokens), "score": best.score}
 
 
@@ -159,13 +188,12 @@ def score(
         check_length(target)
         ids = [*translator.target_tokenizer.encode_ids([target])[0], EOS]
     else:
-        ids = known_ids(source, target)
-    return reading(source, ids, intervene) | {"text": translator.target_tokenizer.decode(ids)}
+        ids = known_ids(translator, target)
+    return reading(translator, source, ids, intervene) | {"text": translator.target_tokenizer.decode(ids)}
 
 
-def reading(source: Source, target: Sequence[int], intervene: Intervention) -> dict[str, Any]:
+def reading(translator: Translator, source: Source, target: Sequence[int], intervene: Intervention) -> dict[str, Any]:
     """What a page shows of a source and a target that the decoder is fed, `<eos>` included where it came."""
-    translator = source.translator
     unrolled = translator.model(source.batch([token for token in target if token != EOS]), intervention=intervene)
     log_probs = next_log_probs(translator.model.output(unrolled.readout[0, : len(target)]))  # (T, V)
     own = log_probs.gather(1, torch.tensor([target], dtype=torch.long).T).squeeze(1)
@@ -186,15 +214,20 @@ def reading(source: Source, target: Sequence[int], intervene: Intervention) -> d
     }
 
 
-def classify(classifier: SentenceClassifier, text: str, intervene: Intervention = NO_CHANGE) -> dict[str, Any]:
-    """The probability of each class and the weight of each token; errors as for a `SentenceClassifier`."""
-    check_length(text)
-    found = classifier(text, intervene=intervene)
+@torch.no_grad()
+def classify(
+    classifier: SentenceClassifier, text: str, intervene: Intervention = NO_CHANGE, edit: Edit = NO_EDIT
+) -> dict[str, Any]:
+    """The probability of each class and the weight of each token, pads among them; errors as for `translate`."""
+    source = Source.read(classifier, text, edit, intervene)
+    batch = source.batch([])
+    found = classifier.model(batch.source, batch.source_mask, intervene)
+    probabilities = dict(zip(classifier.labels, found.log_probabilities[0].exp().tolist(), strict=True))
     return {
-        "source": found.tokens,
-        "label": found.label,
-        "probabilities": found.probabilities,
-        "attention": rounded(torch.from_numpy(found.attention)),
+        "source": source.tokens,
+        "label": max(classifier.labels, key=probabilities.__getitem__),
+        "probabilities": probabilities,
+        "attention": rounded(found.attention_weights[0]),
     }
 
 
@@ -208,11 +241,11 @@ def check_length(text: str) -> None:
         raise ExperimentError(f"a text may have {LONGEST:,} characters, got {len(text):,}")
 
 
-def known_ids(source: Source, target: Sequence[int]) -> list[int]:
+def known_ids(translator: Translator, target: Sequence[int]) -> list[int]:
     """The ids as they are; raises ExperimentError for one that is no token, or an `<eos>` before the end."""
     if EOS in target[:-1]:
         raise ExperimentError("target: <eos> may only be its last token")
     try:
-        return [source.translator.target_tokenizer.id_of(token) for token in target]
+        return [translator.target_tokenizer.id_of(token) for token in target]
     except ValueError as error:
         raise ExperimentError(f"target: {error}") from None

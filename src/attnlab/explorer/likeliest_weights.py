@@ -64,8 +64,8 @@ def likeliest_weights(
         raise ExperimentError("the model has no attention whose weights could be changed")
     if not 0 <= step < len(target):
         raise ExperimentError(f"step must be between 0 and {len(target) - 1}, got {step}")
-    before = known_ids(source, target)[:step]
-    (wanted,) = known_ids(source, [target[step] if token is None else token])
+    before = known_ids(translator, target)[:step]
+    (wanted,) = known_ids(translator, [target[step] if token is None else token])
     batch = source.batch([])
     with torch.no_grad():
         memory, state = model.encode(batch.source, batch.source_mask, intervene)

@@ -27,7 +27,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from attnlab.api import load
-from attnlab.data.prepared import PreparedData
+from attnlab.data.prepared import LabelledData, PreparedData
 from attnlab.errors import ExperimentError
 from attnlab.explorer import analysis
 from attnlab.explorer.beam_tree import beam
@@ -58,6 +58,8 @@ def explore(models: list[str], port: int = 0, browser: bool = True, data: Path |
 
     Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
     """
+    if data is not None and (data / LabelledData.tokenizer_files[0]).is_file():
+        raise ExperimentError(f"--data {data} holds labelled sentences, not sentence pairs; leave it out")
     torch.set_num_threads(1)  # one sentence is too little work for several
     loaded = {name: load(name) for name in models}
     corpus = None if data is None else PreparedData(data)
@@ -111,8 +113,11 @@ def application(models: Mapping[str, Translator | SentenceClassifier], corpus: P
         except ExperimentError as error:
             return refusal(str(error), 400)
 
+    test = None if corpus is None else corpus.split("test")
+    examples = [test.source_text(0)] if test else []
+
     async def list_models(_: Request) -> Response:
-        return JSONResponse([{"name": name, **analysis.describe(model)} for name, model in models.items()])
+        return JSONResponse([{"name": name, **analysis.describe(model, examples)} for name, model in models.items()])
 
     async def index(_: Request) -> Response:
         return FileResponse(PAGE / "index.html")

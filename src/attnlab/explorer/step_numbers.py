@@ -1,6 +1,6 @@
 """The numbers inside the attention of each step: query, keys, energies, mask, weights, context.
 
-Axes: T target tokens, S source tokens, H query, A keys, D values and context.
+Axes: T target tokens, S source tokens, H query, P its projection, A keys, D values and context.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import ExperimentError
-from attnlab.explorer.analysis import NO_CHANGE, NO_EDIT, Edit, Source, heads_of, known_ids, reading, rounded
+from attnlab.explorer.analysis import NO_CHANGE, NO_EDIT, Edit, Source, heads_of, known_ids, reading, rounded, score_of
 from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
 
@@ -29,7 +29,8 @@ def step_numbers(
 
     Returns:
         as `score`, and of each head: query (T, H), keys (S, A) as the score reads them, values (S, D), energies (T, S)
-        before the mask, visible (T, S), weights (T, S), context (T, D); with a local-p scope also emphasis (T, S).
+        before the mask, visible (T, S), weights (T, S), context (T, D). Where the model has them also projected_query
+        (T, P), emphasis (T, S) of a local-p scope, coverage (T, S) with coverage_weight (A,), and g of the score.
 
     Raises ExperimentError for a model without attention, and as `score`.
     """
@@ -42,7 +43,7 @@ def step_numbers(
         head.register_forward_hook(lambda head, given, found: calls[head].append((given, found))) for head in heads
     ]
     try:
-        answer = reading(source, known_ids(source, target), intervene)
+        answer = reading(translator, source, known_ids(translator, target), intervene)
     finally:
         for hook in hooks:
             hook.remove()
@@ -54,10 +55,11 @@ def numbers(
 ) -> dict[str, Any]:
     """The numbers of one head, from each call of it and what the call returned."""
     rows: dict[str, list[Tensor]] = {}
+    score = score_of(attention)
     for given, (context, weights) in calls:
         query, memory, t, coverage = (*given, None)[:4]
         keys = memory.keys
-        if attention.coverage is not None and coverage is not None:
+        if attention.coverage is not None:
             keys = attention.coverage(keys, coverage[:, 0])
         window = attention.scope(query, t, memory.positions, memory.lengths)
         energies = attention.score(query, keys)
@@ -65,13 +67,19 @@ def numbers(
         for mask in (None if memory.mask is None else memory.mask.unsqueeze(1), window.inside):
             visible = visible if mask is None else visible & mask
         found = {"query": query, "energies": energies, "visible": visible, "weights": weights[:, 0], "context": context}
-        if window.emphasis is not None:
-            found["emphasis"] = window.emphasis
+        found |= {"emphasis": window.emphasis, "coverage": coverage}
+        if attention.score is not score:
+            found["projected_query"] = attention.score.P(query)
         for name, value in found.items():
-            rows.setdefault(name, []).append(value[0])
+            if value is not None:
+                rows.setdefault(name, []).append(value[0])
     joined = {name: torch.cat(values)[:length] for name, values in rows.items()}
     memory = calls[0][0][1]
     keys = memory.keys[0] if memory.keys.dim() == 3 else memory.keys[0].unsqueeze(1)  # a location has no vector
     seen = joined.pop("visible").tolist()
-    lists = {name: rounded(value) for name, value in (joined | {"keys": keys, "values": memory.values[0]}).items()}
-    return {**lists, "visible": seen}
+    joined |= {"keys": keys, "values": memory.values[0]}
+    if attention.coverage is not None:
+        joined["coverage_weight"] = attention.coverage.w.weight[:, 0]
+    if (g := getattr(score, "g", None)) is not None:
+        joined["g"] = g
+    return {**{name: rounded(value) for name, value in joined.items()}, "visible": seen}

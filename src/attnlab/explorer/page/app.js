@@ -4,7 +4,7 @@ import { ask, isSaved, NOT_SAVED, recorded, savedState } from "explorer/ask.js";
 import { isDark } from "explorer/colours.js";
 import { h, morph } from "explorer/dom.js";
 import { saveCsv, savePage, savePicture } from "explorer/save.js";
-import { say, setLanguage, shortName } from "explorer/words.js";
+import { modelName, say, setLanguage } from "explorer/words.js";
 import { beam } from "explorer/views/beam.js";
 import { classify } from "explorer/views/classify.js";
 import { compare } from "explorer/views/compare.js";
@@ -16,15 +16,15 @@ import { translate } from "explorer/views/translate.js";
 import { weights } from "explorer/views/weights.js";
 
 const VIEWS = [translate, compare, weights, source, beam, numbers, pads, reference, classify];
-const OF_THE_TEXT = { step: null, branch: null, weights: null, edits: null, reference: null, changes: null };
+const OF_THE_TOKENS = { step: null, branch: null, weights: null, edits: null };
 const START = { text: "", model: null, models: [], view: "translate", mode: "hide", beam: null, alpha: null,
-  pads: null, lang: "", theme: "", ...OF_THE_TEXT };
-const EXAMPLES = { translation: "Wednesday, January 13, 2010", classification: "A film that is a joy from start to finish." };
+  pads: null, changes: null, reference: null, lang: "", theme: "", ...OF_THE_TOKENS };
 
 const app = document.getElementById("app");
 let state = START;
 let models = [];
 let [drawing, stale] = [false, false];
+let scrolledTo = null; // the tab that was brought into view
 
 /** The state that an address holds; what it lacks or cannot be is as at the start. */
 function read(hash) {
@@ -34,9 +34,8 @@ function read(hash) {
   } catch {
     // not one of our addresses
   }
-  const known = models.some((model) => model.name === found.model);
-  const model = known ? found.model : models[0].name;
-  const text = typeof found.text === "string" ? found.text : EXAMPLES[kind({ model })];
+  const { name: model, example } = modelOf(found) ?? models[0];
+  const text = typeof found.text === "string" ? found.text : example;
   return { ...START, lang: navigator.language.startsWith("ko") ? "ko" : "", ...found, model, text };
 }
 
@@ -46,8 +45,8 @@ function read(hash) {
  */
 function update(wanted) {
   const change = typeof wanted === "function" ? wanted(state) : wanted;
-  const anew = ("text" in change && change.text !== state.text) || ("model" in change && change.model !== state.model);
-  state = { ...state, ...(anew ? OF_THE_TEXT : {}), ...change };
+  const other = (name) => name in change && change[name] !== state[name];
+  state = { ...state, ...(other("text") ? { reference: null } : {}), ...(other("text") || other("model") ? OF_THE_TOKENS : {}), ...change };
   const told = Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(START[name]));
   if (!isSaved) history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(Object.fromEntries(told)))}`);
   return draw();
@@ -87,7 +86,8 @@ async function drawView(now) {
   return [view.draw(now, await view.load(now, base, models), update, models), base];
 }
 
-const kind = (now) => models.find((model) => model.name === now.model).kind;
+const modelOf = (now) => models.find((model) => model.name === now.model);
+const kind = (now) => modelOf(now).kind;
 const viewsOf = (now) => VIEWS.filter((view) => view.kind === kind(now));
 const viewOf = (now) => viewsOf(now).find((view) => view.name === now.view) ?? viewsOf(now)[0];
 
@@ -95,14 +95,22 @@ function show(now, content, base) {
   const page = h("div", {}, header(now), sentence(now, base), tabs(now),
     h("main", { id: "view", role: "tabpanel", "aria-labelledby": `tab-${viewOf(now).name}`, "data-key": viewOf(now).name }, content));
   morph(app, page);
+  const tab = app.querySelector("[role=tab][aria-selected=true]");
+  const strip = tab.parentElement;
+  if (scrolledTo === tab.id) return; // it stays where a person scrolled it
+  scrolledTo = tab.id;
+  strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
 }
 
 function header(now) {
+  // An example is one of the model's; a text that was typed stays.
+  const choose = ({ currentTarget: { value: model } }) =>
+    update((old) => ({ model, text: old.text === modelOf(old).example ? modelOf({ model }).example : old.text }));
   return h("header", {},
     h("h1", {}, h("b", {}, "attnlab"), " ", say("title")),
     h("label", { class: "model" }, h("span", { class: "hidden" }, say("model")),
-      h("select", { onchange: (event) => update({ model: event.currentTarget.value }), value: now.model, disabled: isSaved },
-        models.map(({ name, score }) => h("option", { value: name, selected: name === now.model }, `${shortName(name, models.map((each) => each.name))}${score ? ` · ${score}` : ""}`)))),
+      h("select", { onchange: choose, value: now.model, disabled: isSaved },
+        models.map((model) => h("option", { value: model.name, selected: model.name === now.model }, modelName(model, models))))),
     h("span", { class: "switches" },
       h("button", { type: "button", onclick: () => update({ lang: now.lang === "ko" ? "en" : "ko" }) }, say("language")),
       h("button", { type: "button", class: "theme", "aria-label": say("theme"), title: say("theme"),

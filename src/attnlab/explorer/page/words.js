@@ -20,7 +20,7 @@ const WORDS = {
   table: ["As a table", "표로 보기"],
   target: ["Target", "번역문"],
   noAttention: ["This model has no attention.", "이 모델에는 어텐션이 없습니다."],
-  empty: ["Type a sentence to see its translation.", "문장을 입력하면 번역이 나타납니다."],
+  empty: ["Type a sentence, and the model answers here.", "문장을 입력하면 여기에 모델의 답이 나타납니다."],
   "view.compare": ["Models", "모델 비교"],
   ownTranslation: ["own translation: {0}", "원래 번역: {0}"],
   branchTranslation: ["with your token: {0} (score {1})", "바꾼 토큰으로: {0} (점수 {1})"],
@@ -42,6 +42,8 @@ const WORDS = {
   weightsHint: ["Choose a target token, then drag the weights of its step. They always sum to 1.",
     "목표 토큰을 고르고 그 단계의 가중치를 끌어 바꾸세요. 합은 항상 1입니다."],
   uniform: ["Uniform", "균등하게"],
+  uniformHere: ["Uniform at this step", "이 단계만 균등하게"],
+  attentionOfAllSteps: ["Attention of all steps", "모든 단계의 어텐션"],
   makeLikeliest: ["Likeliest for “{0}”", "“{0}”의 확률을 최대로"],
   reset: ["Reset", "되돌리기"],
   changeSource: ["Change of the source", "원문 변경"],
@@ -89,6 +91,7 @@ const WORDS = {
   energy: ["energy", "에너지"],
   mask: ["mask", "마스크"],
   emphasis: ["Gaussian", "가우시안"],
+  coverage: ["coverage κᵢ", "커버리지 κᵢ"],
   keys: ["key", "키"],
   values: ["value", "값"],
   context: ["context", "문맥"],
@@ -100,7 +103,9 @@ const WORDS = {
   permuted: ["Permuted", "섞기"],
   permuteAgain: ["Permute again", "다시 섞기"],
   temperature: ["Temperature {0}", "온도 {0}"],
-  classifyHint: ["Click a token of the second sentence to hide it from the attention.", "두 번째 문장의 토큰을 누르면 어텐션에서 숨깁니다."],
+  weightsByHand: ["Drag the weights; they always sum to 1.", "가중치를 끌어 바꾸세요. 합은 항상 1입니다."],
+  maskPads: ["Mask the pads", "패드에 마스크 적용"],
+  classifyHint: ["Click a token of this sentence to hide it from the attention.", "이 문장의 토큰을 누르면 어텐션에서 숨깁니다."],
   classes: ["Probability of each class", "클래스별 확률"],
   class: ["class", "클래스"],
   copyLink: ["Copy link", "링크 복사"],
@@ -115,7 +120,7 @@ let column = 0;
 
 export function setLanguage(language) {
   column = language === "ko" ? 1 : 0;
-  document.documentElement.lang = language;
+  document.documentElement.lang = column ? "ko" : "en";
 }
 
 /** A phrase of the interface, with {0}, {1} replaced. */
@@ -125,8 +130,12 @@ export function say(name, ...values) {
   return phrase[column].replace(/\{(\d)\}/g, (_, i) => values[i]);
 }
 
+/** What tells a model from the others, and its score. */
+export const modelName = ({ name, score }, models) =>
+  shortName(name, models.map((each) => each.name)) + (score ? ` · ${score}` : "");
+
 /** What tells a model's path from the others': "build/model" of one alone. */
-export function shortName(name, names) {
+function shortName(name, names) {
   const parts = names.map((each) => each.split("/").filter(Boolean));
   const mine = name.split("/").filter(Boolean);
   if (parts.length < 2) return mine.slice(-2).join("/");

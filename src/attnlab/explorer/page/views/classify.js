@@ -1,12 +1,12 @@
 // A classified sentence: its tokens coloured by their weights, the probabilities, and what changes of the attention do.
 
 import { ask, isSaved } from "explorer/ask.js";
+import { changesOf, changesPanel, isChanged, padFields, sliders } from "explorer/changes.js";
 import { h } from "explorer/dom.js";
 import { colour, ink } from "explorer/colours.js";
 import { say } from "explorer/words.js";
 
-const START = { kind: null, hide: [], temperature: 1, seed: 0 };
-const KINDS = [null, "uniform", "permuted"];
+const NO_PADS = { before: 0, behind: 0, mask: true };
 
 export const classify = {
   name: "classify",
@@ -14,31 +14,35 @@ export const classify = {
 
   async load(state) {
     const same = { model: state.model, text: state.text };
-    const changes = { ...START, ...state.changes };
-    const [own, after] = await Promise.all([ask(["classify", same]), ask(["classify", { ...same, intervene: changes }])]);
-    return { own, after, changes };
+    const { mask, ...edit } = { ...NO_PADS, ...state.pads };
+    const hide = state.edits?.hide ?? [];
+    const intervene = { ...changesOf(state), hide, weights: state.weights ?? {}, mask_pads: mask };
+    const [own, after] = await Promise.all([ask(["classify", same]), ask(["classify", { ...same, intervene, edit }])]);
+    return { own, after, hide, pads: { ...edit, mask } };
   },
 
-  draw(state, { own, after, changes }, update) {
-    const change = (more) => update((now) => {
-      const old = { ...START, ...now.changes };
-      return { changes: { ...old, ...(typeof more === "function" ? more(old) : more) } };
+  draw(state, { own, after, hide: hidden, pads }, update) {
+    // Weights by hand take the place of all other changes, so that any other change lets go of them.
+    const change = (wanted) => update((now) => ({ ...wanted(now), weights: null }));
+    const hide = (place) => change(({ edits }) => {
+      const old = edits?.hide ?? [];
+      return { edits: { ...edits, hide: old.includes(place) ? old.filter((each) => each !== place) : [...old, place] } };
     });
-    const hide = (place) => change(({ hide: hidden }) => ({ hide: hidden.includes(place) ? hidden.filter((each) => each !== place) : [...hidden, place] }));
-    const changed = JSON.stringify(changes) !== JSON.stringify(START);
+    const row = state.weights?.[0] ?? after.attention.slice(pads.before, pads.before + own.source.length);
+    const changed = isChanged(state) || state.weights || state.edits || state.pads;
     return h("div", {},
       h("section", { class: "panel" },
-        h("fieldset", { class: "choices" }, h("legend", {}, say("attention")), KINDS.map((kind) => h("label", {},
-          h("input", { type: "radio", name: "kind", checked: changes.kind === kind, disabled: isSaved, onchange: () => change({ kind }) }), say(kind ?? "ownWeights")))),
-        h("div", { class: "controls" },
-          h("label", {}, h("span", { class: "label" }, say("temperature", changes.temperature.toFixed(2))),
-            h("input", { type: "range", min: -2, max: 2, step: 0.05, value: Math.log10(changes.temperature), disabled: isSaved || changes.kind === "uniform",
-              oninput: (event) => change({ temperature: 10 ** Number(event.currentTarget.value) }) })),
-          changes.kind === "permuted" && h("button", { type: "button", disabled: isSaved, onclick: () => change(({ seed }) => ({ seed: seed + 1 })) }, say("permuteAgain")),
-          h("button", { type: "button", disabled: !changed || isSaved, onclick: () => update({ changes: null }) }, say("reset"))),
-        h("p", { class: "quiet" }, say("classifyHint"))),
-      sentence("own", own, say("ownWeights"), null),
-      sentence("changed", after, say("newWeights"), changes.hide, hide),
+        changesPanel("attention", state, change, padFields(pads, change),
+          h("label", { class: "check" }, h("input", { type: "checkbox", checked: pads.mask, disabled: isSaved,
+            onchange: () => change(() => ({ pads: { ...pads, mask: !pads.mask } })) }), say("maskPads")),
+          h("button", { type: "button", disabled: !changed || isSaved,
+            onclick: () => update({ changes: null, weights: null, edits: null, pads: null }) }, say("reset"))),
+        h("hr", {}),
+        h("p", { class: "quiet" }, say("weightsByHand")),
+        sliders(own.source, row, (wanted) => update({ weights: { 0: wanted } }))),
+      sentence("own", own, say("ownWeights")),
+      h("p", { class: "quiet" }, say("classifyHint")),
+      sentence("changed", after, say("newWeights"), hidden, hide, pads.before, own.source.length),
       h("div", { class: "scroll" }, h("table", { class: "effects classes" }, h("caption", {}, say("classes")),
         h("thead", {}, h("tr", {}, ["class", "before", "after"].map((name) => h("th", { scope: "col" }, say(name))), h("td", {}))),
         h("tbody", {}, Object.keys(own.probabilities).map((name) => h("tr", { class: name === after.label ? "selected" : "" },
@@ -47,17 +51,18 @@ export const classify = {
   },
 };
 
-/** The tokens as buttons in the colours of their weights; a click hides one from the attention. */
-function sentence(key, { source, attention }, title, hidden, onhide) {
+/** The tokens in the colours of their weights; with `onhide` as buttons that hide one from the attention, pads excepted. */
+function sentence(key, { source, attention }, title, hidden = [], onhide = null, before = 0, length = 0) {
   const most = Math.max(...attention, 1e-9);
   return h("figure", { class: "map", "data-key": key }, h("figcaption", {}, title),
     h("div", { class: "tokens coloured", role: "group", "aria-label": title }, source.map((token, i) => {
       const shade = attention[i] / most;
+      const place = i - before;
       const properties = { style: { background: colour(shade), color: ink(shade) }, title: `${token}: ${attention[i].toFixed(5)}`,
         "data-weight": attention[i].toFixed(6), "aria-label": `${token} ${attention[i].toFixed(3)}` };
       const content = [h("bdi", {}, token), h("small", {}, attention[i].toFixed(2))];
-      return hidden === null ? h("span", { ...properties, role: "img" }, content)
-        : h("button", { ...properties, type: "button", disabled: isSaved, class: hidden.includes(i) ? "is-hidden" : "",
-          "aria-pressed": String(hidden.includes(i)), onclick: () => onhide(i) }, content);
+      return onhide === null ? h("span", { ...properties, role: "img" }, content)
+        : h("button", { ...properties, type: "button", disabled: isSaved || place < 0 || place >= length, class: hidden.includes(place) ? "is-hidden" : "",
+          "aria-pressed": String(hidden.includes(place)), onclick: () => onhide(place) }, content);
     })));
 }

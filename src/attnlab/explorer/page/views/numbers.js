@@ -7,16 +7,22 @@ import { say } from "explorer/words.js";
 
 const FOLDED = 6; // numbers of a vector that are shown at first
 
+// What a score makes of h once a sentence, and the energy of it (k) and the query s. A coverage is added to k.
+const KEYS = {
+  General: (h) => `W ${h}`, ScaledLuong: (h) => `W ${h}`, Concat: (h) => `W₂ ${h}`, Bahdanau: (h) => `U ${h}`,
+  NormedBahdanau: (h) => `U ${h} + b`, Location: () => "i",
+};
+const sum = (k) => (k.includes("+") ? `(${k})` : k);
 const SCORES = {
-  Dot: "eᵢ = s · hᵢ",
-  ScaledDot: "eᵢ = s · hᵢ / √d",
-  General: "eᵢ = s · W hᵢ",
-  ScaledLuong: "eᵢ = g (s · W hᵢ)",
-  Concat: "eᵢ = v · tanh(W [s; hᵢ])",
-  Bahdanau: "eᵢ = v · tanh(W s + U hᵢ)",
-  NormedBahdanau: "eᵢ = g (v / |v|) · tanh(W s + U hᵢ + b)",
-  Cosine: "eᵢ = g cos(s, hᵢ)",
-  Location: "e = W s",
+  Dot: (s, k) => `eᵢ = ${s} · ${sum(k)}`,
+  ScaledDot: (s, k) => `eᵢ = ${s} · ${sum(k)} / √d`,
+  General: (s, k) => `eᵢ = ${s} · ${sum(k)}`,
+  ScaledLuong: (s, k) => `eᵢ = g (${s} · ${sum(k)})`,
+  Concat: (s, k) => `eᵢ = v · tanh(W₁ ${s} + ${k}), W = [W₁ W₂]`,
+  Bahdanau: (s, k, b) => `eᵢ = v · tanh(W ${s}${b} + ${k})`,
+  NormedBahdanau: (s, k) => `eᵢ = g (v / |v|) · tanh(W ${s} + ${k})`,
+  Cosine: (s, k) => `eᵢ = g cos(${s}, ${k})`,
+  Location: (s) => `eᵢ = (W ${s})ᵢ`,
 };
 const FED = { AttentionalHiddenFeeding: "s̃ₜ₋₁", ExpectedEmbeddingFeeding: "Σ pₜ₋₁(y) e(y)" };
 const READOUTS = {
@@ -39,9 +45,10 @@ export const numbers = {
     if (!answer.heads) return h("p", { class: "quiet" }, say("noAttention"));
     const { target, source, heads, likeliest } = answer;
     const step = Math.min(state.step ?? 0, target.length - 1);
-    const formulas = formulasOf(models.find((model) => model.name === state.model));
-    const emphasised = Boolean(heads[0].emphasis);
-    const columns = [`${say("energy")} eᵢ`, say("mask"), emphasised && say("emphasis"), `${say("weight")} αᵢ`, `${say("keys")} kᵢ`, `${say("values")} vᵢ`].filter(Boolean);
+    const { formulas, ...names } = formulasOf(models.find((model) => model.name === state.model));
+    const more = ["coverage", "emphasis"].filter((name) => heads[0][name]);
+    const columns = [`${say("energy")} eᵢ`, say("mask"), ...more.map((name) => say(name)), `${say("weight")} αᵢ`,
+      `${say("keys")} ${names.key}`, `${say("values")} ${names.value}`];
     const go = (to) => update({ step: Math.min(Math.max(to, 0), target.length - 1) });
     return h("div", {},
       h("section", { class: "panel" },
@@ -49,35 +56,46 @@ export const numbers = {
           h("button", { type: "button", "aria-label": say("previous"), disabled: step === 0, onclick: () => go(step - 1) }, "←"),
           target.map((token, i) => h("button", { type: "button", "aria-pressed": String(i === step), onclick: () => go(i) }, h("bdi", {}, token))),
           h("button", { type: "button", "aria-label": say("next"), disabled: step === target.length - 1, onclick: () => go(step + 1) }, "→")),
-        h("p", { class: "formula" }, formulas.map((each) => h("code", {}, each)))),
+        h("p", { class: "formula" }, formulas.map((each) => h("code", {}, each.split(/_(.)/).map((part, i) => (i % 2 ? h("sub", {}, part) : part)))))),
       heads.map((head, i) => h("section", { "data-key": `head-${i}` },
         heads.length > 1 && h("h2", {}, say("head", i + 1)),
-        h("dl", { class: "vectors" }, h("dt", {}, `${say("query")} s`), h("dd", {}, vector(head.query[step]))),
+        h("dl", { class: "vectors" }, h("dt", {}, `${say("query")} ${names.query}`), h("dd", {}, vector(head.query[step])),
+          head.projected_query && [h("dt", {}, `${say("query")} q′`), h("dd", {}, vector(head.projected_query[step]))],
+          head.coverage_weight && [h("dt", {}, "w"), h("dd", {}, vector(head.coverage_weight))],
+          head.g !== undefined && [h("dt", {}, "g"), h("dd", {}, head.g.toFixed(4))]),
         h("div", { class: "scroll" }, h("table", { class: "numbers" },
           h("thead", {}, h("tr", {}, h("td", {}), columns.map((name) => h("th", { scope: "col" }, name)))),
           h("tbody", {}, source.map((token, j) => h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, token)),
             h("td", {}, head.energies[step][j].toFixed(4)), h("td", {}, head.visible[step][j] ? "1" : "−∞"),
-            emphasised && h("td", {}, head.emphasis[step][j].toFixed(4)),
+            more.map((name) => h("td", {}, head[name][step][j].toFixed(4))),
             h("td", { style: { background: colour(head.weights[step][j]), color: ink(head.weights[step][j]) } }, head.weights[step][j].toFixed(4)),
             h("td", { class: "text" }, vector(head.keys[j])), h("td", { class: "text" }, vector(head.values[j]))))))),
-        h("dl", { class: "vectors" }, h("dt", {}, `${say("context")} cₜ`), h("dd", {}, vector(head.context[step]))))),
+        h("dl", { class: "vectors" }, h("dt", {}, `${say("context")} ${names.context}`), h("dd", {}, vector(head.context[step]))))),
       h("dl", { class: "vectors" }, h("dt", {}, `${say("output")} P(yₜ)`), h("dd", {},
         likeliest[step].map(([token, , probability]) => h("span", { class: "output" }, h("bdi", {}, token), ` ${probability.toFixed(4)}`)))));
   },
 };
 
-/** What a step computes, in its order, for a model as the server describes it. */
-function formulasOf({ score, decoder, normaliser, scope, renormalise, readout, fed, context_in_cell: inCell, context_in_readout: inReadout }) {
+/** What a step computes, in its order, for a model as the server describes it; and what its numbers are called. */
+function formulasOf({ score, projected, biased, coverage, multi_head: many, decoder, normaliser, scope, renormalise, readout, fed,
+  context_in_cell: inCell, context_in_readout: inReadout }) {
   const [query, context] = QUERIES[decoder] ?? ["s", "c"];
   const inputs = ["yₜ₋₁", FED[fed], inCell && context].filter(Boolean);
   const output = inReadout ? READOUTS[readout] : READOUTS[readout]?.replace(/ cₜ;| \+ C cₜ/, "");
+  const own = many ? { query: "q", key: "kᵢ", value: "vᵢ", context: "cⁿ" } : { query: "s", key: "hᵢ", value: "hᵢ", context: "cₜ" };
+  const [s, of] = projected ? ["q′", "k′ᵢ"] : [own.query, own.key];
+  const key = (KEYS[score] ?? ((h) => h))(of) + (score === "Bahdanau" && biased ? " + b₂" : "");
   const steps = [
-    `sₜ = f(sₜ₋₁, ${inputs.length > 1 ? `[${inputs.join("; ")}]` : inputs[0]})`, query, SCORES[score], `α = ${normaliser.toLowerCase()}(e)`,
-    scope === "LocalP" && "αᵢ ← αᵢ exp(−(i − pₜ)² / 2σ²)", renormalise && "α ← α / Σ αᵢ", "cₜ = Σ αᵢ vᵢ",
+    `sₜ = f(sₜ₋₁, ${inputs.length > 1 ? `[${inputs.join("; ")}]` : inputs[0]})`, query,
+    many && "q = W_Qⁿ s, kᵢ = W_Kⁿ hᵢ, vᵢ = W_Vⁿ hᵢ", projected && `q′ = W_q ${own.query}, k′ᵢ = W_k ${own.key}`,
+    coverage && "κᵢ = α₁ᵢ + … + αₜ₋₁ᵢ", SCORES[score]?.(s, key + (coverage ? " + w κᵢ" : ""), biased ? " + b₁" : ""), `α = ${normaliser.toLowerCase()}(e)`,
+    scope === "LocalP" && "αᵢ ← αᵢ exp(−(i − pₜ)² / 2σ²)", renormalise && "α ← α / Σ αᵢ", `${own.context} = Σ αᵢ ${own.value}`,
+    many && "cₜ = W_O [c¹; c²; …]",
   ];
   const last = [output, `P(yₜ) = softmax(W ${output?.split(" ")[0] ?? "rₜ"})`];
   // A query from before the step comes first, and the state after it behind the context.
-  return [...(decoder === "AttendThenStep" ? [...steps.slice(1), steps[0]] : steps), ...last].filter(Boolean);
+  const formulas = [...(decoder === "AttendThenStep" ? [...steps.slice(1), steps[0]] : steps), ...last].filter(Boolean);
+  return { ...own, key, formulas };
 }
 
 /** A vector in full, or its first numbers with the others folded behind them. */

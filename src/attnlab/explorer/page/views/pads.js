@@ -1,6 +1,7 @@
 // Pads before and behind the source, masked and not: where the weight goes.
 
-import { ask, isSaved } from "explorer/ask.js";
+import { ask } from "explorer/ask.js";
+import { padFields } from "explorer/changes.js";
 import { h } from "explorer/dom.js";
 import { marked } from "explorer/effects.js";
 import { heatMap } from "explorer/heat_map.js";
@@ -17,7 +18,8 @@ export const pads = {
   kind: "translation",
 
   async load(state, base) {
-    const edit = state.pads ?? START;
+    const { before, behind } = { ...START, ...state.pads };
+    const edit = { before, behind };
     const same = { model: state.model, text: state.text, edit };
     const unmasked = base.attention === null ? {} : { intervene: { mask_pads: false } };
     const answers = await Promise.all([ask(["translate", same]), ask(["translate", { ...same, ...unmasked }])]);
@@ -25,15 +27,9 @@ export const pads = {
   },
 
   draw(state, { base, edit, answers }, update) {
-    const field = (name, label) => h("label", {}, h("span", { class: "label" }, say(label)),
-      h("input", { type: "number", min: 0, max: 50, value: edit[name], disabled: isSaved,
-        oninput: (event) => {
-          const count = Math.min(Math.max(Math.round(Number(event.currentTarget.value)) || 0, 0), 50);
-          update((now) => ({ pads: { ...START, ...now.pads, [name]: count } }));
-        } }));
     const mean = (answer) => padWeight(answer).reduce((sum, each) => sum + each, 0) / answer.target.length;
     return h("div", {},
-      h("section", { class: "panel" }, h("div", { class: "controls" }, field("before", "padsBefore"), field("behind", "padsBehind")),
+      h("section", { class: "panel" }, h("div", { class: "controls" }, padFields(edit, update)),
         h("p", { class: "quiet" }, say("padsHint"))),
       h("div", { class: "maps" }, ["masked", "unmasked"].map((name, i) => h("div", { class: "half" }, h("h2", {}, say(name)),
         marked(answers[i], base),

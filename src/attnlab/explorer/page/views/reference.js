@@ -18,6 +18,8 @@ export const reference = {
   },
 
   draw(state, { base, target, fed, pairs, gold }, update) {
+    const same = ([row]) => base.target[row] === fed.target[row];
+    const shared = gold && { sure: gold.sure.filter(same), possible: gold.possible.filter(same) };
     const total = (answer) => answer.log_probs.reduce((sum, each) => sum + each, 0).toFixed(4);
     return h("div", {},
       h("section", { class: "panel" },
@@ -30,10 +32,10 @@ export const reference = {
         h("input", { type: "text", class: "wide", value: target, readonly: isSaved,
           oninput: (event) => update({ reference: event.currentTarget.value }) })),
       h("p", { class: "quiet" }, say("referenceHint")),
-      gold?.possible.length > 0 && h("p", { class: "agreement" }, say("goldAgreement", ...agreement(fed, gold)))),
+      gold?.possible.length > 0 && fed.attention && h("p", { class: "agreement" }, say("goldAgreement", ...agreement(fed, gold)))),
       h("div", { class: "maps" },
         heatMap("fed", fed, { abreast: 2, changed: differing(fed, base), gold, title: say("fed", total(fed)) }),
-        heatMap("free", base, { abreast: 2, changed: differing(base, fed), title: say("free", total(base)) })),
+        heatMap("free", base, { abreast: 2, changed: differing(base, fed), gold: shared, title: say("free", total(base)) })),
       h("div", { class: "scroll" }, h("table", { class: "effects" }, h("caption", {}, say("stepByStep")),
         h("thead", {}, h("tr", {}, ["step", "referenceToken", "logProb", "likeliestToken", "probability"].map((name) =>
           h("th", { scope: "col" }, say(name === "step" ? "chooseStep" : name))))),

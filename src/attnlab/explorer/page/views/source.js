@@ -1,6 +1,7 @@
 // Source tokens hidden from the attention, dropped, or swapped, and what every target token then thinks.
 
 import { ask, isSaved } from "explorer/ask.js";
+import { changesOf, changesPanel, isChanged } from "explorer/changes.js";
 import { h } from "explorer/dom.js";
 import { effects, marked } from "explorer/effects.js";
 import { heatMap } from "explorer/heat_map.js";
@@ -37,7 +38,8 @@ export const source = {
     // The attention counts the tokens that are left.
     const at = origins(base.source.length, edits);
     const hide = edits.hide.map((place) => at.indexOf(place)).filter((place) => place >= 0);
-    const same = { model: state.model, text: state.text, intervene: { hide }, edit: { drop, swap } };
+    const changes = base.attention === null ? {} : changesOf(state);
+    const same = { model: state.model, text: state.text, intervene: { ...changes, hide }, edit: { drop, swap } };
     const [after, free] = await Promise.all([ask(["score", { ...same, target: base.ids }]), ask(["translate", same])]);
     return { base, after, free, edits };
   },
@@ -47,9 +49,11 @@ export const source = {
     const eos = base.source.length - 1;
     const click = (place) => update((now) => ({ edits: clicked({ ...EMPTY, ...now.edits }, mode, place) }));
     const at = origins(base.source.length, { drop: [], swap: edits.swap }); // the token that stands at each place now
+    const reset = h("button", { type: "button", onclick: () => update({ edits: null, changes: null }),
+      disabled: isSaved || !(edits.hide.length || edits.drop.length || edits.swap.length || isChanged(state)) }, say("reset"));
     return h("div", {},
       h("section", { class: "panel" },
-        h("fieldset", { class: "choices" }, h("legend", { class: "hidden" }, say("changeSource")), MODES.map((each) =>
+        h("fieldset", { class: "choices" }, h("legend", {}, say("changeSource")), MODES.map((each) =>
           h("label", {}, h("input", { type: "radio", name: "mode", checked: each === mode,
             disabled: isSaved || (each === "hide" && base.attention === null), onchange: () => update({ mode: each }) }), say(each)))),
         h("p", { class: "quiet" }, say(`${mode}Hint`)),
@@ -61,8 +65,7 @@ export const source = {
             class: [hidden ? "is-hidden" : "", dropped ? "is-dropped" : "", from === place ? "" : "changed"].join(" ").trim(),
             onclick: () => click(mode === "hide" ? from : place) }, h("bdi", {}, base.source[from]));
         })),
-        !isSaved && h("div", { class: "controls" }, h("button", { type: "button", onclick: () => update({ edits: null }),
-          disabled: !edits.hide.length && !edits.drop.length && !edits.swap.length }, say("reset")))),
+        base.attention ? [h("hr", {}), changesPanel("attentionOfAllSteps", state, update, reset)] : h("div", { class: "controls" }, reset)),
       marked(free, base),
       h("div", { class: "maps" }, effects(base, after), heatMap("edited", after, { abreast: 2 })));
   },
