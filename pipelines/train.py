@@ -18,7 +18,7 @@ from attnlab.experiment.launch import launch, run_job
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
 def main(config: DictConfig) -> Any:
-    return run_job("train", config)
+    return run_job("chain", config)
 
 
 if __name__ == "__main__":

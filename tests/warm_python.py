@@ -19,7 +19,8 @@ import sys
 SET_BY_IMPORTS: dict[str, str] = {}  # variables that the imports set, which do not come again in a fork
 IMPORTED = (
     "datasets", "matplotlib.pyplot", "mlflow", "pytorch_lightning", "rich.progress", "sacrebleu", "torchmetrics",
-    "attnlab.stages.prepare", "attnlab.stages.train", "attnlab.stages.evaluate", "attnlab.stages.report",
+    "attnlab.stages.prepare", "attnlab.stages.chain", "attnlab.stages.train", "attnlab.stages.evaluate",
+    "attnlab.stages.report",
     "attnlab.experiment.composition", "attnlab.experiment.launch", "attnlab.tracking.settings",
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experim
 from attnlab.files import atomic_folder, read_own_record
 from attnlab.model.model_folder import read_facts
 from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, forget_runs, reset_without_checkpoint
-from attnlab.training.checkpoints import BEFORE_LAST, LAST, checkpoint_step
+from attnlab.training.spool import BEFORE_LAST, LAST
 
 
 def point_of(experiment: Experiment, data: Any) -> Path:
@@ -70,6 +70,8 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
 
 def checkpoint_to_go_on_from(point: Path) -> Path | None:
     """The last checkpoint of an unfinished training that is whole; None where training starts from its first step."""
+    from attnlab.training.checkpoints import checkpoint_step  # imports Lightning, which takes seconds
+
     damaged = False
     for path in (point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST):
         if not path.is_file():

@@ -14,7 +14,8 @@ from attnlab.experiment.composition import compose
 from attnlab.experiment.experiment import Experiment
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
-from attnlab.stages.train import batches_of, data_to_train_on, module_of
+from attnlab.stages.chain import data_to_train_on
+from attnlab.stages.train import batches_of, module_of
 
 
 class NotebookExperiment(Experiment):

@@ -85,12 +85,12 @@ def compose_points(arguments: Namespace, common: Sequence[str], varied: Mapping[
 def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path]]:
     """Each point with its data and its own folder, where its model is; trained now where it is not there yet."""
     from attnlab.experiment.point import point_of
-    from attnlab.stages import train
+    from attnlab.stages import chain
 
-    opened = [train.data_to_train_on(point.experiment) for point in points]  # what is wrong with them shows first
+    opened = [chain.data_to_train_on(point.experiment) for point in points]  # what is wrong with them shows first
     for number, (point, data) in enumerate(zip(points, opened, strict=True), start=1):
         print(f"[{number}/{len(points)}] {point.label}, seed {point.seed}", file=sys.stderr)
-        train.main(point.experiment)
+        chain.main(point.experiment)
         yield point, data, point_of(point.experiment, data)
 
 

@@ -22,8 +22,8 @@ from attnlab.files import atomic_file, sync
 from attnlab.training.modules import check_weights
 from attnlab.training.processes import StopSignals
 from attnlab.training.speed import SpeedCounters
+from attnlab.training.spool import BEFORE_LAST, LAST
 
-LAST, BEFORE_LAST = "last.ckpt", "before_last.ckpt"
 _PREFIX = "model."  # separates the model's weights from the metrics and other state of the LightningModule
 
 

@@ -24,6 +24,7 @@ from attnlab.files import atomic_file
 # In the folder of an experiment: what is known of its run, and there its metrics.
 RUN_FOLDER = "run"
 SPOOL_NAME = f"{RUN_FOLDER}/metrics.jsonl"
+LAST, BEFORE_LAST = "last.ckpt", "before_last.ckpt"  # in its folder of checkpoints
 
 # Metrics with these prefixes differ from run to run: they reach the tracker, but not the history.
 VOLATILE = ("time/", "speed/", "system/")

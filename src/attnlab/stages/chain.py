@@ -1,0 +1,108 @@
+"""The command `pipelines/train.py`: one experiment from its data to its report; what is finished is not done again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from attnlab.experiment.experiment import Experiment, output_folder
+from attnlab.experiment.launch import log, say
+from attnlab.experiment.point import (
+    begin_anew,
+    changed_since,
+    check_wanted_places,
+    checkpoint_to_go_on_from,
+    only_one_at_a_time,
+    point_of,
+    publish,
+    read_done,
+)
+from attnlab.files import atomic_file
+from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, record_of, state_of_its_run
+from attnlab.stages.prepare import prepare_where_missing
+from attnlab.stages.report import report
+from attnlab.sweeps.job import current_job
+from attnlab.tracking.params import readable_name, short_params
+from attnlab.tracking.run import Run, UntrackedRun
+from attnlab.tracking.run_folder import DONE
+
+
+def data_to_train_on(experiment: Experiment) -> Any:
+    """The prepared data of an experiment, made where they are missing; raises ExperimentError where they do not fit."""
+    data = experiment.task.open_data(prepare_where_missing(experiment))
+    experiment.task.check_data(experiment, data)
+    return data
+
+
+def main(experiment: Experiment) -> Any:
+    experiment.use_hardware()
+    check_wanted_places(experiment)
+    data = data_to_train_on(experiment)
+    point = point_of(experiment, data)
+    if not is_first_process():
+        # The first process does all the rest. Nothing changes here before all of them have started to train, so that
+        # each sees the same.
+        if experiment.rerun or not (point / DONE).is_file():
+            last = None if experiment.rerun else checkpoint_to_go_on_from(point)
+            train_in(experiment, data, point, UntrackedRun(), last)
+        return None
+    log.info("experiment %s: %s", point.name, readable_name(short_params(experiment.logged)))
+    job = current_job()
+    update_job = (lambda **found: None) if job is None else job.update
+    update_job(identity=point.name, data=str(data.folder))
+    record = record_of(experiment, experiment.logged, point.name, data)
+    with only_one_at_a_time(point):
+        rerun_since = None if job is None else job.sweep.rerun_since
+        anew = experiment.rerun and (rerun_since is None or not changed_since(point, rerun_since))
+        finished = (point / DONE).is_file() and not anew
+        update_job(new=not finished)
+        last = None
+        if finished:
+            read_done(point)  # a damaged one is reported before anything else is done
+            log.info("it is finished already; rerun=true trains it again")
+            print(f"experiment {point.name} is finished already; rerun=true trains it again", file=sys.stderr)
+        else:
+            last = None if anew else checkpoint_to_go_on_from(point)
+            if last is None:
+                begin_anew(experiment, point)
+        if not finished or state_of_its_run(experiment, point / "model") == point:
+            with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
+                update_job(run_id=run.run_id)
+                if not finished:
+                    train_in(experiment, data, point, run, last)
+                run.sync()
+        publish(point, experiment)
+    done = read_done(point)
+    log.info("trained: the model is of step %s, in %s", done.get("step"), point / "model")
+    if experiment.chain:
+        evaluate_and_report(experiment, data, point)
+    values = [done[name] for name in experiment.sweep.objectives]
+    return values[0] if len(values) == 1 else tuple(values)  # as Hydra's sweepers take them
+
+
+def train_in(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None) -> None:
+    from attnlab.stages.train import train  # imports Lightning, which takes seconds; what is finished needs none
+
+    train(experiment, data, point, run, resume_from)
+
+
+def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
+    """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
+    output = output_folder()
+    kept = kept_evaluation(experiment, data, point)
+    evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, begun=True)
+    with atomic_file(output / "metrics.json") as path:
+        shutil.copyfile(output / "evaluation" / "metrics.json", path)
+    page = report(experiment, data.folder, point / "training", output / "evaluation", output / "report")
+    for line in (f"metrics: {output / 'metrics.json'}", f"report:  {page}", f"model:   {point / 'model'}"):
+        say(line)
+    say(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+
+
+def is_first_process() -> bool:
+    """False in the other processes that a distributed strategy, or Slurm, started by this same command."""
+    ranks = [os.environ.get(name) for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")]
+    return next(filter(None, ranks), "0") == "0" and os.environ.get("NODE_RANK", "0") == "0"
