@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attnlab.experiment.experiment import Experiment, output_folder
+from attnlab.experiment.experiment import REPORT_SOURCES, Experiment, output_folder
 from attnlab.experiment.launch import log, say
 from attnlab.experiment.point import (
     begin_anew,
@@ -20,7 +20,7 @@ from attnlab.experiment.point import (
     publish,
     read_done,
 )
-from attnlab.files import atomic_file
+from attnlab.files import atomic_file, atomic_folder
 from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, record_of, state_of_its_run
 from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
@@ -96,7 +96,16 @@ def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
     evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, begun=True)
     with atomic_file(output / "metrics.json") as path:
         shutil.copyfile(output / "evaluation" / "metrics.json", path)
-    page = report(experiment, data.folder, point / "training", output / "evaluation", output / "report")
+    # What the page shows follows from these; the same page is not written twice.
+    inputs = f"{data.digest}\n{kept.name}\n{sorted(experiment.choices.items())}"
+    shown = experiment.identity(tuple(experiment.values), inputs, REPORT_SOURCES)
+    reported = point / "reported" / shown
+    if not (reported / "index.html").is_file():
+        shutil.rmtree(reported.parent, ignore_errors=True)
+        report(experiment, data.folder, point / "training", kept, reported)
+    with atomic_folder(output / "report") as temporary:
+        shutil.copytree(reported, temporary, dirs_exist_ok=True)
+    page = output / "report" / "index.html"
     for line in (f"metrics: {output / 'metrics.json'}", f"report:  {page}", f"model:   {point / 'model'}"):
         say(line)
     say(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
