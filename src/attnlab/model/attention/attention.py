@@ -169,6 +169,7 @@ def remember(
         attention: None where nothing attends.
         intervention: changes the weights of the attention, and what it may see.
     """
+    masked = masked and (intervention is None or intervention.mask_pads)
     positions = count_positions(source_mask)
     # A masked pad may stand beyond the longest source; its position is never looked at.
     seen = positions.masked_fill(~source_mask, 0) if masked else positions
