@@ -182,4 +182,4 @@ def remember(
         positions=positions,
         lengths=source_mask.sum(1),
     )
-    return memory if intervention is None else memory.under(intervention)
+    return memory if intervention is None or not intervention.changes_weights else memory.under(intervention)
