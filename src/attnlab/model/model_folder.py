@@ -112,7 +112,8 @@ def read_facts(folder: Path) -> ModelFacts:
         check_regular(folder / "model.json")
         return TypeAdapter(ModelFacts).validate_json((folder / "model.json").read_text(encoding="utf-8"), strict=True)
     except ValidationError as error:
-        reason = _first_problem(error)
+        first = error.errors()[0]
+        reason = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
     except (OSError, ValueError) as error:
         reason = str(error.strerror if isinstance(error, OSError) else error)
     inside = f"; did you mean {folder / 'model'}?" if (folder / "model" / "model.json").is_file() else ""
@@ -245,8 +246,3 @@ class ShapesAlone(TorchFunctionMode):
         if function.__name__ in ("__truediv__", "constant_", "div", "kaiming_uniform_", "normal_", "uniform_"):
             return named["tensor"] if "tensor" in named else arguments[0]
         return function(*arguments, **named)
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
