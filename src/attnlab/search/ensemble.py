@@ -69,6 +69,9 @@ def mean_attention(weights: Sequence[Tensor | None]) -> Tensor | None:
     return torch.stack(attending).mean(0) if attending else None
 
 
+TOKENIZERS = ("source_tokenizer.json", "target_tokenizer.json")
+
+
 def load_members(
     folder: Path, others: Sequence[Path], device: str = "cpu", allow: Collection[str] = ()
 ) -> list[Seq2Seq]:
@@ -80,7 +83,7 @@ def load_members(
     Raises ExperimentError for a broken folder, or a model that does not match the first.
     """
     for other in others:
-        for name in ("source_tokenizer.json", "target_tokenizer.json"):
+        for name in TOKENIZERS:
             if _bytes(folder / name) != _bytes(other / name):
                 raise ExperimentError(
                     f"paths.ensemble: the model in {other} has another {name} than the one in {folder}; give models "
