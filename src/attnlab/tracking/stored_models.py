@@ -16,7 +16,8 @@ from attnlab.tracking.connection import LOST, knock, reason_of
 from attnlab.tracking.settings import DATABASE_NAME
 
 _RUN = re.compile(r"runs:/(?P<run>[^/]+)(/.*)?")
-_MODEL = re.compile(r"models:/(m-[0-9a-f]{32}|[^/@]+(@[^/@]+|/latest|/[0-9]+))")
+_LOGGED = re.compile(r"models:/(?P<model>m-[0-9a-f]{32})")
+_REGISTERED = re.compile(r"models:/(?P<name>[^/@]+)(@(?P<alias>[^/@]+)|/(?P<version>latest|[0-9]+))")
 
 
 def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Path:
@@ -35,7 +36,7 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
         _check_database(uri, address)
         knock(address)
         location = _location(uri, MlflowClient(address, address))
-        whole = Path(download_artifacts(location, dst_path=str(into), tracking_uri=address, registry_uri=address))
+        whole = Path(download_artifacts(location, dst_path=str(into), tracking_uri=address))
     except (*LOST, ValueError) as error:
         raise ExperimentError(f"{uri} cannot be loaded from {masked(address)}: {reason_of(error)}") from None
     folder = whole / "artifacts" / "model"
@@ -52,14 +53,25 @@ def newest_model(client: MlflowClient, run: Run) -> LoggedModel | None:
 
 
 def _location(uri: str, client: MlflowClient) -> str:
-    """The address of a model as MLflow downloads it."""
+    """Where MLflow stores the files of a model."""
     if found := _RUN.fullmatch(uri):
         model = newest_model(client, client.get_run(found["run"]))
         if model is None:
             raise ExperimentError(f"{uri}: this run has no model; it may not have been trained to its end")
         return str(model.artifact_location)
-    if _MODEL.fullmatch(uri):
-        return uri
+    if found := _LOGGED.fullmatch(uri):
+        return str(client.get_logged_model(found["model"]).artifact_location)
+    if found := _REGISTERED.fullmatch(uri):
+        name, version = found["name"], found["version"]
+        if found["alias"] is not None:
+            version = client.get_model_version_by_alias(name, found["alias"]).version
+        elif version == "latest":
+            client.get_registered_model(name)  # raises where there is none
+            versions = [int(each.version) for each in client.search_model_versions(f"name='{name}'")]
+            if not versions:
+                raise ExperimentError(f"{uri}: {name} has no versions")
+            version = str(max(versions))
+        return str(client.get_model_version_download_uri(name, version))
     raise ExperimentError(
         f"{uri} must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or models:/<name>/latest"
     )
