@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -13,7 +13,8 @@ from attnlab.api import load
 from attnlab.commands.lines import given_pairs, given_texts, print_fields, print_json, with_progress
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.inference.classifier import SentenceClassifier
+from attnlab.inference.classifier import ClassifiedText, SentenceClassifier
+from attnlab.inference.translator import Scored, Translation
 from attnlab.model.attention.intervention import Intervention
 
 
@@ -29,48 +30,35 @@ def translate(args: argparse.Namespace) -> None:
         batch_size=_batch_size(args),
         **settings,
     )
-    maps: list[AttentionMap] = []
-    for number, answer in enumerate(with_progress(answers, not args.text and not _typed(args)), 1):
-        if args.json:
-            print_json(answer)
-        elif "n_best" in settings:
-            for each in (answer, *answer.alternatives):
-                print_fields(str(number), f"{each.score:.4f}", each.text)
-        else:
-            print_fields(answer.text)
-        if args.heat_map is not None and answer.tokens:
-            maps.append(answer.map)
-    _draw(maps, args)
+
+    def lines(number: int, answer: Translation) -> list[tuple[str, ...]]:
+        if "n_best" not in settings:
+            return [(answer.text,)]
+        return [(str(number), f"{each.score:.4f}", each.text) for each in (answer, *answer.alternatives)]
+
+    _show(answers, args, lines)
 
 
 def classify(args: argparse.Namespace) -> None:
     model = _model(args, "classifies", "translate")
     answers = model.stream(given_texts(args.text), _intervention(args), _batch_size(args))
-    maps: list[AttentionMap] = []
-    for answer in with_progress(answers, not args.text and not _typed(args)):
-        if args.json:
-            print_json(answer, label=answer.label)
-        else:
-            print_fields(answer.label, f"{answer.probabilities[answer.label]:.4f}")
-        if args.heat_map is not None:
-            maps.append(answer.map)
-    _draw(maps, args, as_sentences=True)
+
+    def lines(_: int, answer: ClassifiedText) -> list[tuple[str, ...]]:
+        return [(answer.label, f"{answer.probabilities[answer.label]:.4f}")]
+
+    _show(answers, args, lines, "label", as_sentences=True)
 
 
 def score(args: argparse.Namespace) -> None:
     model = _model(args, "translates", "classify")
     pairs = given_pairs(args.text, args.source, args.target)
     answers = model.stream_scores(pairs, _intervention(args), _batch_size(args))
-    maps: list[AttentionMap] = []
-    for answer in with_progress(answers, not args.text and not _typed(args)):
-        if args.json:
-            print_json(answer, total=answer.total)
-        else:
-            tokens = zip(answer.tokens, answer.log_probs.tolist(), strict=True) if args.tokens else ()
-            print_fields(f"{answer.total:.4f}", *(f"{token} {log_prob:.4f}" for token, log_prob in tokens))
-        if args.heat_map is not None:
-            maps.append(answer.map)
-    _draw(maps, args)
+
+    def lines(_: int, answer: Scored) -> list[tuple[str, ...]]:
+        tokens = zip(answer.tokens, answer.log_probs.tolist(), strict=True) if args.tokens else ()
+        return [(f"{answer.total:.4f}", *(f"{token} {log_prob:.4f}" for token, log_prob in tokens))]
+
+    _show(answers, args, lines, "total")
 
 
 def _model(args: argparse.Namespace, does: str, other: str) -> Any:
@@ -87,10 +75,10 @@ def _model(args: argparse.Namespace, does: str, other: str) -> Any:
     return model
 
 
-def _intervention(args: argparse.Namespace) -> Intervention | None:
+def _intervention(args: argparse.Namespace) -> Intervention:
     """What the arguments change; raises ExperimentError where they are out of range."""
     try:
-        change = Intervention(
+        return Intervention(
             kind=args.intervene,
             temperature=args.attention_temperature,
             hide=tuple(args.hide),
@@ -99,7 +87,6 @@ def _intervention(args: argparse.Namespace) -> Intervention | None:
         )
     except ValueError as error:
         raise ExperimentError(f"intervene: {error}") from None
-    return change if change.changes_weights or change.force else None
 
 
 def _typed(args: argparse.Namespace) -> bool:
@@ -113,7 +100,28 @@ def _batch_size(args: argparse.Namespace) -> int:
     return args.batch_size or (1 if _typed(args) else 64)
 
 
-def _draw(maps: Sequence[AttentionMap], args: argparse.Namespace, as_sentences: bool = False) -> None:
+def _show(
+    answers: Iterable[Any],
+    args: argparse.Namespace,
+    lines: Callable[[int, Any], list[tuple[str, ...]]],
+    *more: str,
+    as_sentences: bool = False,
+) -> None:
+    """Print the answers, and draw their attention at the end.
+
+    Args:
+        lines: makes the fields of each line of an answer and its number, from 1 on.
+        more: properties of an answer that are added to its JSON.
+    """
+    maps: list[AttentionMap] = []
+    for number, answer in enumerate(with_progress(answers, not args.text and not _typed(args)), 1):
+        if args.json:
+            print_json(answer, **{name: getattr(answer, name) for name in more})
+        else:
+            for fields in lines(number, answer):
+                print_fields(*fields)
+        if args.heat_map is not None and answer.tokens:
+            maps.append(answer.map)
     if args.heat_map is not None:
         from attnlab.commands.pictures import draw  # costs an import of matplotlib
 

@@ -18,6 +18,7 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.inference.translator import (
     BATCH_SIZE,
+    NO_CHANGE,
     check_intervention,
     check_sources,
     check_steps,
@@ -97,11 +98,11 @@ class SentenceClassifier:
         self, texts: Iterable[str], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
     ) -> Iterator[ClassifiedText]:
         """As calling it, one text after the other in their order, in steady memory; as `Translator.stream`."""
-        if intervene is not None:
-            check_intervention(intervene)
-            if intervene.force:
-                raise ExperimentError("force: a classifier writes no tokens that could be forced")
-            check_steps(intervene, 1)
+        intervene = NO_CHANGE if intervene is None else intervene
+        check_intervention(intervene)
+        if intervene.force:
+            raise ExperimentError("force: a classifier writes no tokens that could be forced")
+        check_steps(intervene, 1)
         device = next(self.model.parameters()).device
         for window in windows(texts, batch_size):
             check_texts(window)
@@ -111,8 +112,7 @@ class SentenceClassifier:
                 sentences = Ragged.from_rows([ids[row] for row in rows])
                 no_labels = np.zeros(len(rows), dtype=np.int64)
                 batch = pad_labelled(sentences, no_labels, np.array(rows), self.padding).to(device)
-                if intervene is not None:
-                    check_sources(intervene, batch)
+                check_sources(intervene, batch)
                 with torch.no_grad():
                     output = self.model(batch.source, batch.source_mask, intervene)
                 probabilities = output.log_probabilities.exp().tolist()

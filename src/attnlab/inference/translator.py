@@ -31,6 +31,7 @@ from attnlab.search.search import Hypothesis, Search, next_log_probs
 
 BATCH_SIZE = 64
 WINDOW = 64  # batches of a stream whose sentences are sorted by length together
+NO_CHANGE = Intervention()
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,11 +211,9 @@ class Translator:
             batch_size: sentences that go through the model together. The stream reads `WINDOW` batches ahead; with 1
                 it reads no farther than the sentence that it translates.
         """
-        search = self.search(settings)
-        model = self.model if intervene is None else self.intervened(intervene)
-        forced = None if intervene is None else self.forced(intervene)
-        if intervene is not None:
-            check_steps(intervene, search.max_length)
+        search, intervene = self.search(settings), NO_CHANGE if intervene is None else intervene
+        model, forced = self.intervened(intervene), self.forced(intervene)
+        check_steps(intervene, search.max_length)
         to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, search.replace_unknown)
         for window in windows(texts, batch_size):
             check_texts(window)
@@ -224,8 +223,7 @@ class Translator:
             with weights_packed_once():
                 for rows in rows_by_length(ids, batch_size, asked):
                     batch = self._batch([ids[row] for row in rows], [[] for _ in rows])
-                    if intervene is not None:
-                        check_sources(intervene, batch)
+                    check_sources(intervene, batch)
                     attends = with_attention or search.replace_unknown
                     hypotheses = search(model, batch.source, batch.source_mask, attends, forced)
                     masks = batch.source_mask.cpu().numpy()
@@ -265,17 +263,13 @@ class Translator:
         self, pairs: Iterable[tuple[str, str]], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
     ) -> Iterator[Scored]:
         """As `score`, one pair after the other in steady memory; `batch_size` as in `stream`."""
-        forced: dict[int, int] = {}
-        if intervene is not None:
-            self.intervened(intervene)
-            forced = self.forced(intervene)
+        intervene = NO_CHANGE if intervene is None else intervene
+        model, forced = self.intervened(intervene).model, self.forced(intervene)
         for window in windows(pairs, batch_size):
             check_texts([text for pair in window for text in pair])
             sources = self.source_tokenizer.encode_ids([source for source, _ in window])
             targets = self.target_tokenizer.encode_ids([target for _, target in window])
             for target in targets:
-                if intervene is None:
-                    break
                 check_steps(intervene, len(target) + 1)
                 target[:] = [*target, EOS]
                 for step, token in forced.items():
@@ -284,11 +278,10 @@ class Translator:
             found: dict[int, Scored] = {}
             for rows in rows_by_length(targets, batch_size):
                 batch = self._batch([sources[row] for row in rows], [targets[row] for row in rows])
-                if intervene is not None:
-                    check_sources(intervene, batch)
+                check_sources(intervene, batch)
                 with torch.no_grad():
-                    unrolled = self.model(batch, intervention=intervene)
-                    log_probs = next_log_probs(self.model.output(unrolled.readout).flatten(0, 1))
+                    unrolled = model(batch, intervention=intervene)
+                    log_probs = next_log_probs(model.output(unrolled.readout).flatten(0, 1))
                 log_probs = log_probs.view(*batch.target_output.shape, -1)
                 log_probs = log_probs.gather(2, batch.target_output.unsqueeze(2)).squeeze(2)
                 for i, row in enumerate(rows):

@@ -55,6 +55,20 @@ def _words(shape: StateShape) -> str:
     return f"{shape.layers} layer(s) of {kind} of size {shape.size} (directions joined)"
 
 
+def _check_layers(name: str, encoder: StateShape, decoder: StateShape) -> None:
+    if encoder.layers != decoder.layers:
+        raise ValueError(
+            f"the {name} bridge maps layer to layer, but the encoder has {encoder.layers} and the decoder "
+            f"{decoder.layers}; make them equal or choose model/bridge=mean"
+        )
+
+
+def _mapped(state: RecurrentState, hidden: nn.Linear, cell: nn.Linear | None) -> RecurrentState:
+    """tanh(W h + b), and W' c + b' where there is such a map; of h, where the state has no c."""
+    c = state.hidden if state.cell is None else state.cell
+    return RecurrentState(torch.tanh(hidden(state.hidden)), None if cell is None else cell(c))  # (L, B, H)
+
+
 class LinearBridge(Bridge):
     """s_0 = tanh(W h + b), layer by layer, with h the encoder's final state, its directions merged.
 
@@ -64,20 +78,12 @@ class LinearBridge(Bridge):
 
     def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int) -> None:
         super().__init__()
-        if encoder_shape.layers != decoder_shape.layers:
-            raise ValueError(
-                f"the linear bridge maps layer to layer, but the encoder has {encoder_shape.layers} and the decoder "
-                f"{decoder_shape.layers}; make them equal or choose model/bridge=mean"
-            )
+        _check_layers("linear", encoder_shape, decoder_shape)
         self.hidden = nn.Linear(encoder_shape.size, decoder_shape.size)
         self.cell = nn.Linear(encoder_shape.size, decoder_shape.size) if decoder_shape.has_cell else None
 
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
-        final = encoded.final
-        hidden = torch.tanh(self.hidden(final.hidden))  # (L, B, H)
-        if self.cell is None:
-            return RecurrentState(hidden)
-        return RecurrentState(hidden, self.cell(final.hidden if final.cell is None else final.cell))
+        return _mapped(encoded.final, self.hidden, self.cell)
 
 
 class FirstBackwardBridge(Bridge):
@@ -95,21 +101,13 @@ class FirstBackwardBridge(Bridge):
                 "the first_backward bridge needs an encoder that reads backwards; choose "
                 "model.encoder.bidirectional=true or model/bridge=linear"
             )
-        if encoder_shape.layers != decoder_shape.layers:
-            raise ValueError(
-                f"the first_backward bridge maps layer to layer, but the encoder has {encoder_shape.layers} and the "
-                f"decoder {decoder_shape.layers}; make them equal or choose model/bridge=mean"
-            )
+        _check_layers("first_backward", encoder_shape, decoder_shape)
         self.hidden = nn.Linear(backward_size, decoder_shape.size, bias=False)
         self.cell = nn.Linear(backward_size, decoder_shape.size, bias=False) if decoder_shape.has_cell else None
 
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
-        backward = encoded.backward
-        assert backward is not None
-        hidden = torch.tanh(self.hidden(backward.hidden))  # (L, B, H)
-        if self.cell is None:
-            return RecurrentState(hidden)
-        return RecurrentState(hidden, self.cell(backward.hidden if backward.cell is None else backward.cell))
+        assert encoded.backward is not None
+        return _mapped(encoded.backward, self.hidden, self.cell)
 
 
 class MeanBridge(Bridge):

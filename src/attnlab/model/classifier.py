@@ -83,8 +83,7 @@ class Classifier(nn.Module):
         """source (B, S) and its mask -> what each sentence is."""
         # 1. Read the sentence.
         encoded = self.encoder(source, source_mask)
-        masked = self.padding.attention_masked and (intervention is None or intervention.mask_pads)
-        memory = remember(encoded, source_mask, masked, self.attention, intervention)
+        memory = remember(encoded, source_mask, self.padding.attention_masked, self.attention, intervention)
         # 2. Look back at it once.
         query = memory.summary.unsqueeze(1)  # (B, 1, D)
         context, weights = self.attention(query, memory, source.new_zeros(len(source), 1))  # (B, 1, D), (B, N, 1, S)

@@ -112,7 +112,8 @@ def read_facts(folder: Path) -> ModelFacts:
         check_regular(folder / "model.json")
         return TypeAdapter(ModelFacts).validate_json((folder / "model.json").read_text(encoding="utf-8"), strict=True)
     except ValidationError as error:
-        reason = _first_problem(error)
+        first = error.errors()[0]
+        reason = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
     except (OSError, ValueError) as error:
         reason = str(error.strerror if isinstance(error, OSError) else error)
     inside = f"; did you mean {folder / 'model'}?" if (folder / "model" / "model.json").is_file() else ""
@@ -169,20 +170,25 @@ def load_weights(model: torch.nn.Module, folder: Path) -> None:
 
     Raises ExperimentError, with every name, where the folder has others, or of other shapes.
     """
-    given, wanted = _weights(folder, "cpu"), model.state_dict()
+    given = _weights(folder, "cpu")
+    if problems := _misfits(given, model.state_dict()):
+        raise ExperimentError(
+            f"the weights in {folder} do not fit the model: {problems}; choose the parts and sizes of model as in "
+            f"{folder / 'config.json'}"
+        )
+    model.load_state_dict(given)
+
+
+def _misfits(given: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]) -> str:
+    """Every name that only one of them has, or that has another shape in them."""
     problems = [f"{name} is missing" for name in wanted if name not in given]
     problems += [f"{name} is not of this model" for name in given if name not in wanted]
     problems += [
-        f"{name} has {tuple(given[name].shape)} in place of {tuple(tensor.shape)}"
+        f"{name} is of {tuple(given[name].shape)} in place of {tuple(tensor.shape)}"
         for name, tensor in wanted.items()
         if name in given and given[name].shape != tensor.shape
     ]
-    if problems:
-        raise ExperimentError(
-            f"the weights in {folder} do not fit the model: {'; '.join(problems)}; choose the parts and sizes of model "
-            f"as in {folder / 'config.json'}"
-        )
-    model.load_state_dict(given)
+    return "; ".join(problems)
 
 
 def _weights(folder: Path, device: str) -> dict[str, torch.Tensor]:
@@ -216,31 +222,17 @@ def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M
         task = "translation" if facts.num_classes is None else "classification"
         raise ExperimentError(f"the model in {folder} goes with task={task}; choose that task, or another model folder")
     part: Part[M] = bind_section(config, "model", kind, allow)
-    padding = bind_section(config, "padding", Padding, allow)
-    _check_shapes(folder, part, {**facts.sizes, "padding": padding}, weights)
-    model = part(**facts.sizes, padding=padding)
+    runtime = {**facts.sizes, "padding": bind_section(config, "padding", Padding, allow)}
     try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ExperimentError(
-            f"{folder}: the weights do not fit the config ({str(error).splitlines()[-1].strip()})"
-        ) from error
-    return model.to(device).eval()
-
-
-def _check_shapes(folder: Path, part: Part[M], runtime: dict[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
-    """Raise ExperimentError where the config asks for other sizes than the weights have, before it takes memory."""
-    try:
-        with torch.device("meta"), ShapesAlone():
-            asked = {name: tuple(tensor.shape) for name, tensor in part(**runtime).state_dict().items()}
+        with torch.device("meta"), ShapesAlone():  # sizes that do not fit are found before they take memory
+            wanted = part(**runtime).state_dict()
     except (RuntimeError, OverflowError) as error:
         raise ExperimentError(f"{folder}: the config asks for an impossible model ({error})") from error
-    for name, shape in asked.items():
-        if name in weights and tuple(weights[name].shape) != shape:
-            given = tuple(weights[name].shape)
-            raise ExperimentError(
-                f"{folder}: the weights do not fit the config ({name} is of {given}, the config asks for {shape})"
-            )
+    if problems := _misfits(weights, wanted):
+        raise ExperimentError(f"{folder}: the weights do not fit the config ({problems})")
+    model = part(**runtime)
+    model.load_state_dict(weights)
+    return model.to(device).eval()
 
 
 class ShapesAlone(TorchFunctionMode):
@@ -254,8 +246,3 @@ class ShapesAlone(TorchFunctionMode):
         if function.__name__ in ("__truediv__", "constant_", "div", "kaiming_uniform_", "normal_", "uniform_"):
             return named["tensor"] if "tensor" in named else arguments[0]
         return function(*arguments, **named)
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"

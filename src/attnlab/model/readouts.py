@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from attnlab.model.fast_linear import RepeatedLinear
 
+Dropout = Annotated[float, Field(ge=0, lt=1)]
+
 
 class Readout(nn.Module, ABC):
     """Joins what a step knows. It stands outside the step, so that training can apply it to all steps at once.
@@ -38,14 +40,7 @@ class Readout(nn.Module, ABC):
 class StateReadout(Readout):
     """s_t as it is: the output layer knows context and token by the state alone (Sutskever et al. 2014, section 2)."""
 
-    def __init__(
-        self,
-        dropout: Annotated[float, Field(ge=0, lt=1)],
-        *,
-        hidden_size: int,
-        context_size: int,
-        embedding_size: int,
-    ) -> None:
+    def __init__(self, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int) -> None:
         super().__init__()
         if context_size > 0:
             raise ValueError(
@@ -62,14 +57,7 @@ class StateReadout(Readout):
 class PlainReadout(Readout):
     """[s_t; c_t; e(y_{t-1})], joined and handed on; without c_t where no context goes into the readout."""
 
-    def __init__(
-        self,
-        dropout: Annotated[float, Field(ge=0, lt=1)],
-        *,
-        hidden_size: int,
-        context_size: int,
-        embedding_size: int,
-    ) -> None:
+    def __init__(self, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int) -> None:
         super().__init__()
         self.size = hidden_size + context_size + embedding_size
         self.dropout = nn.Dropout(dropout)
@@ -84,13 +72,7 @@ class TanhReadout(Readout):
     them where no context goes into the readout."""
 
     def __init__(
-        self,
-        size: PositiveInt,
-        dropout: Annotated[float, Field(ge=0, lt=1)],
-        *,
-        hidden_size: int,
-        context_size: int,
-        embedding_size: int,
+        self, size: PositiveInt, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int
     ) -> None:
         super().__init__()
         self.size = size
@@ -106,13 +88,7 @@ class AttentionalReadout(Readout):
     """attentional_hidden_t = tanh(W_c [c_t; s_t] + b) (Luong et al. 2015, equation 5, there without b)."""
 
     def __init__(
-        self,
-        size: PositiveInt,
-        dropout: Annotated[float, Field(ge=0, lt=1)],
-        *,
-        hidden_size: int,
-        context_size: int,
-        embedding_size: int,
+        self, size: PositiveInt, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int
     ) -> None:
         super().__init__()
         if context_size == 0:
@@ -137,13 +113,7 @@ class MaxoutReadout(Readout):
     """
 
     def __init__(
-        self,
-        size: PositiveInt,
-        dropout: Annotated[float, Field(ge=0, lt=1)],
-        *,
-        hidden_size: int,
-        context_size: int,
-        embedding_size: int,
+        self, size: PositiveInt, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int
     ) -> None:
         super().__init__()
         self.size = size

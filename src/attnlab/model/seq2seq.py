@@ -98,8 +98,7 @@ class Seq2Seq(nn.Module):
         """source (B, S) and its mask -> the memory that the decoder reads, and its first state."""
         encoded = self.encoder(source, source_mask)
         attention, feeding = self.decoder.attention, self.decoder.body.input_feeding
-        masked = self.padding.attention_masked and (intervention is None or intervention.mask_pads)
-        memory = remember(encoded, source_mask, masked, attention, intervention)
+        memory = remember(encoded, source_mask, self.padding.attention_masked, attention, intervention)
         batch_size, length, width = encoded.outputs.shape
         zeros = encoded.outputs.new_zeros
         return memory, DecoderState(
@@ -145,7 +144,9 @@ class Seq2Seq(nn.Module):
             feed_reference = None if feed_reference is None else reorder(feed_reference, order)
 
         if feed_reference is None and not self.decoder.feeds_back:
-            unrolled = self._all_steps(inputs, mask, state, memory)
+            output = self.decoder.all_steps(self.decoder.body.embedding(inputs), state, memory, count_positions(mask))
+            weights = output.attention_weights
+            unrolled = Unrolled(self._readout(output), None if weights is None else weights.mean(1))
         else:
             with gradients_after_the_loop():
                 unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
@@ -157,13 +158,6 @@ class Seq2Seq(nn.Module):
             readout=reorder(unrolled.readout, back),
             attention_weights=None if weights is None else reorder(weights, back),
         )
-
-    def _all_steps(self, inputs: Tensor, mask: Tensor, state: DecoderState, memory: Memory) -> Unrolled:
-        """What the loop over the step gives, without it."""
-        embedded = self.decoder.body.embedding(inputs)  # (B, T, E)
-        output = self.decoder.all_steps(embedded, state, memory, count_positions(mask))
-        weights = output.attention_weights
-        return Unrolled(self._readout(output), None if weights is None else weights.mean(1))
 
     def _unroll(
         self,
@@ -199,10 +193,11 @@ class Seq2Seq(nn.Module):
             if before.coverage is not None and output.attention_weights is not None:
                 losses.append(coverage_loss(output.attention_weights, before.coverage))
         weights = [output.attention_weights.mean(1) for output in outputs if output.attention_weights is not None]
+        coverage = self.decoder.coverage
         return Unrolled(
             torch.stack(readouts, dim=1) if feeds_readout else self._readout_all(outputs),
             torch.stack(weights, dim=1) if weights else None,
-            self._summed_coverage_loss(losses, mask),
+            None if coverage is None else coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum(),
         )
 
     def _readout(self, output: StepOutput) -> Tensor:
@@ -223,12 +218,6 @@ class Seq2Seq(nn.Module):
         if body.input_feeding is None:
             return state
         return replace(state, fed=body.input_feeding(readout, self.output, body.embedding))
-
-    def _summed_coverage_loss(self, losses: list[Tensor], mask: Tensor) -> Tensor | None:
-        attention = self.decoder.attention
-        if not losses or attention is None or attention.coverage is None:
-            return None
-        return attention.coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum()
 
 
 def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import torch
@@ -24,6 +24,7 @@ from attnlab.search.search import (
 )
 
 
+@dataclass(frozen=True)
 class BeamSearch(Search):
     """Beam search over a whole batch, until each sentence has `size` finished hypotheses or meets its limit.
 
@@ -42,28 +43,19 @@ class BeamSearch(Search):
         replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
     """
 
-    def __init__(
-        self,
-        size: PositiveInt,
-        length_penalty: NonNegativeFloat,
-        max_length: PositiveInt,
-        max_length_ratio: Annotated[float, Field(gt=0)] | None = None,
-        coverage_penalty: NonNegativeFloat = 0.0,
-        min_length: NonNegativeInt = 0,
-        n_best: PositiveInt = 1,
-        replace_unknown: bool = False,
-    ) -> None:
-        check_lengths(min_length, max_length)
-        if n_best > size:
-            raise ValueError(f"n_best must be at most the beam's size, which is {size}, got {n_best}")
-        self.size = size
-        self.length_penalty = length_penalty
-        self.max_length = max_length
-        self.max_length_ratio = max_length_ratio
-        self.coverage_penalty = coverage_penalty
-        self.min_length = min_length
-        self.n_best = n_best
-        self.replace_unknown = replace_unknown
+    size: PositiveInt
+    length_penalty: NonNegativeFloat
+    max_length: PositiveInt
+    max_length_ratio: Annotated[float, Field(gt=0)] | None = None
+    coverage_penalty: NonNegativeFloat = 0.0
+    min_length: NonNegativeInt = 0
+    n_best: PositiveInt = 1
+    replace_unknown: bool = False
+
+    def __post_init__(self) -> None:
+        check_lengths(self.min_length, self.max_length)
+        if self.n_best > self.size:
+            raise ValueError(f"n_best must be at most the beam's size, which is {self.size}, got {self.n_best}")
 
     @property
     def needs_attention(self) -> str | None:

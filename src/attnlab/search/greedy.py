@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -93,6 +94,7 @@ def write_token_by_token(
     ]
 
 
+@dataclass(frozen=True)
 class GreedySearch(Search):
     """The likeliest token at each step; a hypothesis's score is the sum of its log-probabilities.
 
@@ -105,28 +107,22 @@ class GreedySearch(Search):
 
     n_best = 1
 
-    def __init__(
-        self,
-        max_length: PositiveInt,
-        max_length_ratio: Annotated[float, Field(gt=0)] | None = None,
-        min_length: NonNegativeInt = 0,
-        replace_unknown: bool = False,
-    ) -> None:
-        check_lengths(min_length, max_length)
-        self.max_length = max_length
-        self.max_length_ratio = max_length_ratio
-        self.min_length = min_length
-        self.replace_unknown = replace_unknown
+    max_length: PositiveInt
+    max_length_ratio: Annotated[float, Field(gt=0)] | None = None
+    min_length: NonNegativeInt = 0
+    replace_unknown: bool = False
+
+    def __post_init__(self) -> None:
+        check_lengths(self.min_length, self.max_length)
 
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
-        limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
         found = write_token_by_token(
             model,
             source,
             source_mask,
-            limits,
+            length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length),
             self.min_length,
             choose=lambda log_probs, *_: likeliest(log_probs, 1)[1].squeeze(1),
             with_attention=with_attention,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -13,6 +14,7 @@ from attnlab.search.greedy import write_token_by_token
 from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, check_lengths, length_limits
 
 
+@dataclass(frozen=True)
 class SampleSearch(Search):
     """Ancestral sampling, from all tokens or from the likeliest ones alone.
 
@@ -33,28 +35,18 @@ class SampleSearch(Search):
         replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
     """
 
-    def __init__(
-        self,
-        temperature: Annotated[float, Field(ge=0.001, le=1000)],
-        top_k: PositiveInt | None,
-        top_p: Annotated[float, Field(ge=0.001, le=1)] | None,
-        seed: NonNegativeInt,
-        max_length: PositiveInt,
-        max_length_ratio: Annotated[float, Field(gt=0)] | None = None,
-        min_length: NonNegativeInt = 0,
-        n_best: PositiveInt = 1,
-        replace_unknown: bool = False,
-    ) -> None:
-        check_lengths(min_length, max_length)
-        self.temperature = temperature
-        self.top_k = top_k
-        self.top_p = top_p
-        self.seed = seed
-        self.max_length = max_length
-        self.max_length_ratio = max_length_ratio
-        self.min_length = min_length
-        self.n_best = n_best
-        self.replace_unknown = replace_unknown
+    temperature: Annotated[float, Field(ge=0.001, le=1000)]
+    top_k: PositiveInt | None
+    top_p: Annotated[float, Field(ge=0.001, le=1)] | None
+    seed: NonNegativeInt
+    max_length: PositiveInt
+    max_length_ratio: Annotated[float, Field(gt=0)] | None = None
+    min_length: NonNegativeInt = 0
+    n_best: PositiveInt = 1
+    replace_unknown: bool = False
+
+    def __post_init__(self) -> None:
+        check_lengths(self.min_length, self.max_length)
 
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None

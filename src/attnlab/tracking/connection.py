@@ -110,8 +110,7 @@ class Connection:
 
     def monitor_system(self, run_id: str) -> Callable[[], None]:
         """Sample processor, memory, disk, network and GPU for a run, until the returned function is called."""
-        interval, address = _SAMPLING_INTERVAL, self.address
-        monitor = SystemMetricsMonitor(run_id, interval, resume_logging=True, tracking_uri=address)
+        monitor = SystemMetricsMonitor(run_id, _SAMPLING_INTERVAL, resume_logging=True, tracking_uri=self.address)
         monitor.start()
         return monitor.finish
 

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 import pytorch_lightning as pl
-import torch
 from numpy.typing import NDArray
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
@@ -58,8 +57,8 @@ def write_sentences(
 class PictureCallback(pl.Callback):
     """Draws at the end of each validation, in the first process alone.
 
-    pictures: of the chosen sentences, None for none; called without gradients, in the precision of the training,
-        module in evaluation mode.
+    pictures: of the chosen sentences, None for none; called in the precision of the training, without gradients and
+        with the module in evaluation mode, as Lightning has it until a validation is over.
     point: the experiment's folder.
     keep: validations whose pictures stay, beside the best one by the metric `monitor`.
     """
@@ -71,7 +70,8 @@ class PictureCallback(pl.Callback):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
-        pictures = self._drawn(pl_module)
+        with trainer.precision_plugin.forward_context():
+            pictures = self._pictures(pl_module)
         if pictures is None:
             return
         score = trainer.callback_metrics.get(self._monitor)
@@ -80,15 +80,6 @@ class PictureCallback(pl.Callback):
         if step_name(step) in kept:
             with atomic_folder(self._folder / OUTBOX / HEAT_MAPS / step_name(step)) as folder:
                 pictures(folder, f"Step {step}")
-
-    def _drawn(self, module: pl.LightningModule) -> Pictures | None:
-        was_training = module.training
-        module.eval()
-        try:
-            with torch.no_grad(), module.trainer.precision_plugin.forward_context():
-                return self._pictures(module)
-        finally:
-            module.train(was_training)
 
 
 def step_name(step: int) -> str:

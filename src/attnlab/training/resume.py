@@ -40,7 +40,10 @@ class ExactResume(pl.Callback):
     def on_save_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
         self._reached = self._spool.size()
         own = {"random": random_states(), "means": _means(pl_module)}
-        checkpoint[_KEY] = {"processes": _of_all_processes(own), "spool": self._reached}
+        processes: list[Any] = [own] * trainer.world_size
+        if trainer.world_size > 1:
+            torch.distributed.all_gather_object(processes, own)
+        checkpoint[_KEY] = {"processes": processes, "spool": self._reached}
 
     def on_load_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
         saved = checkpoint[_KEY]
@@ -112,11 +115,3 @@ def _restore_means(module: pl.LightningModule, means: dict[str, dict[str, Tensor
     for name, state in means.items():
         for field, value in state.items():
             setattr(metrics[name], field, value.to(module.device))
-
-
-def _of_all_processes(own: dict[str, Any]) -> list[dict[str, Any]]:
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return [own]
-    found: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(found, own)
-    return found

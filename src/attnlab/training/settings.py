@@ -72,9 +72,9 @@ class Training(ABC):
         """The logged name of the metric that the best checkpoint, early stopping and plateaus depend on."""
 
     @property
-    @abstractmethod
     def monitor_mode(self) -> Literal["min", "max"]:
-        """Whether that metric is better when it is lower or higher."""
+        """Whether that metric is better when it is lower, as an NLL, or higher."""
+        return "min" if self.monitored_metric.endswith("nll") else "max"
 
     def steps_per_epoch(self, batches: int) -> int:
         """The optimiser steps of an epoch whose loader gives so many batches, parts of batches counted."""
@@ -110,10 +110,6 @@ class TranslationTraining(Training):
     def monitored_metric(self) -> str:
         return TOKEN_NLL if self.monitor == "token_nll" else f"{FREE_RUNNING}/{self.monitor}"
 
-    @property
-    def monitor_mode(self) -> Literal["min", "max"]:
-        return "min" if self.monitor == "token_nll" else "max"
-
 
 @dataclass(frozen=True)
 class ClassificationTraining(Training):
@@ -124,7 +120,3 @@ class ClassificationTraining(Training):
     @property
     def monitored_metric(self) -> str:
         return f"{CLASSIFIED}/{self.monitor}"
-
-    @property
-    def monitor_mode(self) -> Literal["min", "max"]:
-        return "min" if self.monitor == "nll" else "max"

@@ -66,7 +66,7 @@ class MetricSpool:
         Raises:
             ExperimentError: the file cannot be written (a full disk, a read-only folder).
         """
-        values = {name: _to_json(float(value)) for name, value in metrics.items()}
+        values = {name: float(x) if math.isfinite(x) else str(float(x)) for name, x in metrics.items()}
         record = {"time": time.time_ns() // 1_000_000, "step": int(step), "epoch": epoch, "metrics": values}
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
         try:
@@ -156,10 +156,6 @@ def write_history(spool: Path, path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HistoryRow._fields)
         writer.writerows(history(spool))
-
-
-def _to_json(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
 
 
 def _complete(path: Path) -> int:

@@ -20,7 +20,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-from attnlab.config.binding import bind
+from attnlab.config.binding import bind_sections
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
 from attnlab.training.hardware import Hardware
@@ -60,16 +60,8 @@ def check_options(options: Mapping[str, Any]) -> list[str]:
 
 def own_callbacks(nodes: Mapping[str, Any]) -> list[pl.Callback]:
     """The callbacks of the section `callbacks` of a config; raises ExperimentError with every problem."""
-    problems: list[str] = []
-    made = []
-    for name, node in nodes.items():
-        try:
-            made.append(bind(node, pl.Callback, f"callbacks.{name}"))
-        except ExperimentError as error:
-            problems += error.problems
-    if problems:
-        raise ExperimentError(problems)
-    return made
+    config = {f"callbacks.{name}": node for name, node in nodes.items()}
+    return list(bind_sections(config, dict.fromkeys(config, pl.Callback)).values())
 
 
 def build_trainer(

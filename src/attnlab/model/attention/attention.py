@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 import torch
 from pydantic import NonNegativeFloat, PositiveInt
@@ -120,20 +120,21 @@ class MultiHeadAttention(nn.Module):
         self.W_K = nn.Linear(value_size, heads * size, bias=False)
         self.W_V = nn.Linear(value_size, heads * size, bias=False)
         self.W_O = RepeatedLinear(heads * size, value_size, bias=False)
-        self.attentions = nn.ModuleList(head(size, size) for _ in range(heads))
-        if any(attention.score.by_position for attention in self._each()):
+        attentions = [head(size, size) for _ in range(heads)]
+        self.attentions: Sequence[Attention] = nn.ModuleList(attentions)  # type: ignore[assignment]
+        if any(attention.score.by_position for attention in self.attentions):
             raise ValueError("the location score has no keys that heads could project; choose model/heads=one")
 
     @property
     def coverage(self) -> Coverage | None:
         """That of the first head: they all have one, or none has."""
-        return next(self._each()).coverage
+        return self.attentions[0].coverage
 
     def project(self, outputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Encoder outputs (B, S, D) -> keys (B, N, S, A) and values (B, N, S, size)."""
         keys = self.W_K(outputs).chunk(self.heads, dim=-1)
         values = self.W_V(outputs).chunk(self.heads, dim=-1)
-        projected = [attention.project(key, positions)[0] for attention, key in zip(self._each(), keys, strict=True)]
+        projected = [attention.project(key, positions)[0] for attention, key in zip(self.attentions, keys, strict=True)]
         return torch.stack(projected, dim=1), torch.stack(values, dim=1)
 
     def forward(
@@ -143,15 +144,10 @@ class MultiHeadAttention(nn.Module):
         queries = self.W_Q(query).chunk(self.heads, dim=-1)
         found = [
             attention(queries[i], memory.head(i), t, None if coverage is None else coverage[:, i : i + 1])
-            for i, attention in enumerate(self._each())
+            for i, attention in enumerate(self.attentions)
         ]
         contexts, weights = zip(*found, strict=True)
         return self.W_O(torch.cat(contexts, dim=-1)), torch.cat(weights, dim=1)
-
-    def _each(self) -> Iterator[Attention]:
-        for attention in self.attentions:
-            assert isinstance(attention, Attention)
-            yield attention
 
 
 def remember(
@@ -169,6 +165,7 @@ def remember(
         attention: None where nothing attends.
         intervention: changes the weights of the attention, and what it may see.
     """
+    masked = masked and (intervention is None or intervention.mask_pads)
     positions = count_positions(source_mask)
     # A masked pad may stand beyond the longest source; its position is never looked at.
     seen = positions.masked_fill(~source_mask, 0) if masked else positions
@@ -181,4 +178,4 @@ def remember(
         positions=positions,
         lengths=source_mask.sum(1),
     )
-    return memory if intervention is None else memory.under(intervention)
+    return memory if intervention is None or not intervention.changes_weights else memory.under(intervention)

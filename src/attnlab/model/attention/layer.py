@@ -182,14 +182,12 @@ class _Part:
         """The part for these widths; raises ValueError for a wrong or missing setting."""
         if isinstance(self.chosen, self.kind):
             return self.chosen
-        if inspect.isclass(self.chosen):
-            return self._of_class(self.chosen, sizes)
-        made = self.chosen(**sizes)
-        if not isinstance(made, self.kind):
-            raise TypeError(f"{self.chosen!r} must return a {self.kind.__name__}, got {made!r}")
-        return made
-
-    def _of_class(self, found: type, sizes: dict[str, int]) -> Any:
+        if not inspect.isclass(self.chosen):
+            made = self.chosen(**sizes)
+            if not isinstance(made, self.kind):
+                raise TypeError(f"{self.chosen!r} must return a {self.kind.__name__}, got {made!r}")
+            return made
+        found = self.chosen
         taken = {name: size for name, size in sizes.items() if name in inspect.signature(found).parameters}
         among_settings = {name: size for name, size in taken.items() if name in settings_of(found)}
         try:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from attnlab.model.attention.intervention import Intervention
+
+RecordT = TypeVar("RecordT", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -30,15 +33,7 @@ class Memory:
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows of the batch, in their order, repeated where a row is named twice."""
-        return replace(
-            self,
-            summary=self.summary[rows],
-            keys=None if self.keys is None else self.keys[rows],
-            values=None if self.values is None else self.values[rows],
-            mask=None if self.mask is None else self.mask[rows],
-            positions=self.positions[rows],
-            lengths=self.lengths[rows],
-        )
+        return rows_of(self, rows)
 
     def under(self, intervention: Intervention) -> Memory:
         """The memory with an intervention, without what this hides."""
@@ -58,6 +53,11 @@ class Memory:
         assert self.keys is not None
         assert self.values is not None
         return replace(self, keys=self.keys[:, number], values=self.values[:, number])
+
+
+def rows_of(record: RecordT, rows: Tensor) -> RecordT:
+    """A dataclass with some rows of each of its tensors, whose first axis is the batch."""
+    return replace(record, **{name: x[rows] for name, x in vars(record).items() if isinstance(x, Tensor)})
 
 
 def count_positions(mask: Tensor) -> Tensor:

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from attnlab.batch import PAD
 from attnlab.config.part import Part
-from attnlab.model.attention.attention import Attention, MultiHeadAttention
+from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
 from attnlab.model.attention.mechanism import Mechanism
-from attnlab.model.attention.memory import Memory
+from attnlab.model.attention.memory import Memory, rows_of
 from attnlab.model.decoder.cells import StackedCell
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.readouts import Readout
@@ -36,13 +36,7 @@ class DecoderState:
 
     def select(self, rows: Tensor) -> DecoderState:
         """The state of some rows of the batch, in their order, repeated where a row is named twice."""
-        return DecoderState(
-            self.recurrent.select(rows),
-            self.position[rows],
-            context=None if self.context is None else self.context[rows],
-            fed=None if self.fed is None else self.fed[rows],
-            coverage=None if self.coverage is None else self.coverage[rows],
-        )
+        return replace(rows_of(self, rows), recurrent=self.recurrent.select(rows))
 
 
 class DecoderBody(nn.Module):
@@ -132,12 +126,7 @@ class StepOutput:
 
     def select(self, rows: Tensor) -> StepOutput:
         """The output of some rows of the batch."""
-        return StepOutput(
-            self.hidden[rows],
-            None if self.context is None else self.context[rows],
-            self.token[rows],
-            None if self.attention_weights is None else self.attention_weights[rows],
-        )
+        return rows_of(self, rows)
 
 
 class Decoder(nn.Module, ABC, Generic[ContextT]):
@@ -209,10 +198,14 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         return True
 
     @property
+    def coverage(self) -> Coverage | None:
+        """That of its attention."""
+        return None if self.attention is None else self.attention.coverage
+
+    @property
     def feeds_back(self) -> bool:
         """Whether a step reads what the attention or the readout of the step before computed."""
-        has_coverage = self.attention is not None and self.attention.coverage is not None
-        return (self.attends and self.into_cell) or self.body.input_feeding is not None or has_coverage
+        return (self.attends and self.into_cell) or self.body.input_feeding is not None or self.coverage is not None
 
     @abstractmethod
     def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
