@@ -184,7 +184,7 @@ def test_blank_text_gets_a_translation_without_tokens(translator, blank):
 
 
 @pytest.mark.parametrize("texts", [[None], [b"x"], [3]])
-def test_what_is_no_text_is_refused(translator, texts):
+def test_anything_but_a_text_is_refused(translator, texts):
     with pytest.raises(ExperimentError, match="a text must be a string, got"):
         translator()(texts)
 
