@@ -38,6 +38,8 @@ demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data
 	@$(BIN)/python pipelines/show.py
 
 TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
+# Slow tests wait for servers and processes: a third one uses the time.
+SLOW := $(BIN)/python -m pytest -n 3 --dist worksteal
 
 test: $(INSTALLED) .dvc/config.local ## run the test suite
 	$(TESTED) -m "not slow" --ignore=tests/faults
@@ -46,10 +48,10 @@ test-older-cpu: $(INSTALLED) ## the tests that depend on the processor, as if it
 	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(TESTED) -m "processor and not slow" tests/model tests/training tests/search tests/pipelines
 
 test-chains: $(INSTALLED) .dvc/config.local ## the slow tests: DVC, sweeps and servers as a user starts them
-	$(TESTED) -m slow --ignore=tests/faults
+	$(SLOW) -m slow --ignore=tests/faults
 
 test-faults: $(INSTALLED) .dvc/config.local ## kills, lost servers, full disks, bad inputs (ATTNLAB_FAULTS=25: so many kills and losses of each kind)
-	$(TESTED) tests/faults
+	$(SLOW) tests/faults
 
 check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/ruff check .
