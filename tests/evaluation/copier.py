@@ -36,7 +36,7 @@ class Copier(nn.Module):
         for parameter in self.output.parameters():
             nn.init.zeros_(parameter)
 
-    def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Tensors, Tensors]:
+    def encode(self, source: Tensor, source_mask: Tensor, intervention: object = None) -> tuple[Tensors, Tensors]:
         start = Tensors(source_mask, torch.zeros(len(source), dtype=torch.long))
         return start, start
 
