@@ -16,8 +16,8 @@ from attnlab.batch import EOS, PAD, UNK, Batch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
-from attnlab.inference.classifier import SentenceClassifier
-from attnlab.inference.translator import Translator, check_sources
+from attnlab.inference.classifier import SentenceClassifier, check_one_look
+from attnlab.inference.translator import NO_CHANGE, Translator, check_sources
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.search import next_log_probs
 
@@ -52,7 +52,7 @@ class Edit:
         return [token for position, token in enumerate(changed) if position not in self.drop]
 
 
-NO_EDIT, NO_CHANGE = Edit(), Intervention()
+NO_EDIT = Edit()
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Source:
             raise ExperimentError(f"edit: before and behind must be between 0 and {MOST_PADS} pads")
         if isinstance(model, Translator):
             model.intervened(intervene)
-        elif intervene.force:
-            raise ExperimentError("force: a classifier writes no tokens that could be forced")
+        else:
+            check_one_look(intervene)
         tokenizer = source_tokenizer(model)
         (ids,) = tokenizer.encode_ids([text])
         source = cls(tokenizer, model.padding, edit.of(ids), edit.before, edit.behind)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import ExperimentError
-from attnlab.explorer.analysis import NO_CHANGE, NO_EDIT, Edit, Source, heads_of, known_ids, reading, rounded, score_of
-from attnlab.inference.translator import Translator
+from attnlab.explorer.analysis import NO_EDIT, Edit, Source, heads_of, known_ids, reading, rounded, score_of
+from attnlab.inference.translator import NO_CHANGE, Translator
 from attnlab.model.attention.intervention import Intervention
 
 

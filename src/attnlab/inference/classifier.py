@@ -99,10 +99,7 @@ class SentenceClassifier:
     ) -> Iterator[ClassifiedText]:
         """As calling it, one text after the other in their order, in steady memory; as `Translator.stream`."""
         intervene = NO_CHANGE if intervene is None else intervene
-        check_intervention(intervene)
-        if intervene.force:
-            raise ExperimentError("force: a classifier writes no tokens that could be forced")
-        check_steps(intervene, 1)
+        check_one_look(intervene)
         device = next(self.model.parameters()).device
         for window in windows(texts, batch_size):
             check_texts(window)
@@ -125,3 +122,11 @@ class SentenceClassifier:
                         attention=output.attention_weights[i][real].float().cpu().numpy(),
                     )
             yield from (found[row] for row in range(len(window)))
+
+
+def check_one_look(intervention: Intervention) -> None:
+    """Raise ExperimentError for an intervention that a classifier, which looks once and writes nothing, cannot have."""
+    check_intervention(intervention)
+    if intervention.force:
+        raise ExperimentError("force: a classifier writes no tokens that could be forced")
+    check_steps(intervention, 1)

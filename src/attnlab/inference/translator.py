@@ -271,7 +271,7 @@ class Translator:
             targets = self.target_tokenizer.encode_ids([target for _, target in window])
             for target in targets:
                 check_steps(intervene, len(target) + 1)
-                target[:] = [*target, EOS]
+                target.append(EOS)
                 for step, token in forced.items():
                     target[step] = token
                 del target[target.index(EOS) :]

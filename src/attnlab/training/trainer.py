@@ -31,7 +31,7 @@ from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
 
-# Arguments of Lightning's Trainer that a config may change, and the settings to change in place of others.
+# Arguments of Lightning's Trainer: ours where a config gives no others; and those that our own settings decide.
 DEFAULTS = {"num_sanity_val_steps": 0, "enable_model_summary": False, "enable_progress_bar": False}
 INSTEAD = {
     **dict.fromkeys(("accelerator", "devices", "num_nodes", "strategy", "precision"), "hardware"),
@@ -46,14 +46,18 @@ INSTEAD = {
     "overfit_batches": "debug=overfit",
     "callbacks": "callbacks.<name>._target_",
     **dict.fromkeys(("logger", "enable_checkpointing", "default_root_dir"), "tracking and paths"),
-    **dict.fromkeys(("plugins", "use_distributed_sampler", "reload_dataloaders_every_n_epochs"), "nothing"),
+    **dict.fromkeys(("plugins", "use_distributed_sampler", "reload_dataloaders_every_n_epochs"), ""),
 }
 
 
 def check_options(options: Mapping[str, Any]) -> list[str]:
     """What is wrong with the section `trainer` of a config, more arguments of Lightning's Trainer."""
     allowed = sorted(inspect.signature(pl.Trainer).parameters.keys() - INSTEAD.keys())
-    problems = [f"trainer.{name} is set by attnlab; change {INSTEAD[name]}" for name in options if name in INSTEAD]
+    problems = [
+        f"trainer.{name} is set by attnlab; {f'change {INSTEAD[name]}' if INSTEAD[name] else 'leave it out'}"
+        for name in options
+        if name in INSTEAD
+    ]
     unknown = [name for name in options if name not in INSTEAD and name not in allowed]
     return problems + [f"trainer.{name} is not an argument; it may be one of {', '.join(allowed)}" for name in unknown]
 
