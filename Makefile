@@ -38,8 +38,8 @@ demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data
 	@$(BIN)/python pipelines/show.py
 
 TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
-# Slow tests wait for servers and processes: a third one uses the time.
-SLOW := $(BIN)/python -m pytest -n 3 --dist worksteal
+# Slow tests wait for servers and processes: a third one uses the time. Those that share a server stay together.
+SLOW := $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 test: $(INSTALLED) .dvc/config.local ## run the test suite
 	$(TESTED) -m "not slow" --ignore=tests/faults

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the suite's models are tiny; threads would only wait for each other
@@ -61,6 +62,19 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert server.stdout.readline() == b"ready\n"
         yield program
         server.terminate()
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An MLflow database without runs, made once for all workers: its migrations take seconds."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with FileLock(shared / "mlflow.lock"):
+        if not (database := shared / "mlflow.db").exists():
+            from mlflow import MlflowClient
+
+            MlflowClient(tracking_uri=f"sqlite:///{database}").search_experiments()
+    return database
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import runpy
+import shutil
 import traceback
 from pathlib import Path
 
@@ -21,6 +22,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def database(folder: Path, empty_database: Path) -> Path:
+    """MLflow's database in the current folder, without runs."""
+    (folder / "runs").mkdir()
+    return shutil.copy(empty_database, folder / "runs" / "mlflow.db")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_fixtures import command, folder, tiny  # noqa: F401 (fixtures)
+from command_fixtures import command, database, folder, tiny  # noqa: F401 (fixtures)
 
 PROGRAMS = Path(sys.executable).parent
 

@@ -20,6 +20,7 @@ TRACKED = (*TINY, "tracking.system_metrics=false", "tracking.heat_map_sentences=
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("database")
 def test_register_makes_the_best_run_of_a_sweep_the_champion(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,6 +49,7 @@ def test_register_makes_the_best_run_of_a_sweep_the_champion(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("database")
 def test_points_that_differ_in_the_search_alone_share_the_model_that_is_registered(
     folder: Path, command: Command
 ) -> None:
@@ -97,6 +99,7 @@ def test_mistakes_are_sentences(folder: Path, command: Command, script: str, wro
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("database")
 def test_way_back_gives_the_same_metrics(folder: Path, command: Command) -> None:
     succeeded(command("train.py", *TRACKED, "seed=7", "model/attention=bahdanau"))
     (run,) = mlflow_client(folder).search_runs(["1"])

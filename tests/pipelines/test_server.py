@@ -1,21 +1,35 @@
-"""A sweep against MLflow as a server over PostgreSQL, both really started."""
+"""A sweep of two workers against MLflow as a server, over PostgreSQL where it is installed: what is stored, and what a
+person clicks on its pages in a real browser."""
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from entry_points import ANY_ATTENTION, PIPELINES, the_sweep
 from mlflow import MlflowClient
+from PIL import Image
 from servers import free_port, mlflow_server, wait_for_port
 
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
-pytestmark = pytest.mark.slow
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("server")]  # they share what they ask
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+RUNS = ["bahdanau · seed 1", "bahdanau · seed 2", "dot · seed 1", "dot · seed 2"]
+# What the pages say of themselves wherever they are: MLflow asks who is logged in, where nobody can log in, and its
+# observers of sizes give up a round when much changes at once.
+HARMLESS = ("/users/current", "ResizeObserver loop")
 
 
 def program(name: str) -> str | None:
@@ -24,12 +38,13 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join([*map(str, reversed(places)), os.environ["PATH"]]))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a fresh PostgreSQL."""
+    """The address of a fresh PostgreSQL; of an sqlite database where it is not installed."""
     initdb, postgres = program("initdb"), program("postgres")
     if initdb is None or postgres is None:
-        pytest.skip("PostgreSQL is not installed")
+        yield f"sqlite:///{tmp_path_factory.mktemp('sqlite')}/mlflow.db"
+        return
     # As root it refuses to run, so it runs as the user that its package made.
     user = "postgres" if os.geteuid() == 0 else None
     folder = tmp_path_factory.mktemp("postgres")
@@ -51,28 +66,35 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.wait(30)
 
 
-@pytest.fixture
-def server(database: str, tmp_path: Path) -> Iterator[str]:
-    """The address of an MLflow server over it."""
-    artifacts = ("--artifacts-destination", str(tmp_path / "artifacts"))
-    with mlflow_server(tmp_path, database, *artifacts, "--workers", "2") as address:
-        yield address
+@dataclass(frozen=True)
+class Tracked:
+    """A sweep in a folder, and the address of the server that has its runs."""
+
+    folder: Path
+    address: str
 
 
-def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(
-    server: str, tmp_path: Path, warm_python: Path
-) -> None:
-    folder = tmp_path / "project"
+@pytest.fixture(scope="module")
+def tracked(database: str, tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> Iterator[Tracked]:
+    """A sweep of four points by two workers."""
+    place = tmp_path_factory.mktemp("server")
+    folder = place / "project"
     folder.mkdir()
-    command = [
-        warm_python, PIPELINES / "train.py", "-m", *ANY_ATTENTION, "launcher=joblib", "launcher.workers=2",
-        "model/attention=dot,general", "seed=1,2", "tracking.heat_map_sentences=1", f"tracking.uri={server}",
-    ]  # fmt: skip
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+    artifacts = ("--artifacts-destination", str(place / "artifacts"))
+    with mlflow_server(place, database, *artifacts, "--workers", "2") as address:
+        command = [
+            warm_python, PIPELINES / "train.py", "-m", *ANY_ATTENTION, "launcher=joblib", "launcher.workers=2",
+            "model/attention=dot,bahdanau", "seed=1,2", "tracking.heat_map_sentences=1", f"tracking.uri={address}",
+        ]  # fmt: skip
+        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        yield Tracked(folder, address)
 
+
+def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(tracked: Tracked) -> None:
+    folder = tracked.folder
     sweep = the_sweep(folder)
-    client = MlflowClient(tracking_uri=server)
+    client = MlflowClient(tracking_uri=tracked.address)
     experiment = client.get_experiment_by_name("attnlab").experiment_id
     found = {run.info.run_id: run for run in client.search_runs([experiment])}
     parent = found.pop(sweep.read().run_id)
@@ -96,3 +118,88 @@ def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(
         assert {"attention", "evaluation"} <= artifacts
         assert "evaluation/metrics.json" in {info.path for info in client.list_artifacts(run.info.run_id, "evaluation")}
         assert run.outputs.model_outputs
+
+
+@pytest.fixture
+def page(tracked: Tracked) -> Iterator[playwright.Page]:
+    """The table of runs, the sweep's own opened so that its points are seen; errors on any page fail the test."""
+    if CHROMIUM is None:
+        pytest.skip("Debian's chromium is not installed")
+    errors: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1800, "height": 1200})
+        page.set_default_timeout(60_000)
+        playwright.expect.set_options(timeout=60_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(f"{said.text} {said.location}") if said.type == "error" else None)
+        open_runs(page, tracked.address)
+        yield page
+        browser.close()
+    assert [error for error in errors if not any(words in error for words in HARMLESS)] == []
+
+
+def open_runs(page: playwright.Page, server: str) -> None:
+    page.goto(f"{server}/#/experiments/1/runs?workflowType=machine_learning&compareRunsMode=TABLE")
+    sweep = page.get_by_role("link", name="sweep · attention × seed")
+    sweep.wait_for()
+    if not page.get_by_role("link", name=RUNS[0]).is_visible():
+        page.locator(".ag-cell").filter(has=sweep).get_by_role("button").first.click()
+    for name in RUNS:
+        page.get_by_role("link", name=name).wait_for()
+
+
+def test_varied_choices_become_columns_of_the_table(page: playwright.Page) -> None:
+    page.get_by_role("button", name="Columns").click()
+    for name in ("attention", "seed"):
+        page.get_by_placeholder("Search columns").fill(name)
+        found = page.locator("[class*=tree-treenode]").filter(has_text=re.compile(f"^{name}$"))
+        found.locator("[class*=tree-checkbox]").first.click()
+    page.keyboard.press("Escape")
+    cells = page.locator(".ag-cell[col-id*='attention']")
+    playwright.expect(cells.filter(has_text="bahdanau")).to_have_count(2)
+    playwright.expect(cells.filter(has_text="dot")).to_have_count(2)
+    playwright.expect(page.locator(".ag-cell[col-id*='seed']").filter(has_text="2")).to_have_count(2)
+
+
+def coloured(png: bytes) -> int:
+    """Pixels with a colour, the bar of colours at the right left out."""
+    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+    pixels = pixels[:, : pixels.shape[1] * 8 // 10]
+    return int((pixels.max(-1) - pixels.min(-1) > 30).sum())
+
+
+@pytest.mark.parametrize("name", ["sentence_1.png", "attention.html"])
+def test_heat_map_opens_among_the_artifacts(page: playwright.Page, name: str) -> None:
+    page.get_by_role("link", name=RUNS[0]).click()
+    page.get_by_role("tab", name="Artifacts").click()
+    open_artifact(page, "attention", "step_000004", name)
+    if name.endswith(".png"):
+        found = page.wait_for_function(
+            "[...document.images].find(image => image.naturalWidth > 300 && image.width > 200)"
+        )
+        picture = found.as_element()
+        assert picture is not None
+        assert coloured(picture.screenshot()) > 300
+    else:
+        cells = page.frame_locator("iframe").locator("tbody td")
+        cells.first.wait_for()
+        assert cells.count() > 3
+
+
+def open_artifact(page: playwright.Page, *places: str) -> None:
+    """Click from folder to folder to a file.
+
+    MLflow draws the tree anew while it comes, and a click on what is drawn anew is lost: a person would click again.
+    """
+    for depth, place in enumerate(places, start=1):
+        opened = page.get_by_text(re.compile(f"^Path:.*/artifacts/{'/'.join(places[:depth])}$"))
+        for last in (False, False, True):
+            page.get_by_text(place, exact=True).first.click()
+            try:
+                opened.wait_for(timeout=60_000 if last else 10_000)
+            except playwright.TimeoutError:
+                if last:
+                    raise
+            else:
+                break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,15 +22,27 @@ from attnlab.sweeps.record import SweepFolder
 
 POINTS = ("model/attention=dot,none,general",)
 # Long enough to be killed in: twenty validations.
-QUIET = ("tracking.system_metrics=false", "tracking.heat_map_sentences=1")
+QUIET = ("tracking.system_metrics=false", "tracking.heat_map_sentences=0")
 LONG = (*ANY_ATTENTION, "training.max_steps=60", "training.validate_every=3", *QUIET)
 
 
+@pytest.fixture
+def folder(tmp_path: Path, empty_database: Path) -> Path:
+    """A folder with MLflow's database."""
+    return with_database(tmp_path, empty_database)
+
+
+def with_database(folder: Path, database: Path) -> Path:
+    (folder / "runs").mkdir()
+    shutil.copy(database, folder / "runs" / "mlflow.db")
+    return folder
+
+
 @contextmanager
-def sweep(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def sweep(folder: Path, *arguments: str, python: str | Path = sys.executable) -> Iterator[subprocess.Popen[str]]:
     """`python pipelines/train.py -m ...` in a folder, in a process of its own that leaves nothing behind."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, str(PIPELINES / "train.py"), "-m", *arguments]
+    command = [python, str(PIPELINES / "train.py"), "-m", *arguments]
     with (folder / "err.txt").open("w") as err:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=err, text=True,
@@ -54,7 +67,7 @@ def said(folder: Path) -> str:
 
 
 def in_the_middle(folder: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until a point is finished and another one has been validated a few times, but is not finished."""
+    """Wait until a point is finished and another one has a checkpoint, but is not finished."""
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline and process.poll() is None:
         found = list((folder / "runs" / "sweeps").glob("*/sweep.json"))
@@ -94,77 +107,76 @@ def statuses(folder: Path) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory, empty_database: Path, warm_python: Path) -> Path:
     """The folder of a sweep that nobody stopped."""
-    folder = tmp_path_factory.mktemp("whole")
-    with sweep(folder, *LONG, *POINTS) as process:
+    folder = with_database(tmp_path_factory.mktemp("whole"), empty_database)
+    with sweep(folder, *LONG, *POINTS, python=warm_python) as process:
         assert process.wait(300) == 0, said(folder)
     return folder
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda how: how.name)
-def test_stopped_sweep_started_again_ends_as_one_that_was_never_stopped(
-    how: signal.Signals, whole: Path, tmp_path: Path
-) -> None:
+def test_sweep_stopped_twice_ends_as_one_that_was_never_stopped(whole: Path, folder: Path) -> None:
+    """First by SIGTERM, then by SIGKILL."""
     parallel = (*LONG, *POINTS, "launcher=joblib", "launcher.workers=2", "hardware.threads=1")
-    with sweep(tmp_path, *parallel) as process:
-        in_the_middle(tmp_path, process)
-        workers = psutil.Process(process.pid).children(recursive=True)
-        assert len(workers) >= 2
-        process.send_signal(how)
-        code = process.wait(90)
-        assert not psutil.wait_procs(workers, timeout=20)[1]
-    unfinished = [job for job in the_sweep(tmp_path).jobs() if job.status != "finished"]
-    assert unfinished
-    if how is not signal.SIGKILL:
-        assert code == 128 + how
-        assert {job.status for job in unfinished} == {"failed"}
-        assert statuses(tmp_path) == {"FINISHED", "KILLED"}
-    with sweep(tmp_path, *parallel) as process:
-        assert process.wait(300) == 0, said(tmp_path)
-    logs = "".join((Path(job.output) / "output.log").read_text() for job in the_sweep(tmp_path).jobs())
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        with sweep(folder, *parallel) as process:
+            in_the_middle(folder, process)
+            workers = psutil.Process(process.pid).children(recursive=True)
+            assert len(workers) >= 2
+            process.send_signal(how)
+            code = process.wait(90)
+            assert not psutil.wait_procs(workers, timeout=20)[1]
+        unfinished = [job for job in the_sweep(folder).jobs() if job.status != "finished"]
+        assert unfinished
+        if how is signal.SIGTERM:
+            assert code == 128 + how
+            assert {job.status for job in unfinished} == {"failed"}
+            assert statuses(folder) == {"FINISHED", "KILLED"}
+    with sweep(folder, *parallel) as process:
+        assert process.wait(300) == 0, said(folder)
+    logs = "".join((Path(job.output) / "output.log").read_text() for job in the_sweep(folder).jobs())
     assert "goes on from its checkpoint at step" in logs
     assert "is finished already" in logs
-    assert table(tmp_path) == table(whole)
-    assert curves(tmp_path) == curves(whole)
-    assert len(curves(tmp_path)) == 4  # three children and their parent
+    assert table(folder) == table(whole)
+    assert curves(folder) == curves(whole)
+    assert len(curves(folder)) == 4  # three children and their parent
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(tmp_path: Path) -> None:
-    with sweep(tmp_path, *LONG, "seed=1,2") as process:
-        in_the_middle(tmp_path, process)
+def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(folder: Path) -> None:
+    with sweep(folder, *LONG, "seed=1,2") as process:
+        in_the_middle(folder, process)
         process.send_signal(signal.SIGINT)
         assert process.wait(90) == 128 + signal.SIGINT
-    assert "Traceback" not in said(tmp_path)
-    assert re.search(r"^Ctrl-C: saved at step \d+; the same command resumes from there$", said(tmp_path), re.MULTILINE)
-    assert [job.status for job in the_sweep(tmp_path).jobs()] == ["finished", "failed"]
-    assert statuses(tmp_path) == {"FINISHED", "KILLED"}
+    assert "Traceback" not in said(folder)
+    assert re.search(r"^Ctrl-C: saved at step \d+; the same command resumes from there$", said(folder), re.MULTILINE)
+    assert [job.status for job in the_sweep(folder).jobs()] == ["finished", "failed"]
+    assert statuses(folder) == {"FINISHED", "KILLED"}
 
 
 @pytest.mark.slow
-def test_killed_worker_fails_its_job_and_leaves_no_run_open(tmp_path: Path) -> None:
+def test_killed_worker_fails_its_job_and_leaves_no_run_open(folder: Path) -> None:
     """As where memory runs out."""
-    with sweep(tmp_path, *LONG, *POINTS, "launcher=joblib") as process:
-        in_the_middle(tmp_path, process)
-        running = [job for job in the_sweep(tmp_path).jobs() if job.status == "running"]
+    with sweep(folder, *LONG, *POINTS, "launcher=joblib") as process:
+        in_the_middle(folder, process)
+        running = [job for job in the_sweep(folder).jobs() if job.status == "running"]
         workers = [
             child for child in psutil.Process(process.pid).children(recursive=True) if child.memory_info().rss > 2e8
         ]
         max(workers, key=lambda child: sum(child.cpu_times()[:2])).kill()
         assert process.wait(90) == 1
     assert running
-    assert "Traceback" not in said(tmp_path)
-    assert "jobs failed" in said(tmp_path)
-    assert "running" not in {job.status for job in the_sweep(tmp_path).jobs()}
-    assert "RUNNING" not in statuses(tmp_path)
+    assert "Traceback" not in said(folder)
+    assert "jobs failed" in said(folder)
+    assert "running" not in {job.status for job in the_sweep(folder).jobs()}
+    assert "RUNNING" not in statuses(folder)
 
 
 @pytest.mark.slow
-def test_sweep_through_submitit_finishes(tmp_path: Path) -> None:
+def test_sweep_through_submitit_finishes(folder: Path) -> None:
     """Its local executor stands for Slurm: each job is a command of its own, which knows nothing of ours."""
-    with sweep(tmp_path, *TINY, *QUIET, "seed=1,2", "hydra/launcher=submitit_local") as process:
-        assert process.wait(300) == 0, said(tmp_path)
-    assert [job.status for job in the_sweep(tmp_path).jobs()] == ["finished", "finished"]
-    assert len(curves(tmp_path)) == 3
+    with sweep(folder, *TINY, *QUIET, "seed=1", "hydra/launcher=submitit_local") as process:
+        assert process.wait(300) == 0, said(folder)
+    assert [job.status for job in the_sweep(folder).jobs()] == ["finished"]
+    assert len(curves(folder)) == 2  # the job and its parent

@@ -24,6 +24,7 @@ def children(folder: Path, parent: str):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("database")
 def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_points(
     folder: Path, command: Command
 ) -> None:
@@ -75,6 +76,7 @@ def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_p
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("database")
 def test_rerun_of_a_sweep_trains_every_point_once_under_a_new_parent_run(folder: Path, command: Command) -> None:
     sweep = ("-m", *TRACKED, "search.size=1,2", "seed=1,2")
     succeeded(command("train.py", *sweep))
@@ -103,6 +105,7 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
     ("varied", "fails", "sentence"),
     [
