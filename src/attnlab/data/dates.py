@@ -38,8 +38,13 @@ class DatesCorpus(Corpus):
     No day occurs in two splits, and no pair twice. Fields (year, month, day, weekday, era) that both patterns
     have are aligned.
 
+    source_locales: of the CLDR; each pair has one of them.
+    target_locale: of the CLDR.
     formats: of the CLDR; each pair has the same one on both sides.
-    num_pairs: over the three splits, of which validation and test get their fractions.
+    first_year, last_year: the range of the dates, both years included.
+    num_pairs: over the three splits.
+    validation_fraction, test_fraction: the share of the pairs that the split gets.
+    seed: of the choice of dates.
     """
 
     def __init__(

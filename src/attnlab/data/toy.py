@@ -20,9 +20,12 @@ Length = Annotated[int, Field(ge=1, le=1_000)]
 class SequenceCorpus(Corpus):
     """Random sequences, each of which occurs once in all splits together. The symbols of both sides are aligned.
 
+    num_pairs: over the three splits.
     num_symbols: in the alphabet.
     min_length, max_length: symbols a sequence; all lengths are equally likely.
     test_min_length, test_max_length: of the test split, where they differ; null is the same as in training.
+    validation_fraction, test_fraction: the share of the pairs that the split gets.
+    seed: of the sequences.
     """
 
     reverse: ClassVar[bool]

@@ -35,13 +35,17 @@ class Encoder(nn.Module):
     """A stack of recurrent layers over the embedded source (Bahdanau et al. 2015, section 3.2, with two directions).
 
     Args:
+        cell: the kind of the recurrent layers.
+        embedding_size: width E of the token embeddings.
         hidden_size: units of each direction.
+        layers: L.
+        bidirectional: a second direction reads each layer from its end.
         merge: what becomes of the two directions' outputs and states, in each layer: `concatenate` (D = 2
             hidden_size), `sum` or `mean` (D = hidden_size). One direction has D = hidden_size, and takes no other
             choice than `concatenate`.
         reverse_source: read the source from its end (Sutskever et al. 2014, section 3.3). The outputs stand in the
             source's own order, so neither masks nor alignments notice.
-        skipping: how pads are skipped, `packed` or `flipped` (see `attnlab.model.pads`); same results.
+        skipping: how pads are skipped, by torch's `packed` sequences or by dense runs over `flipped` rows; same result.
         dropout: on the embeddings.
         layer_dropout: between layers.
     """
