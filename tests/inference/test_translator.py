@@ -10,7 +10,7 @@ from tiny_folders import SOURCES, TARGETS
 from attnlab.batch import EOS, Padding
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
-from attnlab.inference import translator as translator_module
+from attnlab.inference import requests
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.beam import BeamSearch
 
