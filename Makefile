@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-older-cpu test-chains test-faults check coverage mutate audit clean
+.PHONY: help setup demo settings test test-older-cpu test-chains test-faults check coverage mutate audit clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data: dvc repro
 	@dvc repro
 	@$(BIN)/python pipelines/show.py
+
+settings: $(INSTALLED) ## write docs/settings.md and docs/settings.schema.json anew
+	$(BIN)/python pipelines/settings.py
 
 TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Slow tests wait for servers and processes: a third one uses the time. Those that share a server stay together.

@@ -10,7 +10,7 @@ from tiny_folders import SOURCES, TARGETS
 from attnlab.batch import EOS, Padding
 from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
-from attnlab.inference import translator as translator_module
+from attnlab.inference import requests
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.beam import BeamSearch
 
@@ -33,7 +33,7 @@ def test_answer_is_the_best_hypothesis_of_the_search(translator, side):
 def test_list_gives_the_answers_of_its_texts_in_their_order(translator, monkeypatch):
     ours = translator()
     alone = [ours(text) for text in SOURCES]
-    monkeypatch.setattr(translator_module, "WINDOW", 2)  # sentences are sorted within four only
+    monkeypatch.setattr(requests, "WINDOW", 2)  # sentences are sorted within four only
     together = list(ours.stream(SOURCES * 2, batch_size=2))
     assert [each.text for each in together] == [each.text for each in alone * 2]
     for one, other in zip(together, alone * 2, strict=True):
@@ -43,7 +43,7 @@ def test_list_gives_the_answers_of_its_texts_in_their_order(translator, monkeypa
 
 @pytest.mark.parametrize(("batch_size", "ahead"), [(3, 6), (1, 1)])
 def test_stream_reads_no_farther_than_its_window(translator, monkeypatch, batch_size, ahead):
-    monkeypatch.setattr(translator_module, "WINDOW", 2)
+    monkeypatch.setattr(requests, "WINDOW", 2)
     read = []
 
     def texts():

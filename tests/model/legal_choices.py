@@ -33,7 +33,6 @@ OF_THE_MODEL: dict[str, list[Any]] = {
     "bidirectional": [True, False],
     "merge": ["concatenate", "sum", "mean"],
     "reverse_source": [False, True],
-    "skipping": ["packed", "flipped"],
     "layers": [1, 2],
     "decoder_layers": [1, 2],
     "bridge": usual_first("bridge"),

@@ -13,8 +13,8 @@ elsewhere = torch.device("meta")
 
 VARIANTS = {
     "bahdanau": {},
-    "flipped": {"skipping": "flipped", "cell": "lstm", "layers": 2},
-    "reverse": {"reverse_source": True, "skipping": "flipped"},
+    "stacked": {"cell": "lstm", "layers": 2},
+    "reverse": {"reverse_source": True},
     "luong": {"decoder": "step_then_attend", "attention": "general", "input_feeding": "attentional_hidden"},
     "local_m": {"decoder": "step_then_attend", "attention": "dot", "scope": "local_m"},
     "local_p": {"attention": "scaled_luong", "scope": "local_p", "decoder": "step_then_attend"},

@@ -19,12 +19,10 @@ MERGES = ["concatenate", "sum", "mean"]
 EXACT = {"rtol": 0, "atol": 1e-10}
 
 
-def encoder_of(
-    cell="gru", layers=1, bidirectional=True, merge="concatenate", reverse=False, skipping="packed", **padding
-):
+def encoder_of(cell="gru", layers=1, bidirectional=True, merge="concatenate", reverse=False, **padding):
     torch.manual_seed(4)
     sizes = {"source_vocabulary_size": 11, "padding": Padding(**padding)}
-    encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, skipping, 0.0, 0.0, **sizes)
+    encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, 0.0, 0.0, **sizes)
     return encoder.double().eval()
 
 
@@ -36,17 +34,16 @@ def equals(found: RecurrentState, row: int, expected: paper.State) -> None:
 
 
 @pytest.mark.parametrize("side", ["pre", "post"])
-@pytest.mark.parametrize("skipping", ["packed", "flipped"])
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("layers", [1, 2])
-def test_padded_batch_equals_the_equations_on_each_sentence(layers, cell, skipping, side, pairs):
+def test_padded_batch_equals_the_equations_on_each_sentence(layers, cell, side, pairs):
     """Outputs, final states and those of the backward direction; no state ever saw a pad."""
     sources, targets = pairs()
     batch = make_batch(sources, targets, Padding(encoder=side))
     for (bidirectional, merge), reverse in itertools.product(
         [(False, "concatenate"), *((True, m) for m in MERGES)], [False, True]
     ):
-        encoder = encoder_of(cell, layers, bidirectional, merge, reverse, skipping, encoder=side)
+        encoder = encoder_of(cell, layers, bidirectional, merge, reverse, encoder=side)
         width = 8 if bidirectional and merge == "concatenate" else 4
         assert encoder.state_shape.size == encoder.output_size == width
         found = encoder(batch.source, batch.source_mask)
@@ -76,28 +73,6 @@ def test_read_consumes_pads_like_words(cell, reverse, side, pairs):
         np.testing.assert_allclose(found.outputs[row].detach().numpy(), expected.outputs, **EXACT)
         equals(found.final, row, expected.final)
         equals(found.backward, row, expected.backward)
-
-
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [(torch.float64, 1e-12), pytest.param(torch.bfloat16, 0.02, marks=pytest.mark.bfloat16)]
-)
-def test_packed_and_flipped_are_one(cell, dtype, tolerance, pairs):
-    """Outputs, states and gradients; under autocast they differ by its rounding."""
-    batch = make_batch(*pairs(), Padding(encoder="pre"))
-    half = dtype == torch.bfloat16
-    results = []
-    for skipping in ("packed", "flipped"):
-        encoder = encoder_of(cell, 2, reverse=True, skipping=skipping).to(torch.float32 if half else dtype)
-        with torch.autocast("cpu", torch.bfloat16, enabled=half):
-            found = encoder(batch.source, batch.source_mask)
-        states = [found.final, found.backward]
-        tensors = [found.outputs, *(s.hidden for s in states), *(s.cell for s in states if s.cell is not None)]
-        sum((x.float() if half else x).square().sum() for x in tensors).backward()
-        results.append([*tensors, *(p.grad for p in encoder.parameters())])
-    for ours, theirs in zip(*results, strict=True):
-        scale = max(1.0, theirs.abs().max().item())
-        torch.testing.assert_close(ours.double(), theirs.double(), rtol=0, atol=tolerance * scale)
 
 
 def test_pad_embedding_is_zero_and_stays_zero(pairs):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 from pathlib import Path
 
@@ -18,13 +17,10 @@ from attnlab.data.padding import make_batch
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import (
     FROM_PREPARED_DATA,
-    MOVED,
     ModelFacts,
     load_model,
-    read_config,
     read_facts,
     save_model,
-    with_current_targets,
 )
 from attnlab.model.seq2seq import Seq2Seq
 
@@ -162,28 +158,6 @@ def test_model_with_a_score_of_the_users_module_trains_is_saved_and_loads_where_
     loaded = load_model(tmp_path / "own", allow=("my_package",))
     for name, weight in trained.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], weight), name
-
-
-def test_model_folder_with_targets_of_earlier_versions_loads(tmp_path, weights, prepared):
-    """As the first versions wrote it: a module for each class."""
-    model = CONFIG["model"] | {
-        "bridge": {"_target_": "attnlab.model.bridge.copy.CopyBridge"},
-        "normaliser": {"_target_": "attnlab.model.normaliser.softmax.Softmax"},
-        "scope": {"_target_": "attnlab.model.scope.global_scope.GlobalScope"},
-        "decoder": CONFIG["model"]["decoder"] | {"_target_": "attnlab.model.decoder.step_then_attend.StepThenAttend"},
-        "readout": CONFIG["model"]["readout"] | {"_target_": "attnlab.model.readout.attentional.AttentionalReadout"},
-    }
-    save_model(tmp_path / "old", weights, CONFIG | {"model": model}, FACTS, prepared)
-    assert read_config(tmp_path / "old") == CONFIG
-    assert torch.equal(load_model(tmp_path / "old").output.weight, weights["output.weight"])
-
-
-@pytest.mark.parametrize("old", MOVED)
-def test_each_moved_name_leads_to_a_module_of_today(old):
-    importlib.import_module(MOVED[old])
-    node = [{"_target_": f"{old}.X"}, {"_target_": f"{old}.inner.X"}, {"_target_": f"{old}s.X"}, {"_target_": "Reader"}]
-    expected = [f"{MOVED[old]}.X", f"{MOVED[old]}.X", f"{old}s.X", "Reader"]
-    assert [each["_target_"] for each in with_current_targets(node)] == expected
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ MODELS = [
     *itertools.product([{"decoder": name} for name in usual_first("decoder")], ["rnn", "gru", "lstm"]),
     ({"reverse_source": True, "coverage": 1.0, "scope": "local_p", "input_feeding": "expected_embedding"}, "lstm"),
     ({"decoder": "step_then_attend", "scope": "local_m", "heads": 2, "input_feeding": "attentional_hidden"}, "gru"),
-    ({"attention": "location", "skipping": "flipped", "bridge": "first_backward"}, "lstm"),
+    ({"attention": "location", "bridge": "first_backward"}, "lstm"),
 ]
 
 

@@ -44,13 +44,12 @@ def test_recurrence_on_the_cpu_stays_under_autocast():
 
 
 @pytest.mark.usefixtures("halved_on_cpu")
-@pytest.mark.parametrize("skipping", ["packed", "flipped"])
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
 @pytest.mark.parametrize("cell", CELLS)
-def test_encoder_under_gpu_autocast_gives_the_numbers_of_float32(cell, recurrence, skipping, pairs):
+def test_encoder_under_gpu_autocast_gives_the_numbers_of_float32(cell, recurrence, pairs):
     torch.manual_seed(1)
     padding = Padding(recurrence=recurrence)
-    options = {"bidirectional": True, "merge": "concatenate", "reverse_source": False, "skipping": skipping}
+    options = {"bidirectional": True, "merge": "concatenate", "reverse_source": False}
     sizes = {"embedding_size": 4, "hidden_size": 3, "layers": 2, "dropout": 0.0, "layer_dropout": 0.0}
     encoder = Encoder(cell, **sizes, **options, source_vocabulary_size=40, padding=padding)
     batch = make_batch(*pairs(), padding)

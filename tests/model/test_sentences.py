@@ -24,7 +24,6 @@ from attnlab.data.padding import make_batch
 from attnlab.training.loss import summed_nll
 
 NOT_OF_THE_EQUATIONS = {
-    "skipping",
     "decoder_hidden_size",
     "readout_size",
     "tied_embeddings",

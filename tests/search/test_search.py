@@ -13,7 +13,7 @@ from attnlab.batch import BOS, EOS, PAD, Padding
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
-from attnlab.search.search import BLOCK, length_limits, likeliest, next_log_probs
+from attnlab.search.search import BLOCK, likeliest, next_log_probs
 
 SEARCHES = {
     "greedy": partial(GreedySearch, max_length=4),
@@ -135,11 +135,11 @@ def test_attention_only_on_demand(searchable):
 
 def test_length_limits_obey_maximum_ratio_and_minimum():
     mask = torch.tensor([[True] * 6, [True] * 3 + [False] * 3, [True] + [False] * 5])
-    assert length_limits(mask, 10, None).tolist() == [10, 10, 10]
-    assert length_limits(mask, 10, 1.5).tolist() == [9, 5, 2]
-    assert length_limits(mask, 4, 1.5).tolist() == [4, 4, 2]
-    assert length_limits(mask, 10, 0.01).tolist() == [1, 1, 1]
-    assert length_limits(mask, 10, 1.5, min_length=4).tolist() == [9, 5, 5]
+    assert GreedySearch(10).limits(mask).tolist() == [10, 10, 10]
+    assert GreedySearch(10, 1.5).limits(mask).tolist() == [9, 5, 2]
+    assert GreedySearch(4, 1.5).limits(mask).tolist() == [4, 4, 2]
+    assert GreedySearch(10, 0.01).limits(mask).tolist() == [1, 1, 1]
+    assert GreedySearch(10, 1.5, min_length=4).limits(mask).tolist() == [9, 5, 5]
 
 
 @pytest.mark.parametrize("make", SEARCHES.values(), ids=SEARCHES)

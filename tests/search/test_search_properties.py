@@ -14,7 +14,7 @@ from attnlab.data.padding import make_batch
 from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
-from attnlab.search.search import Search, length_limits
+from attnlab.search.search import Search
 
 
 @st.composite
@@ -63,7 +63,7 @@ def test_hypotheses_are_sorted_within_limits_and_scored_by_the_model(
     model = bigram(seed, vocabulary, scale)
     batch = make_batch(sentences, [[]] * len(sentences), Padding(encoder=side))
     found = search(model, batch.source, batch.source_mask, with_attention=True)
-    limits = length_limits(batch.source_mask, search.max_length, search.max_length_ratio, search.min_length).tolist()
+    limits = search.limits(batch.source_mask).tolist()
     assert len(found) == len(sentences)
     for row, (hypotheses, limit) in enumerate(zip(found, limits, strict=True)):
         # 1. Sorted, none twice, not too many.

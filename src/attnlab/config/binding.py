@@ -267,6 +267,6 @@ def _bounds(metadata: list[Any]) -> str:
     if {Ge, Le} <= bounds.keys():
         return f" between {bounds[Ge].ge} and {bounds[Le].le}"
     texts = {Ge: "of at least {.ge}", Le: "of at most {.le}", Gt: "above {.gt}", Lt: "below {.lt}"}
-    texts[MinLen] = "with at least {.min_length} entry"
+    texts[MinLen] = "with at least {.min_length} " + ("entry" if bounds.get(MinLen) == MinLen(1) else "entries")
     words = [text.format(bounds[bound]) for bound, text in texts.items() if bound in bounds]
     return " " + " and ".join(words) if words else ""

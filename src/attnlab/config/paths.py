@@ -20,7 +20,13 @@ NotEmpty = Annotated[str, Field(min_length=1)]
 class Paths:
     """Folders; null leaves a stage's output in its usual place under `runs`. No output lies in another.
 
+    runs: experiments, prepared data and MLflow's database.
+    data: prepared data; all experiments on the same data share those under `runs`.
+    model: the model folder.
     ensemble: model folders that are evaluated together with the model, as one.
+    training: learning curves.
+    evaluation: metrics, hypotheses and attention.
+    report: the page with the figures.
     """
 
     runs: NotEmpty

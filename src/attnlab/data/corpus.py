@@ -109,6 +109,7 @@ AS_IT_IS = Cleaning(unicode="none", whitespace="keep", max_characters=None)
 class Corpus(ABC):
     """A parallel corpus. Its constructor sets the attributes.
 
+    bleu_tokenize: how sacrebleu splits texts into words before it counts them.
     source_language, target_language: CLDR codes such as `de` or `ko_KR`, None where there is no language.
     limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
     """

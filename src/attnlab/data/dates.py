@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +13,7 @@ from babel import Locale, UnknownLocaleError
 from babel.dates import get_date_format, parse_pattern, tokenize_pattern
 from pydantic import Field
 
-from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, split_sizes
+from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, Limit, split_sizes
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 
@@ -32,51 +33,54 @@ _FIELDS = {
 }
 
 
+@dataclass
 class DatesCorpus(Corpus):
     """Dates of several locales as the source, of one locale as the target.
 
     No day occurs in two splits, and no pair twice. Fields (year, month, day, weekday, era) that both patterns
     have are aligned.
 
+    source_locales: of the CLDR; each pair has one of them.
+    target_locale: of the CLDR.
     formats: of the CLDR; each pair has the same one on both sides.
-    num_pairs: over the three splits, of which validation and test get their fractions.
+    first_year, last_year: the range of the dates, both years included.
+    num_pairs: over the three splits.
+    validation_fraction, test_fraction: the share of the pairs that the split gets.
+    seed: of the choice of dates.
     """
 
-    def __init__(
-        self,
-        source_locales: Annotated[list[str], Field(min_length=1)],
-        target_locale: str,
-        formats: Annotated[list[DateFormat], Field(min_length=1)],
-        first_year: Annotated[int, Field(ge=1, le=9999)],
-        last_year: Annotated[int, Field(ge=1, le=9999)],
-        num_pairs: Annotated[int, Field(ge=3)],
-        validation_fraction: Annotated[float, Field(gt=0, lt=1)],
-        test_fraction: Annotated[float, Field(gt=0, lt=1)],
-        seed: Annotated[int, Field(ge=0)],
-        bleu_tokenize: BleuTokenize,
-        tokenizer: TokenizerTrainer,
-        limit: Annotated[int, Field(ge=1)] | None = None,
-    ) -> None:
-        self.limit = limit
-        for locale in source_locales:
+    cleaning = AS_IT_IS
+
+    source_locales: Annotated[list[str], Field(min_length=1)]
+    target_locale: str
+    formats: Annotated[list[DateFormat], Field(min_length=1)]
+    first_year: Annotated[int, Field(ge=1, le=9999)]
+    last_year: Annotated[int, Field(ge=1, le=9999)]
+    num_pairs: Annotated[int, Field(ge=3)]
+    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
+    test_fraction: Annotated[float, Field(gt=0, lt=1)]
+    seed: Annotated[int, Field(ge=0)]
+    bleu_tokenize: BleuTokenize
+    tokenizer: TokenizerTrainer
+    limit: Limit = None
+
+    def __post_init__(self) -> None:
+        for locale in self.source_locales:
             _check_locale("source_locales", locale)
-        _check_locale("target_locale", target_locale)
-        if first_year > last_year:
-            raise ValueError(f"first_year must be at most last_year ({last_year}), got {first_year}")
-        self.sizes = split_sizes(num_pairs, validation_fraction, test_fraction)
-        self._first_day = datetime.date(first_year, 1, 1).toordinal()
-        self._num_days = datetime.date(last_year, 12, 31).toordinal() - self._first_day + 1
-        most = self._num_days * len(source_locales) * len(formats)
-        if num_pairs > most:
+        _check_locale("target_locale", self.target_locale)
+        if self.first_year > self.last_year:
+            raise ValueError(f"first_year must be at most last_year ({self.last_year}), got {self.first_year}")
+        self.sizes = split_sizes(self.num_pairs, self.validation_fraction, self.test_fraction)
+        self._first_day = datetime.date(self.first_year, 1, 1).toordinal()
+        self._num_days = datetime.date(self.last_year, 12, 31).toordinal() - self._first_day + 1
+        most = self._num_days * len(self.source_locales) * len(self.formats)
+        if self.num_pairs > most:
             raise ValueError(
-                f"num_pairs must be at most {most} (days from {first_year} to {last_year} x source_locales x "
-                f"formats), got {num_pairs}"
+                f"num_pairs must be at most {most} (days from {self.first_year} to {self.last_year} x source_locales x "
+                f"formats), got {self.num_pairs}"
             )
-        self.source_locales, self.target_locale, self.formats = source_locales, target_locale, formats
-        self.num_pairs, self.seed = num_pairs, seed
-        self.tokenizer, self.bleu_tokenize, self.cleaning = tokenizer, bleu_tokenize, AS_IT_IS
-        self.source_language = source_locales[0] if len(source_locales) == 1 else None
-        self.target_language = target_locale
+        self.source_language = self.source_locales[0] if len(self.source_locales) == 1 else None
+        self.target_language = self.target_locale
 
     def load(self) -> dict[str, datasets.Dataset]:
         import datasets  # a second that checking a config should not pay

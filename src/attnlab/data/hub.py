@@ -30,7 +30,8 @@ class HubDataset:
     path: a folder in the layout of a hub dataset, a folder of parallel text files (`train.de` beside
         `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv (unquoted) or
         parquet. It goes before `dataset`. A relative one starts at $DVC_ROOT, else at the current folder.
-    name, revision: the configuration of the dataset and its branch, tag or commit; null is the default one.
+    name: the configuration of the dataset; null is the default one.
+    revision: its branch, tag or commit; null is the default one.
     splits: for train, validation and test the name of a split of the dataset, or a fraction. Fractions are
         drawn at random from the split that `train` names, which keeps the rest; where `train` is a fraction
         itself, from the only split there is, else from the one named train.
@@ -92,9 +93,9 @@ class HubDataset:
 
 @dataclass
 class HubCorpus(HubDataset, Corpus):
-    """Sentence pairs; see `HubDataset`.
+    """Sentence pairs from the Hugging Face hub or local files (see `HubDataset`).
 
-    source, target: columns; a dot goes into a nested one (`translation.de`).
+    source, target: the column; a dot goes into a nested one (`translation.de`).
     """
 
     source: Text
@@ -115,10 +116,10 @@ class HubCorpus(HubDataset, Corpus):
 
 @dataclass
 class LabelledCorpus(HubDataset):
-    """Labelled sentences; see `HubDataset`.
+    """Labelled sentences from the Hugging Face hub or local files (see `HubDataset`).
 
-    text, label: columns; a dot goes into a nested one. Labels are whole numbers, true and false, or text. A row
-        without a label is dropped.
+    text: the column; a dot goes into a nested one.
+    label: its column; whole numbers, true and false, or text. A row without a label is dropped.
     label_names: names of the labels 0, 1, ..., in this order; null takes those that the dataset brings with it,
         else the labels as they are written.
     """

@@ -20,7 +20,7 @@ class Batching:
     """How training pairs are put into batches.
 
     by: `sentences` counts pairs; `tokens` bounds pairs x the longest side in the batch, `<eos>` counted. Where only a
-        few of the longest pairs fit, a batch of two or three may exceed it: see `BatchSampler`.
+        few of the longest pairs fit, a batch of two or three may exceed it.
     size: of the whole batch, over all processes.
     bucketed: pairs of like lengths go together, which leaves few pads.
     pool: lengths are sorted within so many batches of shuffled pairs; null sorts the whole epoch.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import string
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, split_sizes
+from attnlab.data.corpus import AS_IT_IS, SPLITS, BleuTokenize, Corpus, Limit, split_sizes
 from attnlab.data.tokenizer import TokenizerTrainer
 
 if TYPE_CHECKING:
@@ -17,41 +18,45 @@ if TYPE_CHECKING:
 Length = Annotated[int, Field(ge=1, le=1_000)]
 
 
+@dataclass
 class SequenceCorpus(Corpus):
     """Random sequences, each of which occurs once in all splits together. The symbols of both sides are aligned.
 
+    num_pairs: over the three splits.
     num_symbols: in the alphabet.
     min_length, max_length: symbols a sequence; all lengths are equally likely.
     test_min_length, test_max_length: of the test split, where they differ; null is the same as in training.
+    validation_fraction, test_fraction: the share of the pairs that the split gets.
+    seed: of the sequences.
     """
 
     reverse: ClassVar[bool]
+    cleaning = AS_IT_IS
+    source_language = target_language = None
 
-    def __init__(
-        self,
-        num_pairs: Annotated[int, Field(ge=3)],
-        num_symbols: Annotated[int, Field(ge=2, le=10_000)],
-        min_length: Length,
-        max_length: Length,
-        test_min_length: Length | None,
-        test_max_length: Length | None,
-        validation_fraction: Annotated[float, Field(gt=0, lt=1)],
-        test_fraction: Annotated[float, Field(gt=0, lt=1)],
-        seed: Annotated[int, Field(ge=0)],
-        bleu_tokenize: BleuTokenize,
-        tokenizer: TokenizerTrainer,
-        limit: Annotated[int, Field(ge=1)] | None = None,
-    ) -> None:
-        self.limit = limit
-        lengths = (min_length, max_length)
-        test_lengths = (test_min_length or min_length, test_max_length or max_length)
+    num_pairs: Annotated[int, Field(ge=3)]
+    num_symbols: Annotated[int, Field(ge=2, le=10_000)]
+    min_length: Length
+    max_length: Length
+    test_min_length: Length | None
+    test_max_length: Length | None
+    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
+    test_fraction: Annotated[float, Field(gt=0, lt=1)]
+    seed: Annotated[int, Field(ge=0)]
+    bleu_tokenize: BleuTokenize
+    tokenizer: TokenizerTrainer
+    limit: Limit = None
+
+    def __post_init__(self) -> None:
+        lengths = (self.min_length, self.max_length)
+        test_lengths = (self.test_min_length or self.min_length, self.test_max_length or self.max_length)
         for prefix, (least, most) in (("", lengths), ("test_", test_lengths)):
             if least > most:
                 raise ValueError(f"{prefix}min_length must be at most {prefix}max_length ({most}), got {least}")
-        self.sizes = split_sizes(num_pairs, validation_fraction, test_fraction)
+        self.sizes = split_sizes(self.num_pairs, self.validation_fraction, self.test_fraction)
         # The number of different sequences by length.
-        self.stock = {n: num_symbols**n for n in range(lengths[0], lengths[1] + 1)}
-        self.test_stock = {n: num_symbols**n for n in range(test_lengths[0], test_lengths[1] + 1)}
+        self.stock = {n: self.num_symbols**n for n in range(lengths[0], lengths[1] + 1)}
+        self.test_stock = {n: self.num_symbols**n for n in range(test_lengths[0], test_lengths[1] + 1)}
         # The test split draws first; at worst it takes all that it can of what training could use too.
         shared = sum(number for n, number in self.stock.items() if n in self.test_stock)
         left = sum(self.stock.values()) - min(self.sizes[2], shared)
@@ -60,11 +65,8 @@ class SequenceCorpus(Corpus):
             if size > most:
                 raise ValueError(
                     f"num_pairs must not ask for more than there are different sequences: {size} for the "
-                    f"{split} of {most} with {num_symbols} symbols in these lengths"
+                    f"{split} of {most} with {self.num_symbols} symbols in these lengths"
                 )
-        self.num_symbols, self.seed = num_symbols, seed
-        self.tokenizer, self.bleu_tokenize, self.cleaning = tokenizer, bleu_tokenize, AS_IT_IS
-        self.source_language = self.target_language = None
 
     def load(self) -> dict[str, datasets.Dataset]:
         import datasets  # slow to import, and not needed to check a config

@@ -27,6 +27,15 @@ _LEARNER: dict[str, Any] = {"special_tokens": list(SPECIAL_TOKENS), "show_progre
 
 @dataclass(frozen=True)
 class _Trainer(TokenizerTrainer):
+    """What all tokenisers that learn have.
+
+    lowercase: makes all text lower case.
+    normalization: the Unicode normal form of all text.
+    joint: one vocabulary for both sides.
+    vocabulary_size: tokens at most, the special ones counted; null is no limit.
+    min_frequency: how often a token occurs at least.
+    """
+
     lowercase: bool = False
     normalization: Literal["none", "nfc", "nfd", "nfkc", "nfkd"] = "none"
     joint: bool = False
@@ -51,8 +60,6 @@ class WordTrainer(_Trainer):
 
     split: `whitespace` for a corpus that comes tokenised; `punctuation` for raw text, where punctuation marks
         are tokens of their own and a hidden mark at the start of words keeps the text restorable.
-    vocabulary_size: the most frequent words, special tokens counted; null keeps all that occur
-        min_frequency times.
     """
 
     split: Literal["whitespace", "punctuation"] = "punctuation"

@@ -127,9 +127,13 @@ class Experiment:
     config: plain and resolved, but for environment variables, which stay as written: it may be written and logged.
     values: resolved throughout. It may hold secrets, and is only ever hashed.
     choices: {group: choice}; a config that was not composed here has none.
+    seed: of the initial weights, the order of the batches, dropout and teacher forcing; the data have one of their own.
     data, model, search, training: of the kinds that the task's `sections` name.
     trainer: more arguments of Lightning's Trainer.
     callbacks: nodes of more Lightning callbacks, by a name of the user's.
+    save_every_minutes: how long training runs at most without a checkpoint; None writes them at validations only.
+    chain: whether `train.py` also prepares missing data, evaluates and reports; under DVC each of these is a stage.
+    rerun: train again what is already trained.
     """
 
     config: dict[str, Any]

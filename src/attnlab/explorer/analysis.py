@@ -17,7 +17,8 @@ from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.inference.classifier import SentenceClassifier, check_one_look
-from attnlab.inference.translator import NO_CHANGE, Translator, check_sources
+from attnlab.inference.requests import NO_CHANGE, check_sources
+from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.search import next_log_probs
 

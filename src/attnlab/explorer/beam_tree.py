@@ -15,7 +15,8 @@ from torch import Tensor
 from attnlab.batch import EOS
 from attnlab.errors import ExperimentError
 from attnlab.explorer.analysis import NO_EDIT, Edit, Source
-from attnlab.inference.translator import NO_CHANGE, Intervened, Translator
+from attnlab.inference.requests import NO_CHANGE
+from attnlab.inference.translator import Intervened, Translator
 from attnlab.model.attention.intervention import Intervention
 from attnlab.search.beam import BeamSearch
 from attnlab.search.search import Hypothesis, likeliest, next_log_probs

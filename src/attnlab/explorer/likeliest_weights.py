@@ -15,7 +15,8 @@ from torch import Tensor
 from attnlab.batch import BOS
 from attnlab.errors import ExperimentError
 from attnlab.explorer.analysis import NO_EDIT, Edit, Source, known_ids, rounded
-from attnlab.inference.translator import NO_CHANGE, Translator
+from attnlab.inference.requests import NO_CHANGE
+from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import Memory
 from attnlab.search.search import next_log_probs

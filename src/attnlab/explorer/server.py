@@ -10,7 +10,7 @@ import re
 import socket
 import threading
 import webbrowser
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pydantic import ConfigDict, ValidationError, validate_call
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -128,33 +129,29 @@ def application(models: Mapping[str, Translator | SentenceClassifier], corpus: P
         Route("/api/{name}", analyse, methods=["POST"]),
         Mount("/", StaticFiles(directory=PAGE)),
     ]
-    guards = [Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS), Middleware(SecurityHeaders)]
+    headers = security_headers()
+
+    async def add_headers(request: Request, respond: RequestResponseEndpoint) -> Response:
+        response = await respond(request)
+        response.headers.update(headers)
+        return response
+
+    guards = [Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS), Middleware(BaseHTTPMiddleware, add_headers)]
     return Starlette(routes=routes, middleware=guards)
 
 
-class SecurityHeaders:
-    """Lets the page ask this server alone, and run none but its own scripts."""
-
-    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
-        self.app = app
-        page = (PAGE / "index.html").read_text("utf-8")
-        inline = re.findall(r"<script type=\"importmap\">(.*?)</script>", page, re.S)
-        hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
-        scripts = " ".join(f"'sha256-{each}'" for each in hashes)
-        self.headers = {
-            "content-security-policy": f"default-src 'self'; script-src 'self' {scripts}; img-src 'self' data: blob:",
-            "x-content-type-options": "nosniff",
-            "referrer-policy": "no-referrer",
-            "cache-control": "no-store",
-        }
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        async def with_headers(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] += [(name.encode(), value.encode()) for name, value in self.headers.items()]
-            await send(message)
-
-        await self.app(scope, receive, with_headers)
+def security_headers() -> dict[str, str]:
+    """They let the page ask this server alone, and run none but its own scripts."""
+    page = (PAGE / "index.html").read_text("utf-8")
+    inline = re.findall(r"<script type=\"importmap\">(.*?)</script>", page, re.S)
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
+    scripts = " ".join(f"'sha256-{each}'" for each in hashes)
+    return {
+        "content-security-policy": f"default-src 'self'; script-src 'self' {scripts}; img-src 'self' data: blob:",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
+    }
 
 
 def refusal(reason: str, status: int) -> JSONResponse:

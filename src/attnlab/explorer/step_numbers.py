@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from attnlab.errors import ExperimentError
 from attnlab.explorer.analysis import NO_EDIT, Edit, Source, heads_of, known_ids, reading, rounded, score_of
-from attnlab.inference.translator import NO_CHANGE, Translator
+from attnlab.inference.requests import NO_CHANGE
+from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
 
 

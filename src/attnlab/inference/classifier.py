@@ -16,7 +16,7 @@ from attnlab.data.prepared import read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
-from attnlab.inference.translator import (
+from attnlab.inference.requests import (
     BATCH_SIZE,
     NO_CHANGE,
     check_intervention,

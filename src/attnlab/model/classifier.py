@@ -46,7 +46,7 @@ class Classifier(nn.Module):
 
     Args:
         dense_size: units of the layer d.
-        dropout: on d.
+        dropout: on that layer.
     """
 
     def __init__(

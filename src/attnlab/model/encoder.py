@@ -11,10 +11,8 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from attnlab.batch import PAD, Padding
-from attnlab.model.pads import Run, flip_real, flipped, inverse, packed, pads_last, reorder, states_of
+from attnlab.model.pads import flip_real, inverse, packed, pads_last, reorder, states_of
 from attnlab.model.recurrence import CELLS, RecurrentState, StateShape, in_single_precision
-
-SKIPPING: dict[str, Run] = {"packed": packed, "flipped": flipped}
 
 
 @dataclass(frozen=True)
@@ -35,13 +33,16 @@ class Encoder(nn.Module):
     """A stack of recurrent layers over the embedded source (Bahdanau et al. 2015, section 3.2, with two directions).
 
     Args:
+        cell: the kind of the recurrent layers.
+        embedding_size: width E of the token embeddings.
         hidden_size: units of each direction.
+        layers: L.
+        bidirectional: a second direction reads each layer from its end.
         merge: what becomes of the two directions' outputs and states, in each layer: `concatenate` (D = 2
             hidden_size), `sum` or `mean` (D = hidden_size). One direction has D = hidden_size, and takes no other
             choice than `concatenate`.
         reverse_source: read the source from its end (Sutskever et al. 2014, section 3.3). The outputs stand in the
             source's own order, so neither masks nor alignments notice.
-        skipping: how pads are skipped, `packed` or `flipped` (see `attnlab.model.pads`); same results.
         dropout: on the embeddings.
         layer_dropout: between layers.
     """
@@ -55,7 +56,6 @@ class Encoder(nn.Module):
         bidirectional: bool,
         merge: Literal["concatenate", "sum", "mean"],
         reverse_source: bool,
-        skipping: Literal["packed", "flipped"],
         dropout: Annotated[float, Field(ge=0, lt=1)],
         layer_dropout: Annotated[float, Field(ge=0, lt=1)],
         *,
@@ -71,7 +71,6 @@ class Encoder(nn.Module):
         self.padding = padding
         self.merge = merge
         self.reverse_source = reverse_source
-        self.skip = SKIPPING[skipping]
         self.output_size = 2 * hidden_size if bidirectional and merge == "concatenate" else hidden_size
         self.hidden_size = hidden_size
         self.state_shape = StateShape(layers, self.output_size, has_cell=cell == "lstm")
@@ -122,7 +121,7 @@ class Encoder(nn.Module):
         """One direction of one layer, the tokens taken in `order`: outputs where their tokens stand, final states."""
         assert isinstance(layer, nn.RNNBase)
         x = x if order is None else reorder(x, order)
-        run = self.skip if self.padding.recurrence == "skip" else _read_all
+        run = packed if self.padding.recurrence == "skip" else _read_all
         outputs, final = in_single_precision(partial(run, layer), x, lengths)
         # Flipping the real tokens twice leaves them as they were.
         return outputs if order is None else reorder(outputs, order), final

@@ -21,29 +21,13 @@ from safetensors.torch import load_file, save_file
 from torch.overrides import TorchFunctionMode
 
 from attnlab.batch import Padding
-from attnlab.config.binding import TARGET, bind
+from attnlab.config.binding import bind
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
 from attnlab.files import atomic_folder, check_regular, read_json, write_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
-
-# Where the classes of folders written by earlier versions are now, by their modules or the packages of these.
-MOVED = {
-    "attnlab.model.bridge": "attnlab.model.bridges",
-    "attnlab.model.readout": "attnlab.model.readouts",
-    "attnlab.model.input_feeding": "attnlab.model.input_feeding",
-    "attnlab.model.scope": "attnlab.model.scopes",
-    "attnlab.model.normaliser": "attnlab.model.normalisers",
-    "attnlab.model.attention.coverage": "attnlab.model.attention.attention",
-    "attnlab.model.attention.multi_head": "attnlab.model.attention.attention",
-    "attnlab.model.attention.projection": "attnlab.model.attention.mechanism",
-    **{
-        f"attnlab.model.decoder.{name}": "attnlab.model.decoder.decoders"
-        for name in ("attend_then_step", "step_then_attend", "no_attention")
-    },
-}
 
 FROM_PREPARED_DATA = ("source_tokenizer.json", "target_tokenizer.json", "data.json")
 FROM_LABELLED_DATA = ("tokenizer.json", "data.json")
@@ -121,31 +105,14 @@ def read_facts(folder: Path) -> ModelFacts:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config sections of a model folder, each `_target_` with its current name.
-
-    Raises ExperimentError where the folder has none.
-    """
+    """The config sections of a model folder; raises ExperimentError where it has none."""
     try:
         config = read_json(folder / "config.json")
     except (OSError, ValueError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
     if not isinstance(config, dict):
         raise ExperimentError(f"{folder} must be a whole model folder, but its config.json is no mapping")
-    return with_current_targets(config)
-
-
-def with_current_targets(node: Any) -> Any:
-    """A config in which each `_target_` has its current name (see `MOVED`)."""
-    if isinstance(node, list):
-        return [with_current_targets(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    current = {key: with_current_targets(value) for key, value in node.items()}
-    if isinstance(target := current.get(TARGET), str):
-        module, _, name = target.rpartition(".")
-        places = (MOVED[old] for old in MOVED if f"{module}.".startswith(f"{old}."))
-        current[TARGET] = f"{next(places, module)}.{name}".lstrip(".")
-    return current
+    return config
 
 
 def load_model(folder: Path | str, device: str = "cpu", allow: Collection[str] = ()) -> Seq2Seq:

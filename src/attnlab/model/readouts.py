@@ -20,6 +20,7 @@ class Readout(nn.Module, ABC):
     Where its output is fed back it runs at every step, so its linear layers are best a `RepeatedLinear`.
 
     size: width R of its output.
+    dropout: on its output.
     """
 
     size: int

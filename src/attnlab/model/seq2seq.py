@@ -40,7 +40,7 @@ class Unrolled:
 
 
 class Seq2Seq(nn.Module):
-    """An encoder, a bridge, and a decoder with its attention; None for a decoder without.
+    """An encoder, a bridge, and a decoder with or without an attention.
 
     `step` is the one definition of the model; `forward` is a loop over it, or, where no step reads what another found,
     all steps at once, with the same numbers.

@@ -11,17 +11,7 @@ from torch import Tensor
 
 from attnlab.batch import BOS, EOS
 from attnlab.model.fast_linear import PackedWeights
-from attnlab.search.search import (
-    Forced,
-    Hypothesis,
-    Search,
-    Stepwise,
-    check_lengths,
-    length_limits,
-    likeliest,
-    next_log_probs,
-    without_attention,
-)
+from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, likeliest, next_log_probs, without_attention
 
 
 @dataclass(frozen=True)
@@ -35,12 +25,8 @@ class BeamSearch(Search):
     Args:
         size: partial hypotheses of each step, K; 1 is greedy search.
         length_penalty: alpha.
-        max_length: tokens to write at most, `<eos>` included.
-        max_length_ratio: tokens to write at most for each source token; None for no such limit.
         coverage_penalty: beta; above 0 it needs a model with attention.
-        min_length: tokens to write before `<eos>` may come.
         n_best: how many hypotheses of a sentence come back at most, the best of those found; at most `size`.
-        replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
     """
 
     size: PositiveInt
@@ -53,7 +39,7 @@ class BeamSearch(Search):
     replace_unknown: bool = False
 
     def __post_init__(self) -> None:
-        check_lengths(self.min_length, self.max_length)
+        super().__post_init__()
         if self.n_best > self.size:
             raise ValueError(f"n_best must be at most the beam's size, which is {self.size}, got {self.n_best}")
 
@@ -66,7 +52,7 @@ class BeamSearch(Search):
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
         batch_size, beam, device = source.shape[0], self.size, source.device
-        limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
+        limits = self.limits(source_mask)
         memory, state = model.encode(source, source_mask)
         packed = PackedWeights()
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]

@@ -12,16 +12,7 @@ from torch import Tensor
 
 from attnlab.batch import BOS, EOS
 from attnlab.model.fast_linear import PackedWeights
-from attnlab.search.search import (
-    Forced,
-    Hypothesis,
-    Search,
-    Stepwise,
-    check_lengths,
-    length_limits,
-    likeliest,
-    next_log_probs,
-)
+from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, likeliest, next_log_probs
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """log-probabilities (N, V) of the next token, the N hypotheses' numbers, how many tokens each has -> tokens (N,)."""
@@ -83,27 +74,13 @@ def write_token_by_token(
             alive, last = alive[going_on], last[going_on]
             memory, state = memory.select(going_on), state.select(going_on)
 
-    return [
-        Hypothesis(
-            tokens[number],
-            score,
-            has_ended,
-            torch.stack(weights[number]).float() if weights[number] else None,
-        )
-        for number, (score, has_ended) in enumerate(zip(scores.tolist(), ended.tolist(), strict=True))
-    ]
+    maps = [torch.stack(each).float() if each else None for each in weights]
+    return [Hypothesis(*found) for found in zip(tokens, scores.tolist(), ended.tolist(), maps, strict=True)]
 
 
 @dataclass(frozen=True)
 class GreedySearch(Search):
-    """The likeliest token at each step; a hypothesis's score is the sum of its log-probabilities.
-
-    Args:
-        max_length: tokens to write at most, `<eos>` included.
-        max_length_ratio: tokens to write at most for each source token; None for no such limit.
-        min_length: tokens to write before `<eos>` may come.
-        replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
-    """
+    """The likeliest token at each step; a hypothesis's score is the sum of its log-probabilities."""
 
     n_best = 1
 
@@ -112,9 +89,6 @@ class GreedySearch(Search):
     min_length: NonNegativeInt = 0
     replace_unknown: bool = False
 
-    def __post_init__(self) -> None:
-        check_lengths(self.min_length, self.max_length)
-
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
@@ -122,7 +96,7 @@ class GreedySearch(Search):
             model,
             source,
             source_mask,
-            length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length),
+            self.limits(source_mask),
             self.min_length,
             choose=lambda log_probs, *_: likeliest(log_probs, 1)[1].squeeze(1),
             with_attention=with_attention,

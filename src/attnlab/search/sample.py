@@ -11,7 +11,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from attnlab.search.greedy import write_token_by_token
-from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, check_lengths, length_limits
+from attnlab.search.search import Forced, Hypothesis, Search, Stepwise
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,7 @@ class SampleSearch(Search):
         top_p: draw from the fewest tokens, the likeliest, that have this much probability between them (the
             nucleus, Holtzman et al. 2020, section 3.1), counted among the top_k; None for all.
         seed: of the draws.
-        max_length: tokens to write at most, `<eos>` included.
-        max_length_ratio: tokens to write at most for each source token; None for no such limit.
-        min_length: tokens to write before `<eos>` may come.
         n_best: draws for each sentence; the same hypothesis counts once, and the likeliest comes first.
-        replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
     """
 
     temperature: Annotated[float, Field(ge=0.001, le=1000)]
@@ -45,13 +41,10 @@ class SampleSearch(Search):
     n_best: PositiveInt = 1
     replace_unknown: bool = False
 
-    def __post_init__(self) -> None:
-        check_lengths(self.min_length, self.max_length)
-
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
-        limits = length_limits(source_mask, self.max_length, self.max_length_ratio, self.min_length)
+        limits = self.limits(source_mask)
         uniform = self._uniform(source, source_mask, int(limits.max()))
         drawn = write_token_by_token(
             model,

@@ -53,14 +53,36 @@ class Stepwise(Protocol):
 class Search(ABC):
     """Finds likely targets for a batch of sources. The model must be in evaluation mode.
 
+    max_length: tokens to write at most, `<eos>` included.
+    max_length_ratio: tokens to write at most for each source token; None for no such limit.
+    min_length: tokens to write before `<eos>` may come.
     n_best: how many hypotheses of a sentence come back at most.
-    replace_unknown: whether text is made of a hypothesis with the source's own words in place of its `<unk>`; the
-        hypothesis itself keeps them.
+    replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
     """
 
     max_length: int
+    max_length_ratio: float | None
+    min_length: int
     n_best: int
     replace_unknown: bool
+
+    def __post_init__(self) -> None:
+        if self.min_length >= self.max_length:
+            raise ValueError(
+                f"min_length must be less than max_length, which counts <eos> and is {self.max_length}, got "
+                f"{self.min_length}"
+            )
+
+    def limits(self, source_mask: Tensor) -> Tensor:
+        """How many tokens, `<eos>` included, may be written for each sentence: (B,) long.
+
+        The ratio leaves room for the minimum length.
+        """
+        limits = torch.full((source_mask.shape[0],), self.max_length, device=source_mask.device)
+        if self.max_length_ratio is None:
+            return limits
+        by_source = (source_mask.sum(1) * self.max_length_ratio).ceil().long()
+        return torch.minimum(limits, by_source).clamp(min=self.min_length + 1)
 
     @abstractmethod
     def __call__(
@@ -122,22 +144,3 @@ def likeliest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     # 3. The greatest of these.
     values, order = scores.gather(1, places).topk(count, dim=1)
     return values, places.gather(1, order)
-
-
-def check_lengths(min_length: int, max_length: int) -> None:
-    if min_length >= max_length:
-        raise ValueError(
-            f"min_length must be less than max_length, which counts <eos> and is {max_length}, got {min_length}"
-        )
-
-
-def length_limits(source_mask: Tensor, max_length: int, max_length_ratio: float | None, min_length: int = 0) -> Tensor:
-    """How many tokens, `<eos>` included, may be written for each sentence: (B,) long.
-
-    The ratio leaves room for the minimum length.
-    """
-    limits = torch.full((source_mask.shape[0],), max_length, device=source_mask.device)
-    if max_length_ratio is None:
-        return limits
-    by_source = (source_mask.sum(1) * max_length_ratio).ceil().long()
-    return torch.minimum(limits, by_source).clamp(min=min_length + 1)

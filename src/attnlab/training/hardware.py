@@ -43,13 +43,15 @@ def cpu_has_bfloat16() -> bool:
 class Hardware:
     """Where and how an experiment computes. All of it is explicit, because all of it may change the bits of a result.
 
+    accelerator: the kind of device.
     devices: processes of one node, one device each.
+    nodes: machines.
     strategy: `single` process; `ddp_fork` forks the others from this one, `ddp` starts them as commands.
     precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products and the encoder's
-        recurrences in bfloat16); auto is bf16 on processors known to be faster with it, else 32 (see `with_precision`).
+        recurrences in bfloat16); auto is bf16 on processors known to be faster with it, else 32.
     matmul_precision: torch's setting for 32-bit matrix products on devices with a faster, less precise kind. It also
         applies to cuDNN's recurrences and convolutions: with `highest` they never use TF32.
-    threads: that one process uses for one operation.
+    threads: processor threads that one process uses for one operation.
     workers: data loading processes of each training process; 0 loads in the training process.
     bucket_pool: number of batches whose pairs are sorted by length together; None sorts a whole epoch.
         `training.batching.pool` refers to it.

@@ -22,7 +22,11 @@ NEVER = 10**12
 
 
 class Optimizer(ABC):
-    """Makes torch's optimiser for a model's parameters."""
+    """Makes torch's optimiser for a model's parameters.
+
+    learning_rate: before the schedule multiplies it.
+    weight_decay: how much of each weight is taken off at a step, times the learning rate.
+    """
 
     learning_rate: float
 
@@ -32,7 +36,10 @@ class Optimizer(ABC):
 
 @dataclass(frozen=True)
 class Adam(Optimizer):
-    """Adam (Kingma and Ba 2015); weight decay is decoupled from the gradient (Loshchilov and Hutter 2019)."""
+    """Adam (Kingma and Ba 2015); weight decay is decoupled from the gradient (Loshchilov and Hutter 2019).
+
+    beta1, beta2: the decay of the mean of the gradients, and of the mean of their squares.
+    """
 
     learning_rate: PositiveFloat
     beta1: Decay = 0.9
@@ -51,7 +58,10 @@ class Adam(Optimizer):
 
 @dataclass(frozen=True)
 class SGD(Optimizer):
-    """Stochastic gradient descent, as in Sutskever et al. 2014 and Luong et al. 2015."""
+    """Stochastic gradient descent, as in Sutskever et al. 2014 and Luong et al. 2015.
+
+    momentum: the part of the last step that is added to the next.
+    """
 
     learning_rate: PositiveFloat
     momentum: Decay = 0.0
@@ -65,7 +75,11 @@ class SGD(Optimizer):
 
 @dataclass(frozen=True)
 class Adadelta(Optimizer):
-    """Adadelta (Zeiler 2012), as in Bahdanau et al. 2015, appendix B.2."""
+    """Adadelta (Zeiler 2012), as in Bahdanau et al. 2015, appendix B.2.
+
+    rho: the decay of the means of squared gradients and steps.
+    epsilon: added to both means.
+    """
 
     learning_rate: PositiveFloat = 1.0
     rho: Decay = 0.95
@@ -79,7 +93,10 @@ class Adadelta(Optimizer):
 
 
 class Schedule(ABC):
-    """Makes the learning-rate scheduler entry of Lightning's `configure_optimizers`."""
+    """Makes the learning-rate scheduler entry of Lightning's `configure_optimizers`.
+
+    warmup_steps: in which the rate grows linearly to its full value.
+    """
 
     @abstractmethod
     def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
@@ -98,7 +115,12 @@ class ConstantSchedule(Schedule):
 
 @dataclass(frozen=True)
 class PlateauSchedule(Schedule):
-    """The rate is multiplied by `factor` after more than `patience` validations without an improvement."""
+    """The rate is multiplied by `factor` after more than `patience` validations without an improvement.
+
+    factor: of the rate.
+    patience: in validations.
+    minimum: of the rate.
+    """
 
     factor: Factor
     patience: NonNegativeInt
@@ -131,7 +153,11 @@ class CosineSchedule(Schedule):
 
 @dataclass(frozen=True)
 class HalvingSchedule(Schedule):
-    """The rate is halved every `every_steps` once `start_step` is reached (Luong et al. 2015, section 4.1)."""
+    """The rate is halved every `every_steps` once `start_step` is reached (Luong et al. 2015, section 4.1).
+
+    start_step: of the first halving.
+    every_steps: between two halvings.
+    """
 
     start_step: NonNegativeInt
     every_steps: PositiveInt

@@ -23,15 +23,16 @@ CLASSIFIED = "validation"
 class Training(ABC):
     """Settings of every training; steps are optimiser steps.
 
-    max_steps, max_epochs, max_minutes: training ends at whichever comes first; the first two may not both be None.
-        Minutes are those of the clock, validations included; with them, a repetition may end at another step.
+    max_steps, max_epochs: training ends at whichever comes first; they may not both be None.
+    max_minutes: the clock time after which it ends, validations included; a repetition may then end at another step.
     accumulate: parts of a batch that are computed one after the other. The gradient stays that of the whole batch; it
         takes less memory.
     initial_weights: a model folder whose weights the training starts with; None draws them.
     limit_batches: batches of an epoch, and of a validation, for a quick look; None takes all.
-    label_smoothing: the part of each label's probability that the loss spreads over the vocabulary or the classes (see
-        loss.py); the reported NLL and perplexity are never smoothed.
+    label_smoothing: the part of each label's probability that the loss spreads over the vocabulary or the classes; the
+        reported NLL and perplexity are never smoothed.
     gradient_clip: the greatest norm of the whole gradient; 0 does not clip.
+    monitor: the validation metric that the best checkpoint, early stopping and a plateau depend on.
     validate_every: steps between validations; None validates at the end of each epoch.
     patience: validations without an improvement before training stops early; None never stops early.
     log_every: steps between two points of the training curves.

@@ -27,7 +27,7 @@ class TeacherForcing(ABC):
 
     The class is the schedule. Every class has two more settings, independent of it:
 
-    coin: what one toss decides for: a `token`, a `sequence` or the whole `batch` (see `toss`).
+    coin: what one toss decides for: a `token`, a `sequence` or the whole `batch`.
     guess: what is fed in place of the reference: the `argmax` of the last step's logits, or a `sample` of their
         softmax (Bengio et al. 2015, section 2.4, names both).
     """
@@ -42,7 +42,10 @@ class TeacherForcing(ABC):
 
 @dataclass(frozen=True)
 class ConstantTeacherForcing(TeacherForcing):
-    """ε_i = ratio: 1 always feeds the reference, 0 never does."""
+    """ε_i = ratio.
+
+    ratio: 1 always feeds the reference, 0 never does.
+    """
 
     ratio: Ratio
     coin: Coin = "token"
@@ -56,6 +59,7 @@ class ConstantTeacherForcing(TeacherForcing):
 class LinearTeacherForcing(TeacherForcing):
     """ε_i = max(end, start - slope i), linear decay: max(ε, k - c i) in Bengio et al. 2015, section 2.4.
 
+    start, end: the ratio at the first step, and the least one.
     slope: how much the ratio falls at each optimiser step; it reaches `end` after (start - end) / slope steps.
     """
 

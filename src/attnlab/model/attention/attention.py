@@ -101,7 +101,7 @@ class MultiHeadAttention(nn.Module):
     section 3.2.2), for any score that compares contents.
 
     Args:
-        heads: N.
+        heads: their number N.
         size: width of the projections of each head.
     """
 

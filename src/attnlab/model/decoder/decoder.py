@@ -136,6 +136,10 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     context: into the cell, into the readout.
 
     Args:
+        cell: the kind of the recurrent layers.
+        embedding_size: width E of the token embeddings.
+        hidden_size: units H of each layer.
+        layers: L.
         dropout: on the embeddings.
         layer_dropout: between layers.
         context: where the context goes.

@@ -1,0 +1,156 @@
+"""The reference of all settings, made from the files of conf/ and the constructors: a page, and a JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+from omegaconf import OmegaConf
+
+from attnlab.config.binding import TARGET, class_named, constructor_hints, describe, settings_of
+from attnlab.config.schema import json_schema, meanings, summary
+from attnlab.experiment.composition import TASKS, plain, sections_of
+from attnlab.experiment.experiment import Experiment
+from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, groups
+from attnlab.files import atomic_file, write_json
+from attnlab.tracking.params import as_text, leaves, value_at
+
+PAGE, SCHEMA = "settings.md", "settings.schema.json"
+INTRODUCTION = """# Settings
+
+`make settings` writes this page from the files of `conf/` and the constructors of the classes that they name.
+
+On the command line, `group=choice` selects a choice and `key=value` changes a setting. A setting with a `+` is not in
+the file of its choice: write the `+` to change it. [choices.md](choices.md) explains the choices,
+[mechanisms.md](mechanisms.md) gives formulas and sources. [settings.schema.json](settings.schema.json) is the JSON
+Schema of a composed config, for editors: `--cfg job --resolve` prints such a config, and `dvc repro` writes it to
+`build/resolved.yaml`.
+"""
+TABLE = ("| setting | it must be | default | meaning |", "| --- | --- | --- | --- |")
+GROUPS = groups()
+PRESETS = ("debug", "experiment", "task")  # groups whose choices have no settings of their own
+
+
+def write(folder: Path = CONF.parent / "docs") -> None:
+    """Write the page and the schema."""
+    with atomic_file(folder / PAGE) as temporary:
+        temporary.write_text(page(), encoding="utf-8", newline="\n")
+    write_json(folder / SCHEMA, schema())
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a composed config, with one alternative for each task."""
+    more = {"hydra": {"type": "object"}}
+    return json_schema(
+        {f"task={name}": {**sections_of(task), "task": {"const": name}, **more} for name, task in TASKS.items()}, more
+    )
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    config = compose_config()
+    default = choices_of(config)
+    top = {name: value for name, value in plain(config).items() if name not in GROUPS}
+    annotations, known = sections_of(TASKS["translation"]), meanings(Experiment)
+    parts = [INTRODUCTION, "## Top level", "", *TABLE]
+    for name, value in top.items():
+        parts += _setting(name, annotations[name], value, known.get(name, ""))
+    parts.append("")
+    for group, choices in GROUPS.items():
+        parts += _group(group, choices, default.get(group, ""))
+    return "\n".join(parts)
+
+
+def _group(group: str, choices: list[str], default: str) -> Iterator[str]:
+    """The table of a group's choices, then a table of settings for each class that they name."""
+    place = group.replace("/", ".")
+    own = {choice: f"\n{TARGET}:" in _text(group, choice) for choice in choices}
+    choices = sorted(choices, key=lambda choice: (choice != default, not own[choice]))
+    nodes = {} if group in PRESETS else {choice: _node(group, choice) for choice in choices}
+    tables: dict[str, str] = {}  # class -> the choice whose values its table has
+    for choice, node in nodes.items():
+        if node is not None:
+            tables.setdefault(node[TARGET], choice)
+
+    yield from (f"## `{group}`", "", "| choice | what it is |", "| --- | --- |")
+    for choice in choices:
+        known = {}
+        if node := nodes.get(choice):
+            known = dict(leaves(nodes[tables[node[TARGET]]], place))
+        what = _what(group, choice, known)
+        if node and not what:
+            what = summary(class_named(node[TARGET], object))
+        yield f"| `{choice}`{' (default)' if choice == default else ''} | {_cell(what)} |"
+    yield ""
+    for target, choice in tables.items():
+        found = class_named(target, object)
+        if rows := list(_settings(found, nodes[choice], place)):
+            yield from (f"### `{group}={choice}`", "", summary(found), "", *TABLE, *rows, "")
+
+
+def _settings(target: type, values: Mapping[str, Any], place: str) -> Iterator[str]:
+    """The rows of a class's settings, with these values as their defaults."""
+    hints, known = constructor_hints(target), meanings(target)
+    for name, parameter in settings_of(target).items():
+        is_given, meaning = name in values, known.get(name, "")
+        value = values[name] if is_given else parameter.default
+        yield from _setting(f"{place}.{name}", hints.get(name, Any), value, meaning, "" if is_given else "+")
+
+
+def _setting(path: str, annotation: Any, value: Any, meaning: str, plus: str = "") -> Iterator[str]:
+    """The row of one setting; of an object those of its own settings, and none of a group, which has its own tables."""
+    if path.replace(".", "/") in GROUPS:
+        return
+    if isinstance(value, Mapping) and TARGET in value:
+        yield from _settings(class_named(value[TARGET], object), value, path)
+        return
+    text = as_text(value)
+    if text.startswith("${"):  # a reference; one that starts with a dot counts from the setting's own place
+        text = f"that of `{text[2:-1].removeprefix('.') if text[2] != '.' else path.rpartition('.')[0] + text[2:-1]}`"
+    else:
+        text = f"`{text}`"
+    yield f"| `{plus}{path}` | {_cell(describe(annotation))} | {_cell(text)} | {_cell(meaning)} |"
+
+
+def _node(group: str, choice: str) -> Any:
+    """The settings that a choice brings, references unresolved; None for null."""
+    text = _text(group, choice)
+    if "defaults:" not in text and "@package" not in text:
+        return OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    alone = "override /" not in text  # else it changes other groups, which must be there
+    config = compose_config(name=f"{group}/{choice}") if alone else compose_config([f"{group}={choice}"])
+    return value_at(OmegaConf.to_container(config, resolve=False), group.replace("/", "."))
+
+
+def _what(group: str, choice: str, known: Mapping[str, Any]) -> str:
+    """What the comment of a choice says, what else it chooses, and what it sets beside the known values."""
+    text = _text(group, choice)
+    head = [line.removeprefix("#") for line in text.splitlines() if line.startswith("#") and "@package" not in line]
+    comment = " ".join(f"`{line.strip()}`" if line.startswith("   ") else line.strip() for line in head)
+    values = yaml.safe_load(text) or {}
+    place = "" if "@package _global_" in text else group.replace("/", ".")
+    parents, chosen = [], []
+    for default in values.pop("defaults", []):
+        if isinstance(default, str):
+            parents += [f"`{default}`"] if default != "_self_" else []
+        else:
+            ((key, name),) = default.items()
+            part = key.removeprefix("override ")
+            chosen.append(f"{part[1:] if part.startswith('/') else f'{group}/{part}'}={name}")
+    missing = object()
+    chosen += [f"{key}={as_text(value)}" for key, value in leaves(values, place) if known.get(key, missing) != value]
+    chosen = [f"`{each}`" for each in chosen if not each.startswith("hydra")]
+    comment += "." if comment and comment[-1] not in ".`:" and (parents or chosen) else ""
+    sentences = [comment, parents and f"As {', '.join(parents)}.", chosen and f"Sets {', '.join(chosen)}."]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _text(group: str, choice: str) -> str:
+    return (CONF / group / f"{choice}.yaml").read_text(encoding="utf-8")
+
+
+def _cell(text: str) -> str:
+    """A text within a table."""
+    return " ".join(text.split()).replace("|", "\\|")
