@@ -74,7 +74,7 @@ class DatesCorpus(Corpus):
             )
         self.source_locales, self.target_locale, self.formats = source_locales, target_locale, formats
         self.num_pairs, self.seed = num_pairs, seed
-        self.tokenizer, self.bleu_tokenize, self.cleaning = tokenizer, bleu_tokenize, AS_IT_IS
+        self.tokenizer, self.bleu_tokenize, self.rouge, self.cleaning = tokenizer, bleu_tokenize, None, AS_IT_IS
         self.source_language = source_locales[0] if len(source_locales) == 1 else None
         self.target_language = target_locale
 

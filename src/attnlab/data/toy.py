@@ -63,7 +63,7 @@ class SequenceCorpus(Corpus):
                     f"{split} of {most} with {num_symbols} symbols in these lengths"
                 )
         self.num_symbols, self.seed = num_symbols, seed
-        self.tokenizer, self.bleu_tokenize, self.cleaning = tokenizer, bleu_tokenize, AS_IT_IS
+        self.tokenizer, self.bleu_tokenize, self.rouge, self.cleaning = tokenizer, bleu_tokenize, None, AS_IT_IS
         self.source_language = self.target_language = None
 
     def load(self) -> dict[str, datasets.Dataset]:

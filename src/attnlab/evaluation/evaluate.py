@@ -16,7 +16,7 @@ from attnlab.batch import Batch
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepared import PreparedData
 from attnlab.data.sampler import Batching
-from attnlab.evaluation.alignments import AlignmentStatistics
+from attnlab.evaluation.alignments import AlignmentStatistics, between_words
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.hypotheses import HypothesisText, example_maps
@@ -73,13 +73,13 @@ def evaluate(
         sentences = _decode(model, search, data, report)
         maps = example_maps(model, search, data, "test", EXAMPLES)
     hypotheses, references = ([row[side] for row in sentences] for side in ("hypothesis", "reference"))
-    text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True)
+    text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True, rouge=data.info.rouge)
     text_metrics.update(hypotheses, references)
     lengths = [row["source_length"] for row in sentences]
     return Evaluation(
         metrics={**metrics, **text_metrics.compute(), "sentences": len(sentences)},
         signatures={
-            **signatures(data.info.bleu_tokenize),
+            **signatures(data.info.bleu_tokenize, data.info.rouge),
             "search": _words(search),
             "models": "one" if len(models) == 1 else f"{len(models)}, their probabilities averaged",
             "token_nll": "nats, reference fed, mean over all real target tokens, <eos> included",
@@ -88,7 +88,10 @@ def evaluate(
             "attention_coverage": "min(1, attention received), reference fed, mean over all real source tokens",
             "attention_diagonality": "1 on the diagonal, reference fed, mean over all real target tokens",
             "attention_pad_mass": "share of the attention on pads, reference fed, mean over all real target tokens",
-            "aer": "Och and Ney 2003, reference fed, strongest source token of each target token that has a link",
+            "aer": "Och and Ney 2003, reference fed, strongest source token of each target token that has a link, or "
+            "strongest source word of each target word where the corpus aligns words",
+            "alignment_precision": "share of the links of aer that are possible ones",
+            "alignment_recall": "share of the sure links that are among the links of aer",
         },
         sentences=sentences,
         by_length=by_length(lengths, hypotheses, references, data.info.bleu_tokenize),
@@ -113,7 +116,11 @@ def _read_with_reference(
             for i, row in enumerate(batch.rows.tolist()):
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
                 written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
-                alignments.update(real, split.links("sure", row), split.links("possible", row), written)
+                seen, words = (real, split.links("sure", row), split.links("possible", row)), split.words(row)
+                if words is None:
+                    alignments.update(*seen, written)
+                else:
+                    alignments.update(*between_words(*seen, words, split.target_text(row)), complete=True)
         done += len(batch)
         report("read", done, len(split))
     mean = nll / tokens
@@ -124,7 +131,7 @@ def _read_with_reference(
         **statistics.compute(),
     }
     if data.info.has_alignments:
-        measured["aer"] = alignments.error_rate()
+        measured |= alignments.metrics()
     return measured, alignments
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result
 
-from attnlab.evaluation.text_metrics import sacrebleu_metrics
+from attnlab.data.corpus import RougeUnit
+from attnlab.evaluation.text_metrics import ROUGE, Rouge, sacrebleu_metrics
 
 Rows = Sequence[Mapping[str, Any]]
 """Lines of hypotheses.jsonl or predictions.jsonl."""
@@ -45,6 +46,21 @@ class SacrebleuMetric(CorpusMetric):
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array([self.metric._compute_score_from_stats(row).score for row in sums.tolist()])
+
+
+class RougeMetric(CorpusMetric):
+    """One of `ROUGE`, 0..100: the mean over the texts."""
+
+    def __init__(self, key: str, unit: RougeUnit) -> None:
+        self.key, self.unit = key, unit
+
+    def statistics(self, rows: Rows) -> NDArray[np.float64]:
+        rouge = Rouge(self.unit, (self.key,))
+        rouge.update([row["hypothesis"] for row in rows], [[row["reference"]] for row in rows])
+        return np.stack([100 * rouge.of_texts(self.key), np.ones(len(rows))], axis=1)
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return sums[:, 0] / sums[:, 1]
 
 
 class Share(CorpusMetric):
@@ -80,11 +96,15 @@ class MacroF1(CorpusMetric):
 def translation_metrics(signatures: Mapping[str, str]) -> dict[str, CorpusMetric]:
     """The metrics of `TextMetrics`.
 
-    signatures: of the evaluation; that of BLEU names the tokenisation.
+    signatures: of the evaluation; that of BLEU names the tokenisation, those of ROUGE the unit.
     """
     found = re.search(r"(?:^|\|)tok:([^|]+)", signatures.get("bleu", ""))
     of_sacrebleu = sacrebleu_metrics(found[1] if found else "13a")
-    return {name: SacrebleuMetric(metric) for name, metric in of_sacrebleu.items()} | {"exact_match": Share("exact")}
+    metrics: dict[str, CorpusMetric] = {name: SacrebleuMetric(metric) for name, metric in of_sacrebleu.items()}
+    if "rouge1" in signatures:
+        unit: RougeUnit = "character" if "|unit:character|" in signatures["rouge1"] else "word"
+        metrics |= {key: RougeMetric(key, unit) for key in ROUGE}
+    return metrics | {"exact_match": Share("exact")}
 
 
 def classification_metrics(labels: Sequence[str]) -> dict[str, CorpusMetric]:

@@ -1,4 +1,4 @@
-"""BLEU, chrF, TER and exact match of a corpus, through torchmetrics and with sacrebleu's numbers.
+"""BLEU, chrF, TER, ROUGE and exact match of a corpus, through torchmetrics and with sacrebleu's numbers.
 
 torchmetrics keeps the running sums, adds them up over processes and holds the formulas. Held against
 sacrebleu 2.6, torchmetrics 1.9 is exact for BLEU (its `smooth=False` is sacrebleu's `smooth:none`), but
@@ -14,17 +14,22 @@ Both are corrected here: chrF's formula and the counts of a sentence are sacrebl
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+import torchmetrics
+from numpy.typing import ArrayLike, NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from torch import Tensor, nn
 from torchmetrics import MeanMetric, Metric
 from torchmetrics.functional.text import sacre_bleu_score
 from torchmetrics.text import CHRFScore, SacreBLEUScore, TranslationEditRate
+from torchmetrics.text.rouge import ROUGEScore
+
+from attnlab.data.corpus import RougeUnit
 
 
 class CharacterFScore(CHRFScore):
@@ -90,21 +95,54 @@ class EditRate(TranslationEditRate):
         self.total_tgt_len = self.total_tgt_len + words
 
 
+ROUGE = ("rouge1", "rouge2", "rougeL")
+
+
+class Rouge(ROUGEScore):
+    """ROUGE-1, -2 and -L (Lin 2004): F1 of the words, of the pairs of words, and of the longest common subsequence of
+    words, mean over the texts.
+
+    Words are runs of letters, digits and the marks on them in small letters, as in Google's rouge_score without its
+    stemmer, and of every script. Its splitting of the text into sentences (ROUGE-Lsum) is left out.
+
+    unit: `word`, or `character` for each letter or digit alone, for scripts without spaces or with long words.
+    """
+
+    def __init__(self, unit: RougeUnit, keys: tuple[str, ...] = ROUGE) -> None:
+        super().__init__(normalizer=_letters, tokenizer=str.split if unit == "word" else _characters, rouge_keys=keys)
+
+    def of_texts(self, key: str) -> NDArray[np.float64]:
+        """(N,) the F1 of each text so far."""
+        return np.array(torch.stack(getattr(self, f"{key}_fmeasure")).cpu(), dtype=np.float64)
+
+
+def _letters(text: str) -> str:
+    composed = unicodedata.normalize("NFC", text).lower()
+    return "".join(each if unicodedata.category(each)[0] in "LMN" else " " for each in composed)
+
+
+def _characters(text: str) -> list[str]:
+    return [each for each in text if each != " "]
+
+
 class TextMetrics(nn.Module):
     """Metrics of decoded sentences against one reference each, accumulated over batches and processes.
 
     tokenize: sacrebleu's tokenizer for BLEU: `13a` for raw text, `none` where the corpus comes tokenised,
         `intl`, `char`, `zh`, ...
     ter: also the translation edit rate; it takes longest, so validation does without.
+    rouge: also `Rouge` with this unit; None does without.
 
-    `compute` gives `bleu`, `chrf` and, with `ter`, `ter` in 0..100 as sacrebleu prints them (a TER can exceed
-    100), and `exact_match` in 0..1: the share of hypotheses that equal their reference to the character.
+    `compute` gives `bleu`, `chrf`, with `ter` `ter` and with `rouge` `rouge1`, `rouge2` and `rougeL` in 0..100 (a TER
+    can exceed 100), and `exact_match` in 0..1: the share of hypotheses that equal their reference to the character.
     """
 
-    def __init__(self, tokenize: str = "13a", *, ter: bool = True) -> None:
+    def __init__(self, tokenize: str = "13a", *, ter: bool = True, rouge: RougeUnit | None = None) -> None:
         super().__init__()
         bleu = SacreBLEUScore(tokenize=tokenize, smooth=False)  # type: ignore[arg-type]
         of_texts = {"bleu": bleu, "chrf": CharacterFScore(), **({"ter": EditRate()} if ter else {})}
+        if rouge is not None:
+            of_texts["rouge"] = Rouge(rouge)
         self.percentages: Mapping[str, Metric] = nn.ModuleDict(of_texts)  # type: ignore[assignment]
         self.exact_match = MeanMetric()
 
@@ -128,7 +166,10 @@ class TextMetrics(nn.Module):
 
     def compute(self) -> dict[str, float]:
         """The metrics of all sentences so far, over all processes."""
-        found = {name: 100 * metric.compute().item() for name, metric in self.percentages.items()}
+        computed = {name: metric.compute() for name, metric in self.percentages.items()}
+        computed |= {key: computed["rouge"][f"{key}_fmeasure"] for key in ROUGE if "rouge" in computed}
+        computed.pop("rouge", None)
+        found = {name: 100 * value.item() for name, value in computed.items()}
         return {**found, "exact_match": self.exact_match.compute().item()}
 
     def reset(self) -> None:
@@ -146,9 +187,12 @@ def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
     }
 
 
-def signatures(tokenize: str) -> dict[str, str]:
-    """sacrebleu's signature strings for `bleu`, `chrf` and `ter`, and a sentence for `exact_match`."""
+def signatures(tokenize: str, rouge: RougeUnit | None = None) -> dict[str, str]:
+    """sacrebleu's signature strings for `bleu`, `chrf` and `ter`, and a few words for the others."""
     written = {"exact_match": "share of hypotheses equal to their reference to the character"}
+    if rouge is not None:
+        of_rouge = f"F1|unit:{rouge}|case:lc|stemmer:no|torchmetrics:{torchmetrics.__version__}"
+        written |= dict.fromkeys(ROUGE, of_rouge)
     for name, metric in sacrebleu_metrics(tokenize).items():
         metric.corpus_score(["one"], [["one"]])  # the signature contains the number of references
         written[name] = metric.get_signature().format()

@@ -48,11 +48,16 @@ class Measure:
 TRANSLATION = (
     Measure("bleu", "BLEU", "↑", 2, "0–100, n-gram counts summed over the corpus; free-running", most=100.0),
     Measure("chrf", "chrF2", "↑", 2, "0–100, character n-gram counts summed over the corpus; free-running", most=100.0),
+    Measure("rouge1", "ROUGE-1", "↑", 2, "0–100, F1 of words, mean over texts (Lin 2004); free-running", most=100.0),
+    Measure("rouge2", "ROUGE-2", "↑", 2, "0–100, F1 of pairs of words, mean over texts; free-running", most=100.0),
+    Measure("rougeL", "ROUGE-L", "↑", 2, "0–100, F1 of the longest common subsequence; free-running", most=100.0),
     Measure("ter", "TER", "↓", 2, "edits per 100 reference words, summed over the corpus; free-running"),
     Measure("exact_match", "exact match", "↑", 4, "0–1, share equal to the reference; free-running", most=1.0),
     Measure("token_nll", "token NLL", "↓", 4, "nats, mean over all real target tokens, <eos> included; reference fed"),
     Measure("perplexity", "perplexity", "↓", 3, "exp of token NLL; reference fed"),
     Measure("aer", "AER", "↓", 4, "0–1, links summed over the corpus (Och and Ney 2003); reference fed", most=1.0),
+    Measure("alignment_precision", "alignment precision", "↑", 4, "0–1, share of links that are possible", most=1.0),
+    Measure("alignment_recall", "alignment recall", "↑", 4, "0–1, share of sure links that are found", most=1.0),
     Measure("attention_entropy", "attention entropy", "", 4, "nats, mean over target tokens; 0 looks at one token"),
     Measure(
         "attention_coverage", "attention coverage", "", 4,
