@@ -109,7 +109,7 @@
   const usual = candidates.filter((column) => column.kind === "choice" || column.better !== "");
   const ranked = columns.find((column) => column.head.dataset.ranked !== undefined);
   const chosen = new Set([...usual.filter((column) => column.kind === "choice"), ranked, ...usual].filter((column) => candidates.includes(column)).slice(0, 9));
-  const HEIGHT = 300, TOP = 46, LEFT = 70, GAP = 118;
+  const HEIGHT = 300, TOP = 46, LEFT = 105, RIGHT = 60, GAP = 110;
   const over = drawn("path", { class: "over" }); // the highlighted line once more, above the others
   let lines = new Map();
   let current = null; // the run that the Tab key reaches
@@ -139,8 +139,9 @@
     const upside = (share) => (column.better === "↓" ? 1 - share : share);
     const place = (value) => upside(high > low ? (bend(value) - low) / (high - low) : 0.5);
     const few = [...new Set(numbers)];
+    const written = (value) => (few.length <= 5 ? column.texts[there.find((run) => Number(column.values[run]) === value)] : rounded(value));
     const marks = few.length <= 5 ? few : [0, 1 / 3, 2 / 3, 1].map((share) => back(low + share * (high - low)));
-    return { at: (run) => place(Number(column.values[run])), marks: marks.map((value) => [place(value), rounded(value)]) };
+    return { at: (run) => place(Number(column.values[run])), marks: marks.map((value) => [place(value), written(value)]) };
   }
 
   const described = (run, axes) =>
@@ -179,15 +180,16 @@
       return;
     }
     const scales = axes.map(scaleOf);
-    const width = Math.max(2 * LEFT + GAP * (axes.length - 1), 300);
-    const x = (place) => LEFT + GAP * place;
+    const gaps = Math.max(axes.length - 1, 1);
+    const width = Math.max(LEFT + RIGHT + GAP * gaps, figure.clientWidth);
+    const x = (place) => LEFT + ((width - LEFT - RIGHT) / gaps) * place;
     const y = (share) => TOP + HEIGHT * (1 - share);
     const below = TOP + HEIGHT + 26; // missing values
     const svg = drawn("svg", {
       viewBox: `0 0 ${width} ${below + 14}`, width, height: below + 14, role: "group",
       "aria-label": "Parallel coordinates: a line for each run. The arrow keys go from run to run.",
     });
-    axes.forEach((column, place) => {
+    const drawnAxes = axes.map((column, place) => {
       const axis = drawn("g", { class: "axis", transform: `translate(${x(place)} 0)` });
       const name = drawn("text", { class: "name", y: place % 2 ? TOP - 30 : TOP - 14 }, shortened(column.name, 26));
       name.append(drawn("title", {}, column.name));
@@ -198,7 +200,7 @@
         axis.append(drawn("line", { x1: -3, x2: 3, y1: y(share), y2: y(share) }), mark);
       }
       if (rows.some((_, run) => !has(column, run))) axis.append(drawn("text", { x: -6, y: below + 4, class: "mark" }, "–"));
-      svg.append(axis);
+      return axis;
     });
     const colours = ranked === undefined ? null : scaleOf(ranked);
     for (const run of shown) {
@@ -207,7 +209,7 @@
       const known = colours !== null && has(ranked, run);
       const line = drawn("g", { class: "run", tabindex: "-1", role: "img", "aria-label": described(run, axes) },
         drawn("title", {}, described(run, axes)), drawn("path", { d: path, class: "near" }),
-        drawn("path", { d: path, stroke: known ? `hsl(${220 - 200 * colours.at(run)} 75% 48%)` : "gray" }));
+        drawn("path", { d: path, style: `stroke: ${known ? `color-mix(in oklab, #e8710a ${100 * colours.at(run)}%, #2563c9)` : "gray"}` }));
       line.addEventListener("pointerenter", () => light(run, true));
       line.addEventListener("pointerleave", () => light(run, false));
       line.addEventListener("focus", () => light(run, true));
@@ -216,7 +218,7 @@
       lines.set(run, line);
       svg.append(line);
     }
-    svg.append(over);
+    svg.append(over, ...drawnAxes); // labels above the lines
     figure.replaceChildren(svg);
     reach(shown.has(current) ? current : [...shown][0] ?? null);
   }
