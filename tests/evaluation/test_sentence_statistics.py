@@ -9,8 +9,14 @@ import pytest
 import torch
 
 from attnlab.data.corpus import RougeUnit
-from attnlab.evaluation.sentence_statistics import SacrebleuMetric, classification_metrics, translation_metrics
-from attnlab.evaluation.text_metrics import TextMetrics, sacrebleu_metrics, signatures
+from attnlab.evaluation.sentence_statistics import (
+    SacrebleuMetric,
+    classification_metrics,
+    sacrebleu_metrics,
+    signatures,
+    translation_metrics,
+)
+from attnlab.evaluation.text_metrics import TextMetrics
 from attnlab.training.class_metrics import ClassMetrics
 
 SOME = "오늘 어제 학교에 고양이가 나는 갔다. the cat sat on a mat , . don't 3.5 日本語"

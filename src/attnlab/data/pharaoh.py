@@ -30,14 +30,10 @@ def with_links(rows: datasets.Dataset, split: str, first_word: int) -> datasets.
     Raises ExperimentError where a row holds something else than links between words of its sentences.
     """
     columns = [name for name in ("alignments", "possible_alignments") if name in rows.column_names]
-    written = [
-        " ".join(
-            link
-            for column in columns
-            for link in _links_of(row, column, f"row {number} of split {split!r}", first_word)
-        )
-        for number, row in enumerate(rows, start=1)
-    ]
+    written = []
+    for number, row in enumerate(rows, start=1):
+        place = f"row {number} of split {split!r}"
+        written.append(" ".join(link for column in columns for link in _links_of(row, column, place, first_word)))
     return rows.remove_columns(columns).add_column("alignments", written)
 
 
@@ -76,15 +72,15 @@ def links_between_tokens(
     """
     sure, possible = set(), set()
     for source, mark, target in (_LINK.fullmatch(link).groups() for link in text.split()):  # type: ignore[union-attr]
-        links = {
-            (t, s)
-            for t, target_word in enumerate(target_words)
-            for s, source_word in enumerate(source_words)
-            if (target_word, source_word) == (int(target), int(source))
-        }
+        targets, sources = _positions(target_words, int(target)), _positions(source_words, int(source))
+        links = {(t, s) for t in targets for s in sources}
         possible |= links
         sure |= links if mark == "-" else set()
-    return [list(link) for link in sorted(sure)], [list(link) for link in sorted(possible)]
+    return sorted(map(list, sure)), sorted(map(list, possible))
+
+
+def _positions(words: Sequence[int], word: int) -> list[int]:
+    return [i for i, each in enumerate(words) if each == word]
 
 
 def words_of_tokens(text: str, offsets: Sequence[Sequence[int]]) -> list[int]:
@@ -92,10 +88,9 @@ def words_of_tokens(text: str, offsets: Sequence[Sequence[int]]) -> list[int]:
 
     offsets: [start, end) of each token in characters; one that reaches over several words belongs to the first.
     """
-    ends = [found.end() for found in _WORD.finditer(text)]
-    starts = [found.start() for found in _WORD.finditer(text)]
-    words = []
-    for start, end in offsets:
-        word = bisect_right(ends, start)
-        words.append(word if word < len(starts) and starts[word] < end else -1)
-    return words
+    spans = [found.span() for found in _WORD.finditer(text)]
+    first = [bisect_right(spans, start, key=lambda span: span[1]) for start, _ in offsets]  # that ends behind its start
+    return [
+        word if word < len(spans) and spans[word][0] < end else -1
+        for word, (_, end) in zip(first, offsets, strict=True)
+    ]

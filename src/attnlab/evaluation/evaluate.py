@@ -20,7 +20,8 @@ from attnlab.evaluation.alignments import AlignmentStatistics, between_words
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.hypotheses import HypothesisText, example_maps
-from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
+from attnlab.evaluation.sentence_statistics import signatures
+from attnlab.evaluation.text_metrics import TextMetrics, by_length
 from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast_linear import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq, Unrolled

@@ -1,150 +1,38 @@
-"""BLEU, chrF, TER, ROUGE and exact match of a corpus, through torchmetrics and with sacrebleu's numbers.
-
-torchmetrics keeps the running sums, adds them up over processes and holds the formulas. Held against
-sacrebleu 2.6, torchmetrics 1.9 is exact for BLEU (its `smooth=False` is sacrebleu's `smooth:none`), but
-
-- chrF averages F-scores over all orders where sacrebleu averages precision and recall over the effective ones,
-  leaves the reference of a hypothesis that shares no character with it out of the sums (an empty
-  hypothesis beside a perfect one scores 100), and takes only U+0020 for white space;
-- TER calls the edit distance with hypothesis and reference exchanged, so that empty hypotheses cost nothing
-  and some word shifts are found in one direction only.
-
-Both are corrected here: chrF's formula and the counts of a sentence are sacrebleu's, the rest is torchmetrics'.
-"""
+"""BLEU, chrF, TER, ROUGE and exact match of decoded sentences, over batches and processes, and by source length."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-import torchmetrics
-from numpy.typing import ArrayLike, NDArray
-from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.metrics.helpers import extract_all_char_ngrams
-from torch import Tensor, nn
-from torchmetrics import MeanMetric, Metric
-from torchmetrics.functional.text import sacre_bleu_score
-from torchmetrics.text import CHRFScore, SacreBLEUScore, TranslationEditRate
-from torchmetrics.text.rouge import ROUGEScore
+from numpy.typing import ArrayLike
+from torchmetrics import Metric
 
 from attnlab.data.corpus import RougeUnit
+from attnlab.evaluation.sentence_statistics import sacrebleu_metrics, text_metrics
 
 
-class CharacterFScore(CHRFScore):
-    """chrF2 (Popović 2015): F2 of the mean precision and recall of character n-grams, n = 1..6, white space left out.
-
-    sacrebleu's default (`eff:yes`): the means go over the orders of which both sides have n-grams, so that a text of
-    two characters is not penalised for its missing 6-grams.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(n_char_order=6, n_word_order=0, beta=2.0)
-
-    def update(self, preds: Sequence[str], target: Sequence[Sequence[str]]) -> None:
-        """Add hypotheses and their references, one each: `target` is a list of lists of one."""
-        sums = {text: [0] * self.n_char_order for text in ("preds", "target", "matching")}
-        for hypothesis, (reference,) in zip(preds, target, strict=True):
-            ngrams = extract_all_char_ngrams(hypothesis, self.n_char_order)
-            reference_ngrams = extract_all_char_ngrams(reference, self.n_char_order)
-            for order, (ours, theirs) in enumerate(zip(ngrams, reference_ngrams, strict=True)):
-                # As in sacrebleu: orders that exceed the reference's length do not count for precision.
-                sums["preds"][order] += ours.total() if theirs else 0
-                sums["target"][order] += theirs.total()
-                sums["matching"][order] += (ours & theirs).total()
-        for text, orders in sums.items():
-            for order, count in enumerate(orders, start=1):
-                name = f"total_{text}_char_{order}_grams"
-                setattr(self, name, getattr(self, name) + count)
-
-    def compute(self) -> Tensor:
-        """chrF2 in 0..1; 0 where no order has n-grams on both sides."""
-        ours, theirs, matching = (
-            torch.stack([getattr(self, f"total_{text}_char_{n}_grams") for n in range(1, self.n_char_order + 1)])
-            for text in ("preds", "target", "matching")
-        )
-        effective = (ours > 0) & (theirs > 0)
-        if not matching[effective].any():
-            return torch.tensor(0.0, device=self.device)
-        precision = (matching / ours)[effective].mean()
-        recall = (matching / theirs)[effective].mean()
-        factor = self.beta**2
-        return (1 + factor) * precision * recall / (factor * precision + recall)
-
-
-class EditRate(TranslationEditRate):
-    """Translation edit rate (Snover et al. 2006): insertions, deletions, substitutions and shifts of words.
-
-    Per reference word; lowercased and split at white space, which are sacrebleu's defaults
-    (`case:lc|tok:tercom|norm:no|punct:yes|asian:no`).
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sentence_metric = TER()
-
-    def update(self, preds: Sequence[str], target: Sequence[Sequence[str]]) -> None:
-        """Add hypotheses and their references, one each: `target` is a list of lists of one."""
-        edits, words = 0.0, 0.0
-        for hypothesis, references in zip(preds, target, strict=True):
-            score = self.sentence_metric.sentence_score(hypothesis, list(references))
-            edits += score.num_edits
-            words += score.ref_length
-        self.total_num_edits = self.total_num_edits + edits
-        self.total_tgt_len = self.total_tgt_len + words
-
-
-ROUGE = ("rouge1", "rouge2", "rougeL")
-
-
-class Rouge(ROUGEScore):
-    """ROUGE-1, -2 and -L (Lin 2004): F1 of the words, of the pairs of words, and of the longest common subsequence of
-    words, mean over the texts.
-
-    Words are runs of letters, digits and the marks on them in small letters, as in Google's rouge_score without its
-    stemmer, and of every script. Its splitting of the text into sentences (ROUGE-Lsum) is left out.
-
-    unit: `word`, or `character` for each letter or digit alone, for scripts without spaces or with long words.
-    """
-
-    def __init__(self, unit: RougeUnit, keys: tuple[str, ...] = ROUGE) -> None:
-        super().__init__(normalizer=_letters, tokenizer=str.split if unit == "word" else _characters, rouge_keys=keys)
-
-    def of_texts(self, key: str) -> NDArray[np.float64]:
-        """(N,) the F1 of each text so far."""
-        return np.array(torch.stack(getattr(self, f"{key}_fmeasure")).cpu(), dtype=np.float64)
-
-
-def _letters(text: str) -> str:
-    composed = unicodedata.normalize("NFC", text).lower()
-    return "".join(each if unicodedata.category(each)[0] in "LMN" else " " for each in composed)
-
-
-def _characters(text: str) -> list[str]:
-    return [each for each in text if each != " "]
-
-
-class TextMetrics(nn.Module):
+class TextMetrics(Metric):
     """Metrics of decoded sentences against one reference each, accumulated over batches and processes.
 
     tokenize: sacrebleu's tokenizer for BLEU: `13a` for raw text, `none` where the corpus comes tokenised,
         `intl`, `char`, `zh`, ...
     ter: also the translation edit rate; it takes longest, so validation does without.
-    rouge: also `Rouge` with this unit; None does without.
+    rouge: also ROUGE with this unit; None does without.
 
     `compute` gives `bleu`, `chrf`, with `ter` `ter` and with `rouge` `rouge1`, `rouge2` and `rougeL` in 0..100 (a TER
     can exceed 100), and `exact_match` in 0..1: the share of hypotheses that equal their reference to the character.
     """
 
+    full_state_update = False
+
     def __init__(self, tokenize: str = "13a", *, ter: bool = True, rouge: RougeUnit | None = None) -> None:
         super().__init__()
-        bleu = SacreBLEUScore(tokenize=tokenize, smooth=False)  # type: ignore[arg-type]
-        of_texts = {"bleu": bleu, "chrf": CharacterFScore(), **({"ter": EditRate()} if ter else {})}
-        if rouge is not None:
-            of_texts["rouge"] = Rouge(rouge)
-        self.percentages: Mapping[str, Metric] = nn.ModuleDict(of_texts)  # type: ignore[assignment]
-        self.exact_match = MeanMetric()
+        metrics = text_metrics(tokenize, rouge)
+        self.metrics = {name: metric for name, metric in metrics.items() if ter or name != "ter"}
+        for name, metric in self.metrics.items():
+            self.add_state(name, torch.zeros(metric.sums), dist_reduce_fx="sum")
 
     def update(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
         """Add sentences; both lists have one length.
@@ -154,49 +42,18 @@ class TextMetrics(nn.Module):
         """
         if len(hypotheses) != len(references):
             raise ValueError(f"{len(hypotheses)} hypotheses for {len(references)} references")
-        if not hypotheses:
-            return
-        # sacrebleu strips the right end before it tokenises; without, `a-\n` would be joined differently.
-        stripped = [hypothesis.rstrip() for hypothesis in hypotheses]
-        targets = [[reference.rstrip()] for reference in references]
-        for metric in self.percentages.values():
-            metric.update(stripped, targets)
-        equal = [float(ours == theirs) for ours, theirs in zip(hypotheses, references, strict=True)]
-        self.exact_match.update(self.exact_match.mean_value.new_tensor(equal))
+        rows = [
+            {"hypothesis": ours, "reference": theirs, "exact": ours == theirs}
+            for ours, theirs in zip(hypotheses, references, strict=True)
+        ]
+        for name, metric in self.metrics.items() if rows else ():
+            before = getattr(self, name)
+            setattr(self, name, before + before.new_tensor(metric.statistics(rows).sum(axis=0)))
 
     def compute(self) -> dict[str, float]:
         """The metrics of all sentences so far, over all processes."""
-        computed = {name: metric.compute() for name, metric in self.percentages.items()}
-        computed |= {key: computed["rouge"][f"{key}_fmeasure"] for key in ROUGE if "rouge" in computed}
-        computed.pop("rouge", None)
-        found = {name: 100 * value.item() for name, value in computed.items()}
-        return {**found, "exact_match": self.exact_match.compute().item()}
-
-    def reset(self) -> None:
-        """Forget all sentences."""
-        for metric in (*self.percentages.values(), self.exact_match):
-            metric.reset()
-
-
-def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
-    """sacrebleu's own metrics in the settings that give the numbers of `TextMetrics`."""
-    return {
-        "bleu": BLEU(tokenize=tokenize, smooth_method="none", force=True),
-        "chrf": CHRF(),
-        "ter": TER(),
-    }
-
-
-def signatures(tokenize: str, rouge: RougeUnit | None = None) -> dict[str, str]:
-    """sacrebleu's signature strings for `bleu`, `chrf` and `ter`, and a few words for the others."""
-    written = {"exact_match": "share of hypotheses equal to their reference to the character"}
-    if rouge is not None:
-        of_rouge = f"F1|unit:{rouge}|case:lc|stemmer:no|torchmetrics:{torchmetrics.__version__}"
-        written |= dict.fromkeys(ROUGE, of_rouge)
-    for name, metric in sacrebleu_metrics(tokenize).items():
-        metric.corpus_score(["one"], [["one"]])  # the signature contains the number of references
-        written[name] = metric.get_signature().format()
-    return written
+        sums = {name: np.array(getattr(self, name).tolist()) for name in self.metrics}
+        return {name: float(metric.scores(sums[name][np.newaxis])[0]) for name, metric in self.metrics.items()}
 
 
 _WIDTHS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
@@ -235,12 +92,11 @@ def by_length(
     ranges: [from, to], of lengths that occur; None chooses about ten round ones.
     """
     lengths = np.asarray(source_lengths, dtype=np.int64)
+    metric = sacrebleu_metrics(tokenize)["bleu"]
     table: list[dict[str, int | float]] = []
     for low, high in length_buckets(lengths) if ranges is None else ranges:
         rows = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()
-        ours = [hypotheses[row].rstrip() for row in rows]
-        theirs = [[references[row].rstrip()] for row in rows]
-        bleu = 100 * float(sacre_bleu_score(ours, theirs, tokenize=tokenize))  # type: ignore[arg-type]
+        bleu = metric.corpus_score([hypotheses[row] for row in rows], [[references[row] for row in rows]]).score
         equal = sum(hypotheses[row] == references[row] for row in rows)
         table.append({"from": low, "to": high, "sentences": len(rows), "bleu": bleu, "exact_match": equal / len(rows)})
     return table
