@@ -217,10 +217,8 @@ def resampled_scores(
 def _metrics(runs: Sequence[ComparedRun]) -> dict[tuple[str, ...], dict[str, CorpusMetric]]:
     """The metrics of each `_key`. They are shared because they cache words."""
     if runs[0].evaluation.translates:
-        return {
-            key: translation_metrics(each)
-            for key, each in {_key(run): run.evaluation.signatures for run in runs}.items()
-        }
+        of_keys = {_key(run): run.evaluation.signatures for run in runs}
+        return {key: translation_metrics(signatures) for key, signatures in of_keys.items()}
     labels = sorted({row[key] for run in runs for row in run.evaluation.sentences for key in ("label", "prediction")})
     return {_key(runs[0]): classification_metrics(labels)}
 
