@@ -38,7 +38,7 @@ demo: $(INSTALLED) .dvc/config.local ## run the whole chain on the embedded data
 	@$(BIN)/python pipelines/show.py
 
 settings: $(INSTALLED) ## write docs/settings.md and docs/settings.schema.json anew
-	$(BIN)/python pipelines/settings.py
+	$(BIN)/python docs/make_settings.py
 
 TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Slow tests wait for servers and processes: a third one uses the time. Those that share a server stay together.

@@ -37,7 +37,8 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, fl
 
     trainer = BpeTrainer() if tokenizer == "bpe" else WordTrainer(split=tokenizer, min_frequency=2)  # type: ignore[arg-type]
     splits: dict[str, str | float] = {split: split for split in ("train", "validation", "test")}
-    pairs = HubCorpus(None, str(corpus), None, None, splits, 1, None, "de", "en", "none", Cleaning(), trainer)
+    place = (None, str(corpus), None, None, splits, 1, None)
+    pairs = HubCorpus(*place, "de", "en", None, None, 0, "none", None, Cleaning(), trainer)
     before = most = private_megabytes()
     started: dict[str, float] = {}  # CPU-seconds at the start of each stage
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.evaluate import Evaluation
-from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
+from attnlab.evaluation.sentence_statistics import signatures
+from attnlab.evaluation.text_metrics import TextMetrics, by_length
 from attnlab.files import write_json, write_json_lines
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, name_of
 from attnlab.training.spool import SPOOL_NAME, MetricSpool

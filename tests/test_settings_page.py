@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from make_settings import meanings, write
 
-from attnlab.config.schema import meanings
 from attnlab.experiment.composition import plain
 from attnlab.experiment.hydra_config import compose_config, groups
-from attnlab.experiment.settings_page import write
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")

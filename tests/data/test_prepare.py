@@ -127,7 +127,7 @@ from attnlab.data.prepare import prepare
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 splits = {"train": "train", "validation": 0.2, "test": 0.2}
 place = (None, sys.argv[2], None, None, splits, 1, None)
-hub = HubCorpus(*place, "de", "en", "13a", Cleaning(), BpeTrainer(joint=True))
+hub = HubCorpus(*place, "de", "en", None, None, 0, "13a", None, Cleaning(), BpeTrainer(joint=True))
 labelled = LabelledCorpus(*place, "de", "en", None, SentenceCleaning(), WordTrainer())
 locales, formats = ["en_US", "ja_JP"], ["full", "short"]
 dates = DatesCorpus(locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer())

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
+from copier import Copier
 from numpy.typing import ArrayLike
 
-from attnlab.evaluation.alignments import AlignmentStatistics
+from attnlab.batch import Batch
+from attnlab.data.corpus import Cleaning
+from attnlab.data.hub import HubCorpus
+from attnlab.data.prepare import prepare
+from attnlab.data.prepared import PreparedData
+from attnlab.data.tokenizer import TokenizerTrainer
+from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
+from attnlab.evaluation.alignments import AlignmentStatistics, between_words
+from attnlab.evaluation.evaluate import evaluate
+from attnlab.search.greedy import GreedySearch
 
 Sentence = tuple[ArrayLike, ArrayLike, ArrayLike]
 
@@ -46,7 +61,7 @@ WIDE[0, 3] = WIDE[1, 2] = 1
     ],
 )
 def test_alignment_error_rate_follows_the_formula(sentences: list[Sentence], expected: float | None) -> None:
-    assert measured(*sentences).error_rate() == (None if expected is None else pytest.approx(expected))
+    assert measured(*sentences).metrics()["aer"] == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("outside", [[0, 2], [2, 0], [-1, 0], [0, -1]])
@@ -80,3 +95,63 @@ def test_wrong_links_are_counted_by_target_token_the_most_wrong_first() -> None:
         {"token": "b", "links": 4, "wrong": 2},
         {"token": "a", "links": 2, "wrong": 0},
     ]
+
+
+def test_precision_and_recall_follow_their_formulas() -> None:
+    assert measured(MIXED).metrics() == pytest.approx(
+        {"aer": 1 - (1 + 2) / (3 + 2), "alignment_precision": 2 / 3, "alignment_recall": 1 / 2}
+    )
+
+
+def test_complete_sentence_counts_target_words_without_a_link() -> None:
+    weights, sure, possible = MIXED
+    statistics = AlignmentStatistics()
+    statistics.update(weights, sure, possible, "abcd", complete=True)
+    statistics.update(weights, [], [], "abcd", complete=True)  # has no gold alignment
+    assert statistics.metrics() == pytest.approx(
+        {"aer": 1 - (1 + 2) / (4 + 2), "alignment_precision": 2 / 4, "alignment_recall": 1 / 2}
+    )
+
+
+def test_weight_between_words_is_summed_over_the_source_and_averaged_over_the_target() -> None:
+    # Source words 0 0 1 and <eos>; target words 0, a space, 1 1 and <eos>.
+    weights = [[0.3, 0.3, 0.4, 0], [0, 0, 0, 1], [0.1, 0.0, 0.9, 0], [0.5, 0.4, 0.1, 0], [0, 0, 1, 0]]
+    words = [np.array([0, 0, 1]), np.array([0, -1, 1, 1])]
+    found, sure, possible, tokens = between_words(weights, [[0, 0], [0, 1]], [[2, 2]], words, "ab cd")
+    np.testing.assert_allclose(found, [[0.6, 0.4], [0.5, 0.5]])
+    assert (sure, possible, tokens) == ([(0, 0), (0, 0)], [(1, 1)], ["ab", "cd"])
+
+
+class Diagonal(Copier):
+    """With the reference fed, target token t looks at source token t: sources and targets are equal texts."""
+
+    def forward(self, batch: Batch) -> SimpleNamespace:
+        unrolled = super().forward(batch)
+        unrolled.attention_weights = torch.zeros(*batch.target_input.shape, batch.source.shape[1])
+        for row, (source, target) in enumerate(zip(batch.source_mask, batch.target_mask, strict=True)):
+            size = int(source.sum())
+            unrolled.attention_weights[row][target.nonzero(), source.nonzero().T] = torch.eye(size)
+        return unrolled
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [WordTrainer(split="whitespace", min_frequency=1), CharacterTrainer(), BpeTrainer(vocabulary_size=30)],
+    ids=["words", "characters", "bpe"],
+)
+def test_alignment_error_rate_between_words_is_the_same_for_every_tokenizer(
+    tokenizer: TokenizerTrainer, tmp_path: Path
+) -> None:
+    gold = ["0-0 1-1 2-2", "0-1 1-0", "0-0 1?1 2?0", None]
+    texts = ["ein  Hund läuft", "zwei Hunde", "고양이가 학교에 갔다", "ohne Links"]
+    rows = [{"s": text, "t": text, "gold": links} for text, links in zip(texts, gold, strict=True)]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    everywhere = dict.fromkeys(("train", "validation", "test"), "train")
+    place = (None, str(tmp_path / "all.jsonl"), None, None, everywhere, 1, None)
+    corpus = HubCorpus(*place, "s", "t", "gold", None, 0, "13a", None, Cleaning(), tokenizer)
+    prepare(corpus, tmp_path / "data")
+    data = PreparedData(tmp_path / "data")
+    found = evaluate([Diagonal(data.target_tokenizer.size)], GreedySearch(3), data).metrics
+    # 8 words in sentences with links; 6 sure links, 4 of them hit; 2 more possible links, 1 of them hit.
+    expected = {"aer": 1 - (4 + 5) / (8 + 6), "alignment_precision": 5 / 8, "alignment_recall": 4 / 6}
+    assert {name: found[name] for name in expected} == pytest.approx(expected)

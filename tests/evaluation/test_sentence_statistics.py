@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from attnlab.evaluation.sentence_statistics import SacrebleuMetric, classification_metrics, translation_metrics
-from attnlab.evaluation.text_metrics import TextMetrics, sacrebleu_metrics, signatures
+from attnlab.data.corpus import RougeUnit
+from attnlab.evaluation.sentence_statistics import (
+    SacrebleuMetric,
+    classification_metrics,
+    sacrebleu_metrics,
+    signatures,
+    translation_metrics,
+)
+from attnlab.evaluation.text_metrics import TextMetrics
 from attnlab.training.class_metrics import ClassMetrics
 
 SOME = "오늘 어제 학교에 고양이가 나는 갔다. the cat sat on a mat , . don't 3.5 日本語"
@@ -33,9 +40,11 @@ def rows(hypotheses: list[str], references: list[str]) -> list[dict[str, object]
     ]
 
 
-def check_scores(found: dict[str, float], hypotheses: list[str], references: list[str], tokenize: str) -> None:
+def check_scores(
+    found: dict[str, float], hypotheses: list[str], references: list[str], tokenize: str, rouge: RougeUnit | None
+) -> None:
     """They are those of `TextMetrics`, and of sacrebleu where it has them."""
-    evaluated = TextMetrics(tokenize)
+    evaluated = TextMetrics(tokenize, rouge=rouge)
     evaluated.update(hypotheses, references)
     assert found == pytest.approx(evaluated.compute(), rel=1e-6)
     for name, metric in sacrebleu_metrics(tokenize).items():
@@ -43,9 +52,11 @@ def check_scores(found: dict[str, float], hypotheses: list[str], references: lis
         assert found[name] == pytest.approx(theirs, abs=1e-9), name
 
 
-@pytest.mark.parametrize("tokenize", ["13a", "none", "char"])
+@pytest.mark.parametrize(("tokenize", "rouge"), [("13a", None), ("none", "word"), ("char", "character")])
 @pytest.mark.parametrize("of_a_sample", [False, True])
-def test_corpus_metrics_equal_text_metrics_and_sacrebleu(of_a_sample: bool, tokenize: str) -> None:
+def test_corpus_metrics_equal_text_metrics_and_sacrebleu(
+    of_a_sample: bool, tokenize: str, rouge: RougeUnit | None
+) -> None:
     """Of the corpus, and of sentences drawn from it."""
     hypotheses, references = sentences()
     chosen = np.arange(len(hypotheses))
@@ -53,9 +64,9 @@ def test_corpus_metrics_equal_text_metrics_and_sacrebleu(of_a_sample: bool, toke
         chosen = np.random.default_rng(0).integers(len(hypotheses), size=len(hypotheses))
     counts = np.bincount(chosen, minlength=len(hypotheses)).astype(float)
     found = {}
-    for name, metric in translation_metrics(signatures(tokenize)).items():
+    for name, metric in translation_metrics(signatures(tokenize, rouge)).items():
         (found[name],) = metric.scores((counts @ metric.statistics(rows(hypotheses, references)))[None])
-    check_scores(found, [hypotheses[i] for i in chosen], [references[i] for i in chosen], tokenize)
+    check_scores(found, [hypotheses[i] for i in chosen], [references[i] for i in chosen], tokenize, rouge)
 
 
 @pytest.mark.parametrize(

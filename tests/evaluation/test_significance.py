@@ -9,9 +9,8 @@ import pytest
 from sacrebleu.significance import PairedTest
 from scipy.stats import t
 
-from attnlab.evaluation.sentence_statistics import paired_bootstrap_p
+from attnlab.evaluation.sentence_statistics import paired_bootstrap_p, sacrebleu_metrics
 from attnlab.evaluation.significance import SystemSample, holm, letter_groups, p_of_difference
-from attnlab.evaluation.text_metrics import sacrebleu_metrics
 
 STILL = np.zeros(3)
 

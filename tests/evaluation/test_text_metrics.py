@@ -9,8 +9,11 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from sacrebleu.metrics import BLEU
+from torchmetrics.functional.text import rouge_score
 
-from attnlab.evaluation.text_metrics import TextMetrics, by_length, length_buckets, sacrebleu_metrics, signatures
+from attnlab.data.corpus import RougeUnit
+from attnlab.evaluation.sentence_statistics import ROUGE, sacrebleu_metrics, signatures
+from attnlab.evaluation.text_metrics import TextMetrics, by_length, length_buckets
 
 SOME = (
     "a the The cat 고양이 가 안녕하세요. dog, . , 3.5 &amp; &quot; <b> 日本語 ですか? x-y 10-11 über don't - 's -- ..."
@@ -172,3 +175,41 @@ def test_by_length_uses_given_ranges() -> None:
     table = by_length([4, 5, 5], ["a b c d", "a b c d e", "x"], texts, "none", [(4, 4), (5, 5)])
     found = [(row["from"], row["to"], row["sentences"], row["exact_match"]) for row in table]
     assert found == [(4, 4, 1, 1.0), (5, 5, 2, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("unit", "hypothesis", "reference", "expected"),
+    [
+        # Case and punctuation do not count: 2 of 2 and of 3 words, 1 of 1 and of 2 pairs.
+        ("word", "The CAT!", "the cat sat.", (200 * 2 / 5, 100 * 2 / 3, 200 * 2 / 5)),
+        ("word", "sat the cat", "the cat sat", (100, 50, 200 / 3)),
+        ("word", "고양이가 학교에 갔다.", "고양이가 오늘 학교에 갔다", (600 / 7, 40, 600 / 7)),
+        ("word", "고양이는", "고양이가", (0, 0, 0)),
+        ("character", "고양이는", "고양이가.", (75, 200 / 3, 75)),
+        ("word", "\u1100\u1161", "가", (100, 0, 100)),  # two spellings of one syllable
+        ("word", "हिन्दी", "हिन्दी में", (200 / 3, 0, 200 / 3)),  # vowel signs are parts of words
+        ("word", "", "the cat", (0, 0, 0)),
+        ("word", "...", "!", (0, 0, 0)),
+    ],
+)
+def test_rouge_equals_scores_by_hand(
+    unit: RougeUnit, hypothesis: str, reference: str, expected: tuple[float, ...]
+) -> None:
+    metrics = TextMetrics(rouge=unit)
+    for _ in range(2):  # a mean over texts
+        metrics.update([hypothesis], [reference])
+    found = metrics.compute()
+    assert [found[key] for key in ROUGE] == pytest.approx(expected, abs=1e-3)
+    metrics.reset()
+    metrics.update(["same"], ["same"])
+    assert metrics.compute()["rougeL"] == 100
+
+
+def test_rouge_of_english_equals_torchmetrics_own_words() -> None:
+    """Their normaliser drops all but ASCII."""
+    hypotheses, references = CORPORA["ordinary"]
+    metrics = TextMetrics(rouge="word")
+    metrics.update(hypotheses, references)
+    theirs = rouge_score(hypotheses, references, rouge_keys=ROUGE)
+    found = metrics.compute()
+    assert [found[key] for key in ROUGE] == pytest.approx([100 * float(theirs[f"{key}_fmeasure"]) for key in ROUGE])

@@ -14,7 +14,8 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.classify import Classification
 from attnlab.evaluation.evaluate import Evaluation
-from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
+from attnlab.evaluation.sentence_statistics import signatures
+from attnlab.evaluation.text_metrics import TextMetrics, by_length
 from attnlab.report.page import (
     Stages,
     sample_predictions,

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
-from attnlab.evaluation.text_metrics import signatures
+from attnlab.evaluation.sentence_statistics import signatures
 from attnlab.training.loss import summed_loss, summed_nll
 from attnlab.training.optimisation import SGD, CosineSchedule, PlateauSchedule
 from attnlab.training.spool import history

@@ -115,7 +115,7 @@ def _source(place: str) -> _Source:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     package = module.rpartition(".")[0]
-    files = sorted(file for file in path.parent.iterdir() if file.suffix in (".css", ".html"))
+    files = sorted(file for file in path.parent.iterdir() if file.suffix in (".css", ".html", ".js", ".yaml"))
     templates = {f"{package}/{file.name}": file.read_text(encoding="utf-8") for file in files}
     imports = set(_imported(tree.body, module if path.name == "__init__.py" else package))
     if not functions:

@@ -23,6 +23,8 @@ SPLITS = ("train", "validation", "test")
 BleuTokenize = Literal["none", "13a", "intl", "char", "zh"]
 """Tokenisers of sacrebleu that torchmetrics supports too and that need no further package."""
 
+RougeUnit = Literal["word", "character"]
+
 Limit = Annotated[int, Field(ge=1)] | None
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
@@ -112,10 +114,12 @@ class Corpus(ABC):
     bleu_tokenize: how sacrebleu splits texts into words before it counts them.
     source_language, target_language: CLDR codes such as `de` or `ko_KR`, None where there is no language.
     limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
+    rouge: what ROUGE counts in the evaluation; None does without.
     """
 
     tokenizer: TokenizerTrainer
     bleu_tokenize: BleuTokenize
+    rouge: RougeUnit | None
     cleaning: Cleaning
     source_language: str | None
     target_language: str | None
@@ -126,7 +130,8 @@ class Corpus(ABC):
         """The raw pairs: a dataset for each of `SPLITS`, with the text columns `source` and `target`.
 
         A corpus with known alignments adds `source_spans` and `target_spans`: per pair a list of
-        [start, end) character spans of fields, the i-th of the source aligned with the i-th of the target.
+        [start, end) character spans of fields, the i-th of the source aligned with the i-th of the target; or
+        `alignments`, links between words as `attnlab.data.pharaoh.with_links` writes them.
         """
 
 

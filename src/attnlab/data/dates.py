@@ -50,6 +50,7 @@ class DatesCorpus(Corpus):
     """
 
     cleaning = AS_IT_IS
+    rouge = None
 
     source_locales: Annotated[list[str], Field(min_length=1)]
     target_locale: str

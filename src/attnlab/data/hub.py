@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from babel import Locale, UnknownLocaleError
 from pydantic import Field
 
-from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, SentenceCleaning
+from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, RougeUnit, SentenceCleaning
+from attnlab.data.pharaoh import with_links
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 
@@ -60,35 +61,46 @@ class HubDataset:
     def _fractions(self) -> dict[str, float]:
         return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
 
-    def _load(self, **columns: str) -> dict[str, datasets.Dataset]:
-        """A dataset for each of `SPLITS`, with the wanted columns alone.
+    def _read(self, **columns: str | None) -> dict[str, datasets.Dataset]:
+        """The splits of the dataset that `splits` needs, by their own names, with the wanted columns alone.
 
-        columns: the two columns by their new names, which are settings too: source="de", ...
+        columns: settings by their new names, source="de", ...; None is no column. The first two must be in every
+            split, the others in one of them.
         """
         # `datasets` is slow to import, and not needed to check a config.
         from attnlab.data.hub_loading import load_splits
 
+        wanted = {key: column for key, column in columns.items() if column is not None}
         path = None if self.path is None else resolve(self.path)
-        found = load_splits(self.dataset, path, self.name, self.revision, *columns.values())
-        chosen = {split: _named(found, split, name) for split, name in self.splits.items() if isinstance(name, str)}
-        if self._fractions:
-            chosen |= self._drawn(found)
-        return {split: _selected(chosen[split], str(self.splits[split]), columns) for split in SPLITS}
+        found = load_splits(self.dataset, path, self.name, self.revision, *wanted.values())
+        for split, name in self._names(list(found)).items():
+            if name not in found:
+                raise ExperimentError(
+                    f"data.splits.{split}: there is no split {name!r}; the splits are: {', '.join(found)}; a "
+                    "fraction such as 0.1 draws one from the training split"
+                )
+        return _selected({name: found[name] for name in self._names(list(found)).values()}, wanted)
 
-    def _drawn(self, found: dict[str, datasets.Dataset]) -> dict[str, datasets.Dataset]:
-        """The splits that are fractions, and the training split where these are taken from it."""
-        train = self.splits["train"]
-        whole = train if isinstance(train, str) else next(iter(found)) if len(found) == 1 else "train"
-        dataset = _named(found, "train", whole)
-        order = np.random.default_rng(self.seed).permutation(len(dataset))
-        drawn, start = {}, 0
-        for split, fraction in sorted(self._fractions.items()):
-            end = min(len(order), start + round(fraction * len(order)))
-            drawn[split] = dataset.select(np.sort(order[start:end]))
-            start = end
-        if isinstance(train, str):
-            drawn["train"] = dataset.select(np.sort(order[start:]))
-        return drawn
+    def _names(self, found: list[str]) -> dict[str, str]:
+        """The split of the dataset that each of ours is, or that the fractions are drawn from (as `train`)."""
+        named = {split: name for split, name in self.splits.items() if isinstance(name, str)}
+        whole = {"train": found[0] if len(found) == 1 else "train"} if self._fractions else {}
+        return whole | named
+
+    def _split(self, read: dict[str, datasets.Dataset]) -> dict[str, datasets.Dataset]:
+        """A dataset for each of `SPLITS`; read: what `_read` gives."""
+        chosen = {split: read[name] for split, name in self._names(list(read)).items()}
+        if self._fractions:
+            whole = chosen["train"]
+            order = np.random.default_rng(self.seed).permutation(len(whole))
+            start = 0
+            for split, fraction in sorted(self._fractions.items()):
+                end = min(len(order), start + round(fraction * len(order)))
+                chosen[split] = whole.select(np.sort(order[start:end]))
+                start = end
+            if isinstance(self.splits["train"], str):
+                chosen["train"] = whole.select(np.sort(order[start:]))
+        return {split: chosen[split] for split in SPLITS}
 
 
 @dataclass
@@ -96,11 +108,18 @@ class HubCorpus(HubDataset, Corpus):
     """Sentence pairs from the Hugging Face hub or local files (see `HubDataset`).
 
     source, target: the column; a dot goes into a nested one (`translation.de`).
+    alignments: a column of gold alignments in Pharaoh format (see `attnlab.data.pharaoh`); null is none.
+    possible_alignments: a column of further links, all of them possible; null is none.
+    first_word: the number of a sentence's first word in these columns.
     """
 
     source: Text
     target: Text
+    alignments: Text | None
+    possible_alignments: Text | None
+    first_word: Literal[0, 1]
     bleu_tokenize: BleuTokenize
+    rouge: RougeUnit | None
     cleaning: Cleaning
     tokenizer: TokenizerTrainer
 
@@ -108,10 +127,16 @@ class HubCorpus(HubDataset, Corpus):
         super().__post_init__()
         if self.source == self.target:
             raise ValueError(f"source and target must be two columns, got {self.source} for both")
+        if self.alignments is None and self.possible_alignments is not None:
+            raise ValueError("possible_alignments must be null where alignments is null; name the sure links, too")
         self.source_language, self.target_language = _language(self.source), _language(self.target)
 
     def load(self) -> dict[str, datasets.Dataset]:
-        return self._load(source=self.source, target=self.target)
+        gold = {"alignments": self.alignments, "possible_alignments": self.possible_alignments}
+        read = self._read(source=self.source, target=self.target, **gold)
+        if self.alignments is not None:
+            read = {name: with_links(rows, name, self.first_word) for name, rows in read.items()}
+        return self._split(read)
 
 
 @dataclass
@@ -139,7 +164,7 @@ class LabelledCorpus(HubDataset):
 
     def load(self) -> dict[str, datasets.Dataset]:
         """A dataset for each of train, validation and test, with the columns `text` and `label`, as they come."""
-        return self._load(text=self.text, label=self.label)
+        return self._split(self._read(text=self.text, label=self.label))
 
 
 def resolve(path: str) -> Path:
@@ -157,27 +182,23 @@ def raw_state(path: str | None) -> str:
     return "\n".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
 
 
-def _named(found: dict[str, datasets.Dataset], split: str, name: str) -> datasets.Dataset:
-    if name not in found:
-        raise ExperimentError(
-            f"data.splits.{split}: there is no split {name!r}; the splits are: {', '.join(found)}; a "
-            "fraction such as 0.1 draws one from the training split"
-        )
-    return found[name]
-
-
-def _selected(dataset: datasets.Dataset, name: str, columns: Mapping[str, str]) -> datasets.Dataset:
+def _selected(found: dict[str, datasets.Dataset], columns: Mapping[str, str]) -> dict[str, datasets.Dataset]:
     """The columns alone, under their new names."""
-    if any(column not in dataset.column_names for column in columns.values()):
-        dataset = dataset.flatten()
-    for key, column in columns.items():
-        if column not in dataset.column_names:
+    flat = {
+        name: rows if {*columns.values()} <= {*rows.column_names} else rows.flatten() for name, rows in found.items()
+    }
+    for place, (key, column) in enumerate(columns.items()):
+        without = [name for name, rows in flat.items() if column not in rows.column_names]
+        if without and (place < 2 or len(without) == len(flat)):
             raise ExperimentError(
-                f"data.{key}: there is no column {column!r} in split {name!r}; the columns are: "
-                f"{', '.join(dataset.column_names)}"
+                f"data.{key}: there is no column {column!r} in split {without[0]!r}; the columns are: "
+                f"{', '.join(flat[without[0]].column_names)}"
             )
-    dataset = dataset.select_columns(list(columns.values()))
-    return dataset.rename_columns({column: key for key, column in columns.items()})
+    chosen = {}
+    for name, rows in flat.items():
+        there = {column: key for key, column in columns.items() if column in rows.column_names}
+        chosen[name] = rows.select_columns(list(there)).rename_columns(there)
+    return chosen
 
 
 def _language(column: str) -> str | None:

@@ -10,7 +10,7 @@ import gzip
 import json
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,27 +28,27 @@ _HUB_SECONDS = 10.0
 
 
 def load_splits(
-    dataset: str | None, path: Path | None, name: str | None, revision: str | None, source: str, target: str
+    dataset: str | None, path: Path | None, name: str | None, revision: str | None, *columns: str
 ) -> dict[str, datasets.Dataset]:
     """All splits of a hub dataset, or of the local `path` that takes its place.
 
-    source, target: columns; for parallel text files their suffixes.
+    columns: the wanted ones, two at least; for parallel text files their suffixes.
     """
     if path is not None:
-        return _load_local(path, name, source, target)
+        return _load_local(path, name, columns)
     if dataset is None:
         raise ExperimentError("data.path and data.dataset are both null; give data.path a local folder or file")
     return _load_from_hub(dataset, name, revision)
 
 
-def _load_local(path: Path, name: str | None, source: str, target: str) -> dict[str, datasets.Dataset]:
+def _load_local(path: Path, name: str | None, columns: Sequence[str]) -> dict[str, datasets.Dataset]:
     if not path.exists():
         raise ExperimentError(f"data.path: there is no {path}; give a local folder or file")
     # Reading a local file anew is cheap, and a cache of it could go stale. The rows stay readable when the
     # folder is gone, because they are mapped by then.
     with tempfile.TemporaryDirectory(prefix="attnlab-") as cache, _quiet():
         try:
-            found = _read(path, name, source, target, cache)
+            found = _read(path, name, columns, cache)
             for split in found.values():
                 split.data.table.validate(full=True)
         except ExperimentError:
@@ -58,9 +58,9 @@ def _load_local(path: Path, name: str | None, source: str, target: str) -> dict[
     return found
 
 
-def _read(path: Path, name: str | None, source: str, target: str, cache: str) -> dict[str, datasets.Dataset]:
+def _read(path: Path, name: str | None, columns: Sequence[str], cache: str) -> dict[str, datasets.Dataset]:
     if path.is_dir():
-        parallel = _read_parallel(path, source, target, cache)
+        parallel = _read_parallel(path, columns, cache)
         if parallel:
             return parallel
         _check_kind(f"data.path: {path}", datasets.load_dataset_builder(str(path), name=name, cache_dir=cache))
@@ -95,25 +95,28 @@ def _csv_options(path: Path) -> dict[str, Any]:
     return {"na_filter": False} if kinds == {"csv"} else {}
 
 
-def _read_parallel(folder: Path, source: str, target: str, cache: str) -> dict[str, datasets.Dataset]:
-    """The splits of parallel text files, such as `train.de` and `train.en` for the columns de and en, if any."""
+def _read_parallel(folder: Path, columns: Sequence[str], cache: str) -> dict[str, datasets.Dataset]:
+    """The splits of parallel text files, such as `train.de` and `train.en` for the columns de and en, if any.
+
+    The first two columns need a file; the others have one where there is one.
+    """
     joined = {}
-    for first in sorted((*folder.glob(f"*.{source}"), *folder.glob(f"*.{source}.gz"))):
-        split, _, suffix = first.name.rpartition(f".{source}")
-        second = folder / f"{split}.{target}{suffix}"
-        if not second.is_file():
+    for first in sorted((*folder.glob(f"*.{columns[0]}"), *folder.glob(f"*.{columns[0]}.gz"))):
+        split, _, suffix = first.name.rpartition(f".{columns[0]}")
+        files = {column: folder / f"{split}.{column}{suffix}" for column in columns}
+        if not files[columns[1]].is_file():
             continue
-        left, right = (
-            datasets.load_dataset("text", data_files=str(file), cache_dir=cache, split="train")
-            for file in (first, second)
-        )
-        if len(left) != len(right):
-            raise ExperimentError(
-                f"data.path: {first} has {len(left)} lines, but {second} has {len(right)}; give files in which the "
-                f"same line is the same sentence"
-            )
-        columns = [left.rename_column("text", source), right.rename_column("text", target)]
-        joined[split] = datasets.concatenate_datasets(columns, axis=1)
+        read = []
+        for column, file in files.items():
+            if file.is_file():
+                lines = datasets.load_dataset("text", data_files=str(file), cache_dir=cache, split="train")
+                read.append(lines.rename_column("text", column))
+            if len(read[-1]) != len(read[0]):
+                raise ExperimentError(
+                    f"data.path: {first} has {len(read[0])} lines, but {file} has {len(read[-1])}; give files in "
+                    "which the same line is the same sentence"
+                )
+        joined[split] = datasets.concatenate_datasets(read, axis=1)
     return joined
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from attnlab.batch import Batch, LabelledBatch, Padding
-from attnlab.data.corpus import SPLITS, BleuTokenize
+from attnlab.data.corpus import SPLITS, BleuTokenize, RougeUnit
 from attnlab.data.padding import pad_labelled, pad_pairs
 from attnlab.data.rows import MappedIds, open_rows
 from attnlab.data.tokenizer import Tokenizer
@@ -39,6 +39,7 @@ class DataInfo:
     bleu_tokenize: BleuTokenize
     joint: bool
     has_alignments: bool
+    rouge: RougeUnit | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,14 @@ class PreparedSplit(_MappedSplit):
         name = f"{kind}_links"
         links = self._table[name][row].as_py() if name in self._table.column_names else []
         return np.array(links, dtype=np.int64).reshape(-1, 2)
+
+    def words(self, row: int) -> list[NDArray[np.int64]] | None:
+        """The word of each source token, (S,), and of each target token, (T,), -1 between words; None where the corpus
+        aligns no words.
+        """
+        if "source_words" not in self._table.column_names:
+            return None
+        return [np.array(self._table[f"{side}_words"][row].as_py(), dtype=np.int64) for side in ("source", "target")]
 
 
 class LabelledSplit(_MappedSplit):

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from attnlab.data.corpus import Corpus, TextCleaning
 from attnlab.data.hub import LabelledCorpus
+from attnlab.data.pharaoh import links_between_tokens, words_of_tokens
 from attnlab.data.prepared import FORMAT, DataInfo, LabelledInfo
 from attnlab.data.rows import open_rows
 from attnlab.data.tokenizer import Tokenizer
@@ -42,18 +43,23 @@ class Pairs:
     def __init__(self, corpus: Corpus, train: datasets.Dataset) -> None:
         self.corpus = corpus
         self.cleaning: TextCleaning = corpus.cleaning
-        self.aligned = "source_spans" in train.column_names
+        known = {"source_spans": _PAIRS, "target_spans": _PAIRS, "alignments": pa.string()}
+        self._known = {name: kind for name, kind in known.items() if name in train.column_names}
         texts = dict.fromkeys(self.sides, pa.string())
-        spans = dict.fromkeys(("source_spans", "target_spans"), _PAIRS) if self.aligned else {}
-        links = dict.fromkeys(("sure_links", "possible_links"), _PAIRS) if self.aligned else {}
-        self.cleaned_schema = pa.schema(texts | spans)
-        self.schema = pa.schema(texts | dict.fromkeys(("source_ids", "target_ids"), _IDS) | links)
+        links = dict.fromkeys(("sure_links", "possible_links"), _PAIRS) if self._known else {}
+        words = dict.fromkeys(("source_words", "target_words"), _IDS) if "alignments" in self._known else {}
+        self.cleaned_schema = pa.schema(texts | self._known)
+        self.schema = pa.schema(texts | dict.fromkeys(("source_ids", "target_ids"), _IDS) | links | words)
 
     def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
         """For each raw row the values of `cleaned_schema`, or the reason to drop it."""
-        spans = zip(rows["source_spans"], rows["target_spans"], strict=True) if self.aligned else repeat(())
-        for source, target, known in zip(rows["source"], rows["target"], spans, strict=False):
+        columns = zip(*(rows[name] for name in self._known), strict=True) if self._known else repeat(())
+        for source, target, known in zip(rows["source"], rows["target"], columns, strict=False):
             texts = self.cleaning.clean(source, target)
+            if "alignments" in self._known and not isinstance(texts, str):
+                # Compatibility forms (NFKC) can break a word, after which links count other words.
+                same = [len(text.split()) for text in texts] == [len(text.split()) for text in (source, target)]
+                texts = texts if same else "other_words"
             yield texts if isinstance(texts, str) else [*texts, *known]
 
     def learn(self, train: Path) -> None:
@@ -61,12 +67,17 @@ class Pairs:
 
     def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
         """The columns beside texts and ids, of clean rows."""
-        if not self.aligned:
+        if not self._known:
             return {}
         offsets = [tokenizers[side].offsets(rows[side].to_pylist()) for side in self.sides]
-        spans = (rows[f"{side}_spans"].to_pylist() for side in self.sides)
-        links = [links_between(*row) for row in zip(*offsets, *spans, strict=True)]
-        return {"sure_links": [sure for sure, _ in links], "possible_links": [possible for _, possible in links]}
+        words: dict[str, Any] = {}
+        if "alignments" in self._known:
+            for side, of_side in zip(self.sides, offsets, strict=True):
+                words[f"{side}_words"] = list(map(words_of_tokens, rows[side].to_pylist(), of_side))
+            links = list(map(links_between_tokens, rows["alignments"].to_pylist(), *words.values()))
+        else:
+            links = list(map(links_between, *offsets, *(rows[f"{side}_spans"].to_pylist() for side in self.sides)))
+        return words | {"sure_links": [sure for sure, _ in links], "possible_links": [others for _, others in links]}
 
     def info(self) -> DataInfo:
         """The content of `data.json`."""
@@ -76,7 +87,8 @@ class Pairs:
             target_language=self.corpus.target_language,
             bleu_tokenize=self.corpus.bleu_tokenize,
             joint=self.corpus.tokenizer.joint,
-            has_alignments=self.aligned,
+            has_alignments=bool(self._known),
+            rouge=self.corpus.rouge,
         )
 
 

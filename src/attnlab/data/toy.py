@@ -32,7 +32,7 @@ class SequenceCorpus(Corpus):
 
     reverse: ClassVar[bool]
     cleaning = AS_IT_IS
-    source_language = target_language = None
+    rouge = source_language = target_language = None
 
     num_pairs: Annotated[int, Field(ge=3)]
     num_symbols: Annotated[int, Field(ge=2, le=10_000)]

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 
 class AlignmentStatistics:
     """Every target token that has a possible link gets one hypothesised link, to its strongest source token (the first
-    of equals); the other target tokens get none. The weights are those with the reference fed, so that row t belongs to
-    reference token t.
+    of equals); the other target tokens get none, but where words are aligned (see `between_words`). The weights are
+    those with the reference fed, so that row t belongs to reference token t.
     """
 
     def __init__(self) -> None:
@@ -21,13 +21,16 @@ class AlignmentStatistics:
         self._linked: Counter[str] = Counter()
         self._wrong: Counter[str] = Counter()
 
-    def update(self, weights: ArrayLike, sure: ArrayLike, possible: ArrayLike, tokens: Sequence[str]) -> None:
+    def update(
+        self, weights: ArrayLike, sure: ArrayLike, possible: ArrayLike, tokens: Sequence[str], complete: bool = False
+    ) -> None:
         """Add one sentence.
 
         weights: (T, S), without pads. Rows and columns start at the first token; the `<eos>` row and column
             at the end may be there, and a token whose strongest column is `<eos>` has a wrong link.
         sure, possible: (n, 2) [target position, source position], from 0, without `<bos>`; a sure link is possible too.
         tokens: T, of the target.
+        complete: whether target tokens without a link count too, in a sentence that has some.
 
         Raises:
             ValueError: links outside of the weights.
@@ -39,7 +42,7 @@ class AlignmentStatistics:
             if not (0 <= target < matrix.shape[0] and 0 <= source < matrix.shape[1]):
                 raise ValueError(f"links must lie inside weights of shape {matrix.shape}, got {[target, source]}")
             sources.setdefault(target, []).append(source)
-        self._hypothesised += len(sources)
+        self._hypothesised += len(matrix) if complete and sources else len(sources)
         self._sure += len(set(sure_links))
         for target, linked in sources.items():
             strongest = int(matrix[target].argmax())
@@ -49,18 +52,22 @@ class AlignmentStatistics:
             self._linked[tokens[target]] += 1
             self._wrong[tokens[target]] += strongest not in linked
 
-    def error_rate(self) -> float | None:
-        """AER after Och and Ney 2003 ("A Systematic Comparison of Various Statistical Alignment Models"), 0..1, lower
-        is better; None where no sentence had a link.
+    def metrics(self) -> dict[str, float | None]:
+        """After Och and Ney 2003 ("A Systematic Comparison of Various Statistical Alignment Models"), 0..1: `aer`,
+        lower is better, `alignment_precision` and `alignment_recall`; None where nothing was counted.
 
-        With A the hypothesised links, S the sure and P the possible ones (S counts as a part of P), and the four sizes
+        With A the hypothesised links, S the sure and P the possible ones (S counts as a part of P), and the sizes
         summed over the corpus:
 
-            AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+            AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), precision = |A ∩ P| / |A|, recall = |A ∩ S| / |S|
         """
-        if self._hypothesised == 0:
-            return None
-        return 1 - (self._hit_sure + self._hit_possible) / (self._hypothesised + self._sure)
+        hypothesised, sure = self._hypothesised, self._sure
+        both = self._hit_sure + self._hit_possible
+        return {
+            "aer": 1 - both / (hypothesised + sure) if hypothesised else None,
+            "alignment_precision": self._hit_possible / hypothesised if hypothesised else None,
+            "alignment_recall": self._hit_sure / sure if sure else None,
+        }
 
     def offsets(self) -> list[dict[str, int]]:
         """A row {"offset", "tokens"} for each offset from the smallest to the largest that occurred.
@@ -83,6 +90,35 @@ class AlignmentStatistics:
         """
         order = sorted(self._linked, key=lambda token: (-self._wrong[token], token))
         return [{"token": token, "links": self._linked[token], "wrong": self._wrong[token]} for token in order]
+
+
+def between_words(
+    weights: ArrayLike, sure: ArrayLike, possible: ArrayLike, words: Sequence[NDArray[np.int64]], text: str
+) -> tuple[NDArray[np.float64], list[tuple[int, int]], list[tuple[int, int]], list[str]]:
+    """Weights, sure and possible links, and target words, as `AlignmentStatistics.update` takes them.
+
+    The weight between two words is the sum over the tokens of the source word, and the mean over the tokens of the
+    target word. `<eos>` and tokens between words belong to none.
+
+    weights, sure, possible: of tokens, as there.
+    words: the word of each source token (S,) and of each target token (T,), -1 between words.
+    text: the target.
+    """
+    (of_source, _), (of_target, written) = (_members(each) for each in words)
+    matrix = np.asarray(weights, dtype=np.float64)[: len(words[1]), : len(words[0])]
+    of_words = of_target.T / of_target.sum(axis=0)[:, np.newaxis] @ matrix @ of_source
+
+    def linked(links: ArrayLike) -> list[tuple[int, int]]:
+        return [(int(of_target[t].argmax()), int(of_source[s].argmax())) for t, s in _links(links)]
+
+    every = text.split()
+    return of_words, linked(sure), linked(possible), [every[word] for word in written]
+
+
+def _members(words: NDArray[np.int64]) -> tuple[NDArray[np.bool_], list[int]]:
+    """Whether each token is one of each word that has tokens, (tokens, words), and the numbers of these words."""
+    numbers = np.unique(words[words >= 0])
+    return words[:, np.newaxis] == numbers, numbers.tolist()
 
 
 def _links(links: ArrayLike) -> list[tuple[int, int]]:

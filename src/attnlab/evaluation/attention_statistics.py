@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
+NAMES = ("attention_entropy", "attention_coverage", "attention_diagonality", "attention_pad_mass")
+
 
 class AttentionStatistics(Metric):
     """Means over all tokens so far, over batches and processes; real tokens only, `<eos>` among them.
@@ -33,20 +35,13 @@ class AttentionStatistics(Metric):
     """
 
     full_state_update = False
-    entropy: Tensor
-    covered: Tensor
-    centrality: Tensor
-    pad_mass: Tensor
-    target_tokens: Tensor
-    source_tokens: Tensor
-    placed_tokens: Tensor
+    sums: Tensor
+    tokens: Tensor
 
     def __init__(self) -> None:
         super().__init__()
-        for name in (
-            "entropy", "covered", "centrality", "pad_mass", "target_tokens", "source_tokens", "placed_tokens",
-        ):  # fmt: skip
-            self.add_state(name, torch.tensor(0.0), dist_reduce_fx="sum")
+        self.add_state("sums", torch.zeros(len(NAMES)), dist_reduce_fx="sum")
+        self.add_state("tokens", torch.zeros(len(NAMES)), dist_reduce_fx="sum")
 
     def update(self, weights: Tensor | None, source_mask: Tensor, target_mask: Tensor) -> None:
         """Add a batch: weights (B, T, S), source_mask (B, S), target_mask (B, T); None where nothing attends.
@@ -64,22 +59,18 @@ class AttentionStatistics(Metric):
         shares = _shares(rows)  # (B, T, S)
         on_real = shares.masked_fill(~source_mask.unsqueeze(1), 0)  # (B, T, S)
         centrality, placed = _centrality(_shares(on_real), source_mask, target_mask)
-        self.entropy = self.entropy + torch.special.entr(shares).sum()
-        self.covered = self.covered + on_real.sum(1).clamp(max=1).sum()
-        self.centrality = self.centrality + centrality[placed].sum()
-        self.pad_mass = self.pad_mass + shares.masked_fill(source_mask.unsqueeze(1), 0).sum()
-        self.target_tokens = self.target_tokens + target_mask.sum()
-        self.source_tokens = self.source_tokens + source_mask.sum()
-        self.placed_tokens = self.placed_tokens + placed.sum()
+        on_pads = shares.masked_fill(source_mask.unsqueeze(1), 0)
+        covered = on_real.sum(1).clamp(max=1)  # (B, S)
+        means = (torch.special.entr(shares), covered, centrality[placed], on_pads)
+        self.sums = self.sums + torch.stack([each.sum() for each in means])
+        self.tokens = self.tokens + torch.stack(
+            [each.sum() for each in (target_mask, source_mask, placed, target_mask)]
+        )
 
     def compute(self) -> dict[str, float | None]:
         """The means; None where there was no attention."""
-        return {
-            "attention_entropy": _mean(self.entropy, self.target_tokens),
-            "attention_coverage": _mean(self.covered, self.source_tokens),
-            "attention_diagonality": _mean(self.centrality, self.placed_tokens),
-            "attention_pad_mass": _mean(self.pad_mass, self.target_tokens),
-        }
+        counted = zip(NAMES, self.sums.tolist(), self.tokens.tolist(), strict=True)
+        return {name: total / tokens if tokens > 0 else None for name, total, tokens in counted}
 
 
 def _shares(rows: Tensor) -> Tensor:
@@ -100,7 +91,3 @@ def _centrality(shares: Tensor, source_mask: Tensor, target_mask: Tensor) -> tup
 def _relative_positions(mask: Tensor) -> Tensor:
     """0 at the first real token and 1 at the last."""
     return (mask.cumsum(1) - 1) / (mask.sum(1, keepdim=True) - 1).clamp_min(1)
-
-
-def _mean(total: Tensor, count: Tensor) -> float | None:
-    return float(total) / float(count) if float(count) > 0 else None

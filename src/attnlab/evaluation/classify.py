@@ -91,11 +91,7 @@ def classify_split(model: Classifier, data: LabelledData, progress: Progress | N
             "attention_pad_mass": looked["attention_pad_mass"],
             "sentences": len(sentences),
         },
-        signatures={
-            **SIGNATURES,
-            "attention_entropy": "nats, mean over sentences",
-            "attention_pad_mass": "share of the attention on pads, mean over sentences",
-        },
+        signatures=SIGNATURES,
         labels=labels,
         confusions=metrics.confusions().cpu().numpy(),
         sentences=[sentences[row] for row in range(len(split))],

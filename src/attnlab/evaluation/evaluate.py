@@ -16,11 +16,12 @@ from attnlab.batch import Batch
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepared import PreparedData
 from attnlab.data.sampler import Batching
-from attnlab.evaluation.alignments import AlignmentStatistics
+from attnlab.evaluation.alignments import AlignmentStatistics, between_words
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.hypotheses import HypothesisText, example_maps
-from attnlab.evaluation.text_metrics import TextMetrics, by_length, signatures
+from attnlab.evaluation.sentence_statistics import signatures
+from attnlab.evaluation.text_metrics import TextMetrics, by_length
 from attnlab.files import atomic_folder, write_json, write_json_lines
 from attnlab.model.fast_linear import weights_packed_once
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
@@ -73,22 +74,15 @@ def evaluate(
         sentences = _decode(model, search, data, report)
         maps = example_maps(model, search, data, "test", EXAMPLES)
     hypotheses, references = ([row[side] for row in sentences] for side in ("hypothesis", "reference"))
-    text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True)
+    text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True, rouge=data.info.rouge)
     text_metrics.update(hypotheses, references)
     lengths = [row["source_length"] for row in sentences]
     return Evaluation(
         metrics={**metrics, **text_metrics.compute(), "sentences": len(sentences)},
         signatures={
-            **signatures(data.info.bleu_tokenize),
+            **signatures(data.info.bleu_tokenize, data.info.rouge),
             "search": _words(search),
             "models": "one" if len(models) == 1 else f"{len(models)}, their probabilities averaged",
-            "token_nll": "nats, reference fed, mean over all real target tokens, <eos> included",
-            "perplexity": "exp(token_nll)",
-            "attention_entropy": "nats, reference fed, mean over all real target tokens",
-            "attention_coverage": "min(1, attention received), reference fed, mean over all real source tokens",
-            "attention_diagonality": "1 on the diagonal, reference fed, mean over all real target tokens",
-            "attention_pad_mass": "share of the attention on pads, reference fed, mean over all real target tokens",
-            "aer": "Och and Ney 2003, reference fed, strongest source token of each target token that has a link",
         },
         sentences=sentences,
         by_length=by_length(lengths, hypotheses, references, data.info.bleu_tokenize),
@@ -113,7 +107,11 @@ def _read_with_reference(
             for i, row in enumerate(batch.rows.tolist()):
                 real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
                 written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
-                alignments.update(real, split.links("sure", row), split.links("possible", row), written)
+                seen, words = (real, split.links("sure", row), split.links("possible", row)), split.words(row)
+                if words is None:
+                    alignments.update(*seen, written)
+                else:
+                    alignments.update(*between_words(*seen, words, split.target_text(row)), complete=True)
         done += len(batch)
         report("read", done, len(split))
     mean = nll / tokens
@@ -124,7 +122,7 @@ def _read_with_reference(
         **statistics.compute(),
     }
     if data.info.has_alignments:
-        measured["aer"] = alignments.error_rate()
+        measured |= alignments.metrics()
     return measured, alignments
 
 

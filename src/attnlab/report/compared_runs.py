@@ -88,6 +88,7 @@ class ComparedRun:
     seed: as text; empty where unknown.
     history: {name: [(step, value), ...]} of training and validation.
     costs: `cpu_seconds` and `peak_megabytes` of the training, where they were measured.
+    parameters: {name: text} of all settings that affect the results, the choices left out.
     """
 
     name: str
@@ -96,6 +97,7 @@ class ComparedRun:
     evaluation: EvaluationFiles = field(repr=False)
     history: Mapping[str, Sequence[tuple[int, float]]] = field(repr=False)
     costs: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     run_id: str | None = None
     system: str = ""
 
@@ -132,6 +134,11 @@ class ComparedRuns:
     def choices(self) -> list[str]:
         """The names of all choices."""
         return list(dict.fromkeys(name for run in self.runs for name in run.choices))
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of all parameters of any run, those with short names first."""
+        return sorted({name for run in self.runs for name in run.parameters}, key=lambda name: ("." in name, name))
 
 
 @dataclass(frozen=True, eq=False)

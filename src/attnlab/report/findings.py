@@ -199,7 +199,7 @@ def resampled_scores(
     for number, members in enumerate(of_test_sets.values()):
         counted: list[tuple[tuple[str, str, str], CorpusMetric, NDArray[np.float64]]] = []
         for run in members:
-            for name, metric in metrics[run.evaluation.signatures.get("bleu", "")].items():
+            for name, metric in metrics[_key(run)].items():
                 if name in run.measured:
                     statistics = metric.statistics(run.evaluation.sentences)
                     _check(run, name, metric, statistics)
@@ -214,13 +214,18 @@ def resampled_scores(
     return found
 
 
-def _metrics(runs: Sequence[ComparedRun]) -> dict[str, dict[str, CorpusMetric]]:
-    """{signature of BLEU: its metrics}. They are shared because they cache words; a classification has one, empty."""
+def _metrics(runs: Sequence[ComparedRun]) -> dict[tuple[str, ...], dict[str, CorpusMetric]]:
+    """The metrics of each `_key`. They are shared because they cache words."""
     if runs[0].evaluation.translates:
-        signatures = {run.evaluation.signatures["bleu"]: run.evaluation.signatures for run in runs}
-        return {bleu: translation_metrics(each) for bleu, each in signatures.items()}
+        of_keys = {_key(run): run.evaluation.signatures for run in runs}
+        return {key: translation_metrics(signatures) for key, signatures in of_keys.items()}
     labels = sorted({row[key] for run in runs for row in run.evaluation.sentences for key in ("label", "prediction")})
-    return {"": classification_metrics(labels)}
+    return {_key(runs[0]): classification_metrics(labels)}
+
+
+def _key(run: ComparedRun) -> tuple[str, ...]:
+    """The signatures that say how texts are split; empty ones for a classification."""
+    return tuple(run.evaluation.signatures.get(name, "") for name in ("bleu", "rouge1"))
 
 
 def _check(run: ComparedRun, name: str, metric: CorpusMetric, statistics: NDArray[np.float64]) -> None:

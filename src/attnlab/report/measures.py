@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml  # type: ignore[import-untyped]
 
 from attnlab.errors import ExperimentError
 
@@ -44,40 +47,10 @@ class Measure:
         return f"{value * self.factor:{'+' if signed else ''},.{self.digits}f}"
 
 
-# In the order of the pages.
-TRANSLATION = (
-    Measure("bleu", "BLEU", "↑", 2, "0–100, n-gram counts summed over the corpus; free-running", most=100.0),
-    Measure("chrf", "chrF2", "↑", 2, "0–100, character n-gram counts summed over the corpus; free-running", most=100.0),
-    Measure("ter", "TER", "↓", 2, "edits per 100 reference words, summed over the corpus; free-running"),
-    Measure("exact_match", "exact match", "↑", 4, "0–1, share equal to the reference; free-running", most=1.0),
-    Measure("token_nll", "token NLL", "↓", 4, "nats, mean over all real target tokens, <eos> included; reference fed"),
-    Measure("perplexity", "perplexity", "↓", 3, "exp of token NLL; reference fed"),
-    Measure("aer", "AER", "↓", 4, "0–1, links summed over the corpus (Och and Ney 2003); reference fed", most=1.0),
-    Measure("attention_entropy", "attention entropy", "", 4, "nats, mean over target tokens; 0 looks at one token"),
-    Measure(
-        "attention_coverage", "attention coverage", "", 4,
-        "0–1, mean over source tokens; 1 attended to all of them", most=1.0,
-    ),
-    Measure(
-        "attention_diagonality", "attention diagonality", "", 4,
-        "mean over target tokens; 1 on the diagonal, 0.56 if uniform", most=1.0,
-    ),
-    Measure("attention_pad_mass", "attention on pads", "", 4, "0–1, mean over target tokens", most=1.0),
-    Measure("sentences", "sentences", "", 0, "in the test split"),
-    Measure("target_tokens", "target tokens", "", 0, "real ones, <eos> included"),
-)  # fmt: skip
-CLASSIFICATION = (
-    Measure("accuracy", "accuracy", "↑", 4, "0–1, share of sentences taken for what they are", most=1.0),
-    Measure("f1", "F1", "↑", 4, "0–1, mean over the classes", most=1.0),
-    Measure("nll", "NLL", "↓", 4, "nats, mean over sentences"),
-    Measure("attention_entropy", "attention entropy", "", 4, "nats, mean over sentences; 0 looks at one token"),
-    Measure("attention_pad_mass", "attention on pads", "", 4, "0–1, mean over sentences", most=1.0),
-    Measure("sentences", "sentences", "", 0, "in the test split"),
+_FILE = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+TRANSLATION, CLASSIFICATION, (CPU_SECONDS, PEAK_MEGABYTES) = (
+    tuple(Measure(**each) for each in _FILE[name]) for name in ("translation", "classification", "costs")
 )
-CPU_SECONDS = Measure(
-    "cpu_seconds", "CPU minutes", "↓", 2, "processor time of the training, validations not counted", factor=1 / 60
-)
-PEAK_MEGABYTES = Measure("peak_megabytes", "peak MB", "↓", 0, "the most memory that the training's process held")
 COSTS = (CPU_SECONDS.name, PEAK_MEGABYTES.name)
 # Counts in metrics.json that are no measures: facts of the test split.
 _FACTS = ("sentences", "target_tokens")

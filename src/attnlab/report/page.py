@@ -29,7 +29,19 @@ _CHOICES = (
     "model.input_feeding", "training.teacher_forcing", "training.batching", "training.optimizer", "training.schedule",
     "search", "hardware", "seed",
 )  # fmt: skip
-_HEADLINES = ("bleu", "chrf", "exact_match", "perplexity", "aer", "accuracy", "f1", "nll")  # on top of the page
+_HEADLINES = (
+    "bleu",
+    "chrf",
+    "rouge1",
+    "rouge2",
+    "rougeL",
+    "exact_match",
+    "perplexity",
+    "aer",
+    "accuracy",
+    "f1",
+    "nll",
+)  # on top
 _HEAT_MAPS = 4  # beside the page
 _WRONG = 8  # target tokens with wrong links that the page lists
 

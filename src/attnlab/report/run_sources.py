@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
@@ -78,15 +78,21 @@ def _run_of_job(folder: SweepFolder, job: JobRecord, keys: Sequence[str], runs_f
     records, _ = MetricSpool(point / SPOOL_NAME).read()
     peak = next((record.metrics[_PEAK] for record in reversed(records) if _PEAK in record.metrics), None)
     cpu = read_json(point / "done.json", "train").get("training_cpu_seconds")
+    config = read_json(point / "model" / "config.json", "train")
     return ComparedRun(
         name=job.name,
         choices={key: job.choices[key] for key in keys if key in job.choices},
-        seed=str(read_json(point / "model" / "config.json", "train")["seed"]),
+        seed=str(config["seed"]),
         evaluation=read_evaluation(_evaluation(folder, job)),
         history=read_history(point / "training" / "history.csv"),
         costs=_costs(cpu, peak),
+        parameters=_params(config),
         run_id=job.run_id,
     )
+
+
+def _params(config: Mapping[str, Any]) -> dict[str, str]:
+    return {**short_params(config), **dotted_params(config)}
 
 
 def _costs(cpu_seconds: float | None, peak_megabytes: float | None) -> dict[str, float]:
@@ -106,7 +112,7 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
         except ExperimentError as error:
             raise ExperimentError(f"builds: {error}") from None
         config.pop("hydra", None)
-        params.append({**short_params(config), **dotted_params(config)})
+        params.append(_params(config))
     keys = varying(params)
     built = [
         ComparedRun(
@@ -115,6 +121,7 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
             seed=each.get(SEED, ""),
             evaluation=read_evaluation(folder / "evaluation"),
             history=read_history(folder / "training" / "history.csv"),
+            parameters=each,
         )
         for folder, each in zip(folders, params, strict=True)
     ]
@@ -147,6 +154,7 @@ def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: 
             evaluation=read_evaluation(run.evaluation),
             history=run.history,
             costs=_costs(run.metrics.get("time/training_cpu_seconds"), run.metrics.get(_PEAK)),
+            parameters=run.params,
             run_id=run.run_id,
         )
         for run in evaluated
@@ -176,7 +184,13 @@ def _compared(
     first: dict[tuple[str, str], ComparedRun] = {}
     left_out = list(left_out)
     for run, system in zip(found, system_names([run.choices for run in found]), strict=True):
-        run = replace(run, system=system, choices={short[key]: value for key, value in run.choices.items()})
+        others = {
+            key: value
+            for key, value in run.parameters.items()
+            if not {key, key.replace(".", "/")} & {*short, *short.values(), SEED} and not key.startswith(_IRRELEVANT)
+        }
+        choices = {short[key]: value for key, value in run.choices.items()}
+        run = replace(run, system=system, choices=choices, parameters=others)
         same = first.setdefault((system, run.seed), run)
         if same is not run:
             left_out.append(LeftOut(run.name, f"the same choices and seed as {same.name}"))

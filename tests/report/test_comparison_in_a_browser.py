@@ -1,0 +1,166 @@
+"""The page of a comparison in a real browser: its table of runs, and its parallel coordinates."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attnlab.report.compared_runs import ComparedRuns
+from attnlab.report.comparison import write_comparison
+from attnlab.report.findings import Wanted, findings_of
+from attnlab.report.run_sources import runs_of_sweep
+from made_sweep import write_sweep
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+NAMES = ("말뭉치 하나", "<img src=x onerror=alert(1)>", "코퍼스", "dates", "a name that is far too long for an axis")
+
+
+def thirty_runs(folder: Path) -> ComparedRuns:
+    """Runs with Hangul and hostile names, one parameter that is equal in all, and one that is missing in some."""
+    one = runs_of_sweep(write_sweep(folder, {"dot": 0.7}, (1,), failed=False), folder).runs[0]
+    draw = random.Random(0)
+    runs = []
+    for number in range(30):
+        corpus, rate = NAMES[number % 5], ("0.0001", "0.001", "0.03")[number // 5 % 3]
+        metrics = {**one.evaluation.metrics, "bleu": round(draw.uniform(1, 99), 2)}
+        if number % 4 == 0:
+            del metrics["aer"]
+        runs.append(
+            dataclasses.replace(
+                one,
+                name=f"run {number}",
+                system=f"{corpus} · {rate}",
+                choices={"data": corpus, "learning_rate": rate},
+                seed=str(1 + number // 15),
+                evaluation=dataclasses.replace(one.evaluation, metrics=metrics),
+                parameters={"model.encoder.cell": "gru", "data.limit": "null" if number % 2 else "100"},
+            )
+        )
+    return ComparedRuns("데이터 × learning_rate: 30 runs", [("sweep", "비교")], runs, [])
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("runs")
+    compared = thirty_runs(folder)
+    # No resampling: sentences of one run stand for all.
+    wanted = Wanted("bleu", None, 20, 0.95, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnlab.report.findings._check", lambda *_: None)
+        findings = findings_of(compared.runs, wanted, lambda *_: None)
+    write_comparison(compared, findings, folder / "comparison", sentences=1)
+    return (folder / "comparison" / "index.html").as_uri()
+
+
+@pytest.fixture
+def page(address: str) -> Iterator[playwright.Page]:
+    """The page; nothing may go wrong in it, and nothing may be fetched."""
+    problems: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1250, "height": 900})
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(dialog.message))
+        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or problems.append(request.url))
+        page.goto(address)
+        yield page
+        browser.close()
+    assert problems == []
+
+
+def column(page: playwright.Page, name: str) -> list[str]:
+    """The texts of a column, in the order of the rows that are shown."""
+    table = page.locator("#table-of-runs")
+    place = [text.strip() for text in table.locator("thead th").all_text_contents()].index(name)
+    return [text.strip() for text in table.locator(f"tbody tr:visible > :nth-child({place + 1})").all_text_contents()]
+
+
+def click_head(page: playwright.Page, name: str) -> None:
+    page.locator("#table-of-runs thead").get_by_role("button", name=name, exact=True).click()
+
+
+def test_click_on_a_head_sorts_runs_best_first_and_then_the_other_way(page: playwright.Page) -> None:
+    before = [float(text) for text in column(page, "BLEU ↑")]
+    click_head(page, "BLEU ↑")
+    assert [float(text) for text in column(page, "BLEU ↑")] == sorted(before, reverse=True)
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("BLEU")
+    page.keyboard.press("Enter")  # the head still has the focus
+    assert [float(text) for text in column(page, "BLEU ↑")] == sorted(before)
+    click_head(page, "learning_rate")
+    assert column(page, "learning_rate") == ["0.0001"] * 10 + ["0.001"] * 10 + ["0.03"] * 10
+    for _ in range(2):
+        click_head(page, "AER ↓")
+        assert column(page, "AER ↓")[-8:] == ["–"] * 8  # missing values stay below
+    assert page.locator("th[aria-sort]").count() == 1
+
+
+def test_filter_shows_runs_with_all_words_and_their_lines(page: playwright.Page) -> None:
+    field = page.get_by_role("searchbox", name="Filter")
+    field.fill("코퍼스 learning_rate=0.03")
+    assert column(page, "data") == ["코퍼스"] * 2
+    assert column(page, "learning_rate") == ["0.03"] * 2
+    assert page.locator("#tools-of-runs output").inner_text() == "2 of 30 runs"
+    assert page.locator("#parallel-figure .run").count() == 2
+    field.fill("nothing like it")
+    assert column(page, "data") == []
+    field.fill("")
+    assert len(column(page, "data")) == page.locator("#parallel-figure .run").count() == 30
+
+
+def test_parameters_that_are_equal_in_all_runs_are_hidden_until_the_switch_shows_them(page: playwright.Page) -> None:
+    heads = page.locator("#table-of-runs thead th:visible")
+    visible = heads.all_inner_texts()
+    assert "model.encoder.cell" not in visible
+    assert {"data", "learning_rate", "seed", "data.limit"} <= set(visible)
+    switch = page.get_by_role("checkbox", name="columns that are equal in all runs")
+    switch.check()
+    assert "model.encoder.cell" in heads.all_inner_texts()
+    assert column(page, "model.encoder.cell") == ["gru"] * 30
+    switch.uncheck()
+    assert heads.all_inner_texts() == visible
+
+
+def test_parallel_coordinates_have_axes_lines_and_names_for_the_keyboard(page: playwright.Page) -> None:
+    figure = page.locator("#parallel-figure")
+    names = figure.locator(".axis .name > title").all_text_contents()
+    assert names[:4] == ["data", "learning_rate", "seed", "BLEU ↑"]
+    marks = figure.locator(".axis").first.locator(".mark > title").all_text_contents()
+    assert sorted(marks) == sorted(NAMES)
+    assert figure.locator(".run[tabindex='0']").count() == 1
+    click_head(page, "BLEU ↑")
+    best = column(page, "BLEU ↑")[:2]
+    figure.locator(".run[tabindex='0']").focus()
+    page.keyboard.press("Home")
+    for bleu in best:
+        assert f"BLEU ↑ {bleu}" in page.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert f"BLEU ↑ {bleu}" in page.locator("#parallel output").inner_text()
+        assert page.locator("#table-of-runs tr.lit").count() == 1
+        assert bleu in page.locator("#table-of-runs tr.lit").inner_text()
+        page.keyboard.press("ArrowDown")
+    page.locator("#parallel summary").click()
+    page.get_by_role("checkbox", name="data.limit").check()
+    page.get_by_role("checkbox", name="seed", exact=True).uncheck()
+    assert "data.limit" in figure.locator(".axis .name > title").all_text_contents()
+    assert "seed" not in figure.locator(".axis .name > title").all_text_contents()
+
+
+def test_better_end_of_a_measure_is_on_top(page: playwright.Page) -> None:
+    click_head(page, "BLEU ↑")
+    best = page.locator("#table-of-runs tbody tr").first
+    best.hover()
+    lit = page.locator("#parallel-figure .run.lit path").last.get_attribute("d")
+    assert lit is not None
+    heights = [float(point.split()[1]) for point in lit[1:].split("L")]
+    assert heights[3] == 46  # the top of the axes
+    if os.environ.get("ATTNLAB_PICTURES"):
+        page.screenshot(path=os.environ["ATTNLAB_PICTURES"], full_page=True)
