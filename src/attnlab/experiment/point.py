@@ -13,11 +13,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from attnlab.config.paths import LEARNING_CURVES, MODEL, Output, check_replaceable
+from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
 from attnlab.files import atomic_folder, read_own_record
-from attnlab.model.model_folder import read_facts
+from attnlab.model.model_folder import read_config, read_facts
 from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, forget_runs, reset_without_checkpoint
-from attnlab.training.spool import BEFORE_LAST, LAST
+from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
 
 
 def point_of(experiment: Experiment, data: Any) -> Path:
@@ -89,6 +90,47 @@ def checkpoint_to_go_on_from(point: Path) -> Path | None:
     if damaged:
         print(f"experiment {point.name} has no other checkpoint; training starts again", file=sys.stderr)
     return None
+
+
+def parent_of(experiment: Experiment, data: Any) -> Path | None:
+    """The folder of the finished experiment that this one continues; None where it starts by itself.
+
+    Raises ExperimentError where there is no such experiment, or it differs in more than how long it trains.
+    """
+    if (identity := experiment.training.continue_from) is None:
+        return None
+    parent = experiment.paths.runs_folder / "points" / identity
+    if not (parent / DONE).is_file():
+        raise ExperimentError(
+            f"training.continue_from must be the identity of a finished experiment, a folder in {parent.parent}, got "
+            f"{identity}"
+        )
+    theirs = read_config(parent / "model")
+    other = [name for name in ("data", "padding", "model") if theirs[name] != experiment.config[name]]
+    if other:
+        raise ExperimentError(
+            f"training.continue_from: the experiment {identity} differs in {', '.join(other)}; choose the same, or use "
+            f"its weights alone, training.initial_weights={parent / 'model'}"
+        )
+    experiment.task.check_same_tokens(parent / "model", data.folder)
+    return parent
+
+
+def continue_training(experiment: Experiment, parent: Path, point: Path) -> Path | None:
+    """Copy the checkpoints and learning curves of the experiment `parent`; returns the checkpoint to go on from."""
+    from attnlab.training.checkpoints import checkpoint_step  # imports Lightning, which takes seconds
+
+    step, most = checkpoint_step(parent / "checkpoints" / LAST), experiment.training.max_steps
+    if most is not None and most <= step:
+        raise ExperimentError(
+            f"training.max_steps must be above the {step} steps of the experiment {parent.name} that it continues, got "
+            f"{most}"
+        )
+    (point / RUN_FOLDER).mkdir(exist_ok=True)
+    shutil.copyfile(parent / SPOOL_NAME, point / SPOOL_NAME)
+    with atomic_folder(point / "checkpoints") as temporary:
+        shutil.copytree(parent / "checkpoints", temporary, dirs_exist_ok=True)
+    return checkpoint_to_go_on_from(point)
 
 
 def changed_since(point: Path, moment: float) -> bool:

@@ -15,7 +15,9 @@ from attnlab.experiment.point import (
     changed_since,
     check_wanted_places,
     checkpoint_to_go_on_from,
+    continue_training,
     only_one_at_a_time,
+    parent_of,
     point_of,
     publish,
     read_done,
@@ -28,6 +30,7 @@ from attnlab.sweeps.job import current_job
 from attnlab.tracking.params import readable_name, short_params
 from attnlab.tracking.run import Run, UntrackedRun
 from attnlab.tracking.run_folder import DONE
+from attnlab.training.spool import LAST
 
 
 def data_to_train_on(experiment: Experiment) -> Any:
@@ -41,12 +44,14 @@ def main(experiment: Experiment) -> Any:
     experiment.use_hardware()
     check_wanted_places(experiment)
     data = data_to_train_on(experiment)
-    point = point_of(experiment, data)
+    point, parent = point_of(experiment, data), parent_of(experiment, data)
     if not is_first_process():
         # The first process does all the rest. Nothing changes here before all of them have started to train, so that
         # each sees the same.
         if experiment.rerun or not (point / DONE).is_file():
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
+            if last is None and parent is not None:  # the first process may not have copied it yet
+                last = parent / "checkpoints" / LAST
             train_in(experiment, data, point, UntrackedRun(), last)
         return None
     log.info("experiment %s: %s", point.name, readable_name(short_params(experiment.logged)))
@@ -68,6 +73,7 @@ def main(experiment: Experiment) -> Any:
             last = None if anew else checkpoint_to_go_on_from(point)
             if last is None:
                 begin_anew(experiment, point)
+                last = None if parent is None else continue_training(experiment, parent, point)
         if not finished or state_of_its_run(experiment, point / "model") == point:
             with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
                 update_job(run_id=run.run_id)
