@@ -106,6 +106,7 @@ def sections_of(task: Task) -> dict[str, Any]:
         "save_every_minutes": PositiveFloat | None,
         "chain": bool,
         "rerun": bool,
+        "dry_run": bool,
     }
 
 

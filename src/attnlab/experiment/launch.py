@@ -12,7 +12,7 @@ import signal
 import string
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -23,7 +23,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
-from attnlab.experiment.experiment import overrides
+from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
@@ -141,11 +141,30 @@ def _run(stage: str, config: DictConfig) -> Any:
         return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
 
 
-class FailureCallback(Callback):
-    """Ends a command whose job failed, after all other callbacks; see conf/config.yaml.
+def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
+    """Print what these experiments would cost, and end the process before Hydra makes a folder for them."""
+    if leader() is None:
+        raise ExperimentError("dry_run is for pipelines/train.py; leave it out")
+    importlib.import_module("attnlab.stages.dry_run").main(experiments, points)
+    sys.exit(0)
 
-    Hydra itself would print the overrides, in which there may be a password.
+
+class FailureCallback(Callback):
+    """Ends a command that is a dry run, or whose job failed, after all other callbacks; see conf/config.yaml.
+
+    Hydra itself would print the overrides of a failed job, in which there may be a password.
     """
+
+    def on_run_start(self, config: DictConfig, **more: Any) -> None:
+        if config.get("dry_run") is True:
+            from attnlab.experiment.composition import check
+
+            try:
+                with mistakes_as_sentences():
+                    dry_run([check(config)], 1)
+            except Exception:
+                traceback.print_exc()
+                sys.exit(1)
 
     def on_run_end(self, config: DictConfig, **more: Any) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -15,21 +16,25 @@ from filelock import FileLock, Timeout
 from attnlab.config.paths import LEARNING_CURVES, MODEL, Output, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
-from attnlab.files import atomic_folder, read_own_record
+from attnlab.files import atomic_folder, read_own_record, write_json
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, forget_runs, reset_without_checkpoint
 from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
 
 
-def point_of(experiment: Experiment, data: Any) -> Path:
-    """The folder of an experiment on its prepared data; its name is the experiment's identity."""
+def identity_of(experiment: Experiment, data: Any) -> str:
+    """The identity of an experiment on its prepared data."""
     read = [data.digest]
     if experiment.initial_weights is not None:
         read_facts(experiment.initial_weights)  # it is a model folder
         weights = (experiment.initial_weights / "weights.safetensors").read_bytes()
         read.append(hashlib.sha256(weights).hexdigest())
-    identity = experiment.identity(TRAIN_SECTIONS, "\n".join(read), TRAIN_SOURCES)
-    folder = experiment.paths.runs_folder / "points" / identity
+    return experiment.identity(TRAIN_SECTIONS, "\n".join(read), TRAIN_SOURCES)
+
+
+def point_of(experiment: Experiment, data: Any) -> Path:
+    """The folder of an experiment on its prepared data; its name is the experiment's identity."""
+    folder = experiment.paths.runs_folder / "points" / identity_of(experiment, data)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -167,3 +172,18 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
 def read_done(point: Path) -> dict[str, Any]:
     """What a finished training found; raises ExperimentError where its file is damaged."""
     return read_own_record(point / DONE, dict[str, Any], "train it again with rerun=true")
+
+
+def remember_estimate(identity: str, minutes: float) -> None:
+    """Keep what a dry run estimated, in the user's cache, for the run to compare itself with."""
+    write_json(_estimates() / f"{identity}.json", {"minutes": minutes})
+
+
+def estimated_minutes(identity: str) -> float | None:
+    """What the last dry run of an experiment estimated; None where there was none."""
+    path = _estimates() / f"{identity}.json"
+    return float(read_own_record(path, dict[str, float], "remove it")["minutes"]) if path.is_file() else None
+
+
+def _estimates() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "attnlab" / "estimates"

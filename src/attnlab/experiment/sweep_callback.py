@@ -23,7 +23,7 @@ from attnlab.errors import ExperimentError, masked_values
 from attnlab.experiment.composition import check
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
 from attnlab.experiment.hydra_config import compose_in_command
-from attnlab.experiment.launch import leader, mistakes_as_sentences
+from attnlab.experiment.launch import dry_run, leader, mistakes_as_sentences
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepRecord, short_key
 from attnlab.sweeps.settings import Slurm
@@ -31,7 +31,7 @@ from attnlab.sweeps.settings import Slurm
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
-NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "save_every_minutes")
+NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "dry_run", "save_every_minutes")
 
 
 class SweepCallback(Callback):
@@ -41,6 +41,8 @@ class SweepCallback(Callback):
         with mistakes_as_sentences():  # which ends the process: Hydra would make a warning of an exception, and go on
             try:
                 plan = SweepPlan.of(config, config_name)
+                if plan.experiments[0].dry_run:
+                    dry_run(plan.experiments, plan.points)
                 if (stack := leader()) is not None:
                     stack.enter_context(plan.led())
             except (ExperimentError, OSError):
