@@ -27,6 +27,7 @@ from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
+from attnlab.tracking.params import readable_name, short_params
 
 log = logging.getLogger("attnlab")
 
@@ -118,6 +119,9 @@ def run_job(stage: str, config: DictConfig) -> Any:
     """
     node = HydraConfig.get()
     if node.mode != RunMode.MULTIRUN:
+        if stage == "chain":  # the check imports torch, which takes seconds
+            written: Any = OmegaConf.to_container(config, resolve=False)
+            say(f"{readable_name(short_params(written))}: checking its config")
         return _run(stage, config)
     given = masked_values(overrides())
     place = f"job {node.job.num} ({','.join(sorted(given))})"
@@ -149,30 +153,42 @@ def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
     sys.exit(0)
 
 
-class FailureCallback(Callback):
-    """Ends a command that is a dry run, or whose job failed, after all other callbacks; see conf/config.yaml.
+class CommandCallback(Callback):
+    """Starts sweeps and dry runs, and ends a command whose job failed, after all other callbacks; see conf/config.yaml.
 
-    Hydra itself would print the overrides of a failed job, in which there may be a password.
+    It ends the process itself: Hydra would make a warning of an exception, and go on.
     """
 
     def on_run_start(self, config: DictConfig, **more: Any) -> None:
         if config.get("dry_run") is True:
             from attnlab.experiment.composition import check
 
-            try:
-                with mistakes_as_sentences():
-                    dry_run([check(config)], 1)
-            except Exception:
-                traceback.print_exc()
-                sys.exit(1)
+            with _ending_the_process(), mistakes_as_sentences():
+                dry_run([check(config)], 1)
+
+    def on_multirun_start(self, config: DictConfig, config_name: str | None = None, **more: Any) -> None:
+        from attnlab.experiment.sweep_plan import SweepPlan  # imports torch, which takes seconds
+
+        with _ending_the_process(), mistakes_as_sentences():
+            plan = SweepPlan.of(config, config_name)
+            if plan.experiments[0].dry_run:
+                dry_run(plan.experiments, plan.points)
+            if (stack := leader()) is not None:
+                stack.enter_context(plan.led())
 
     def on_run_end(self, config: DictConfig, **more: Any) -> None:
-        try:
-            with mistakes_as_sentences(), redirect_stderr(io.StringIO()):
-                _ = more["job_return"].return_value  # raises the job's error
-        except Exception:
-            traceback.print_exc()
-            sys.exit(1)  # Hydra would make a warning of an exception
+        # Hydra itself would print the overrides of a failed job, in which there may be a password.
+        with _ending_the_process(), mistakes_as_sentences(), redirect_stderr(io.StringIO()):
+            _ = more["job_return"].return_value  # raises the job's error
+
+
+@contextmanager
+def _ending_the_process() -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ functions as a real run. An untrained model never ends a sentence by itself, so 
 from __future__ import annotations
 
 import io
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from rich.table import Table
 from attnlab.data.prepared import write_sample
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import Experiment
+from attnlab.experiment.launch import log
 from attnlab.experiment.point import identity_of, remember_estimate
 from attnlab.progress import progress_bars
 from attnlab.stages.evaluate import evaluate
@@ -32,6 +34,7 @@ from attnlab.stages.prepare import prepare, prepared_folder
 from attnlab.stages.train import train
 from attnlab.tracking.params import readable_name, short_params
 from attnlab.tracking.run import UntrackedRun
+from attnlab.tracking.settings import MlflowTracking
 from attnlab.training.speed import peak_megabytes
 from attnlab.training.spool import LAST
 
@@ -55,6 +58,7 @@ class Estimate:
 
 def main(experiments: Sequence[Experiment], points: int) -> None:
     """Print a table of the estimates. points: of the whole sweep, of which these are some."""
+    log.setLevel(logging.WARNING)  # the steps of a trial are no news
     began = psutil.Process().create_time()
     estimates = []
     with progress_bars() as progress:
@@ -90,6 +94,8 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
         experiment.task.check_data(experiment, data)
         rows = data.sizes
         samples = {count: _sample(experiment, folder, place / f"{count} rows", count) for count in (FEW, MANY)}
+        if isinstance(experiment.tracking, MlflowTracking):
+            experiment.tracking.connection(place)  # imports MLflow, which takes time and memory
         trial = _short(experiment, math.ceil(data.split("validation").target_lengths.mean()) + 1)
         watch, point = _Watch(), place / "point"
         with redirect_stderr(io.StringIO()):
