@@ -138,10 +138,10 @@ def run_job(stage: str, config: DictConfig) -> Any:
 
 
 def _run(stage: str, config: DictConfig) -> Any:
-    from attnlab.experiment.composition import check
+    from attnlab.experiment.composition import check, with_task_of_model
 
     with chdir(HydraConfig.get().runtime.cwd):
-        experiment = check(config)
+        experiment = check(with_task_of_model(config) if stage == "evaluate" else config)
         return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
 
 
