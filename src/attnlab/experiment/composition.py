@@ -79,7 +79,9 @@ def with_task_of_model(config: DictConfig) -> DictConfig:
     # Of its corpus nothing is read: the prepared data are there.
     other = compose_in_command([f"task={task.name}", "data.path=unread"], "config")
     sections = {name: other[name] for name in ("task", *task.sections)}
-    return OmegaConf.create({**config, **sections})
+    OmegaConf.set_struct(config, False)
+    config.update(sections)
+    return config
 
 
 def _problems_with_trainer(trainer: dict[str, Any], callbacks: dict[str, dict[str, Any]]) -> list[str]:
