@@ -47,6 +47,37 @@ def test_weights_that_do_not_fit_are_refused(model: str, command: Command) -> No
     refused(command("train.py", *ALONE, *missing), "data.tokenizer.folder: there is no nowhere/source_tokenizer.json")
 
 
+def test_finished_training_goes_on_as_a_new_experiment_with_the_same_bits(command: Command, folder: Path) -> None:
+    alone = (*ALONE, "training/schedule=constant", "training.validate_every=2", "training.log_every=1")
+    succeeded(command("train.py", *alone, "training.max_steps=4", "paths.runs=first"))
+    (parent,) = (path.parent for path in folder.glob("first/points/*/done.json"))
+    further = (*alone, "training.max_steps=8", f"training.continue_from={parent.name}")
+    ended = succeeded(command("train.py", *further, "paths.runs=first"))
+    assert "goes on from its checkpoint at step 4" in ended.err
+    succeeded(command("train.py", *alone, "training.max_steps=8", "paths.runs=second"))
+    (continued,) = (path.parent for path in folder.glob("first/points/*/done.json") if path.parent != parent)
+    (whole,) = (path.parent for path in folder.glob("second/points/*/done.json"))
+    weights = [(place / "model" / "weights.safetensors").read_bytes() for place in (continued, whole)]
+    assert weights[0] == weights[1]
+    # An end of the training is an end of the epoch, whose mean is logged then.
+    of_steps = [
+        [line for line in (place / "training" / "history.csv").read_text().splitlines() if "epoch_token" not in line]
+        for place in (continued, whole)
+    ]
+    assert of_steps[0] == of_steps[1]
+
+
+def test_training_that_cannot_go_on_is_refused(command: Command, folder: Path) -> None:
+    succeeded(command("train.py", *ALONE))
+    (parent,) = (path.parent for path in folder.glob("runs/points/*/done.json"))
+    further = (*ALONE, f"training.continue_from={parent.name}")
+    refused(command("train.py", *further), "training.max_steps must be above the 4 steps", "got 4")
+    other = command("train.py", *further, "training.max_steps=8", "model.readout.size=24")
+    refused(other, f"training.continue_from: the experiment {parent.name} differs in model")
+    missing = command("train.py", *ALONE, "training.continue_from=0123456789abcdef")
+    refused(missing, "must be the identity of a finished experiment")
+
+
 def test_limit_takes_the_first_rows_of_each_split(command: Command, folder: Path) -> None:
     succeeded(command("prepare.py", "data=copy", "data.num_pairs=200", "data.limit=30", "paths.data=few"))
     rows = json.loads((folder / "few" / "stats.json").read_text())["splits"]

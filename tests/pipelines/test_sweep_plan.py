@@ -50,7 +50,7 @@ def test_sweep_with_strategy_ddp_starts_no_point(
 def test_large_grid_is_checked_by_each_value_alone(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.experiment.sweep_callback.LARGEST_CHECKED_GRID", 4)
+    monkeypatch.setattr("attnlab.experiment.sweep_plan.LARGEST_CHECKED_GRID", 4)
     ended = command("prepare.py", "-m", *TINY, "seed=1,2,3", "training.max_steps=1,0")
     assert ended.code == 1
     assert ended.err.splitlines() == ["error: training.max_steps must be a whole number above 0 or null, got 0"]

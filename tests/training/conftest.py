@@ -45,7 +45,8 @@ def settings() -> Callable[..., Any]:
     def make(kind: type[Training] = TranslationTraining, **changed: Any) -> Any:
         values: dict[str, Any] = {
             "max_steps": 12, "max_epochs": None, "max_minutes": None, "accumulate": 1,
-            "limit_batches": None, "initial_weights": None, "batching": Batching("sentences", 16, True, None),
+            "limit_batches": None, "initial_weights": None, "continue_from": None,
+            "batching": Batching("sentences", 16, True, None),
             "optimizer": Adam(0.01), "schedule": ConstantSchedule(), "label_smoothing": 0.0, "gradient_clip": 1.0,
             "validate_every": 4, "patience": None, "log_every": 1, "keep_best": 1, "average_checkpoints": 1,
         }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -204,6 +205,16 @@ class LabelledData(PreparedFolder[LabelledSplit, LabelledInfo]):
     @cached_property
     def tokenizer(self) -> Tokenizer:
         return Tokenizer.load(self.folder / "tokenizer.json")
+
+
+def write_sample(folder: Path, into: Path, rows: int) -> None:
+    """Copy a folder of prepared data, with so many rows of validation and test, evenly chosen, and all of training."""
+    shutil.copytree(folder, into)
+    for split in ("validation", "test"):
+        table = open_rows(folder / f"{split}.arrow")
+        chosen = np.unique(np.linspace(0, table.num_rows - 1, rows).astype(np.int64))
+        with pa.OSFile(str(into / f"{split}.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table.take(pa.array(chosen)))
 
 
 def read_labels(path: Path) -> list[str]:

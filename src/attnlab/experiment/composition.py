@@ -18,8 +18,8 @@ from attnlab.config.binding import TARGET, bind_sections
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, refuse_literal_passwords
 from attnlab.experiment.classification import Classification
-from attnlab.experiment.experiment import Experiment, Task
-from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, groups, sentence
+from attnlab.experiment.experiment import Experiment, Task, here
+from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, compose_in_command, groups, sentence
 from attnlab.experiment.translation import Translation
 from attnlab.files import check_writable
 from attnlab.model.model_folder import ShapesAlone
@@ -69,6 +69,21 @@ def check(config: DictConfig) -> Experiment:
     return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
 
 
+def with_task_of_model(config: DictConfig) -> DictConfig:
+    """The config with the sections of classification, where `paths.model` is a classifier and no task was chosen."""
+    folder, task = config.paths.model, Classification()
+    if config.task != Translation.name or not isinstance(folder, str):
+        return config
+    if not (here(folder) / task.shared_files[0]).is_file():
+        return config
+    # Of its corpus nothing is read: the prepared data are there.
+    other = compose_in_command([f"task={task.name}", "data.path=unread"], "config")
+    sections = {name: other[name] for name in ("task", *task.sections)}
+    OmegaConf.set_struct(config, False)
+    config.update(sections)
+    return config
+
+
 def _problems_with_trainer(trainer: dict[str, Any], callbacks: dict[str, dict[str, Any]]) -> list[str]:
     """What is wrong with what the config adds to Lightning's Trainer."""
     if not (trainer or callbacks):
@@ -106,6 +121,7 @@ def sections_of(task: Task) -> dict[str, Any]:
         "save_every_minutes": PositiveFloat | None,
         "chain": bool,
         "rerun": bool,
+        "dry_run": bool,
     }
 
 

@@ -156,6 +156,7 @@ class Experiment:
     save_every_minutes: float | None
     chain: bool
     rerun: bool
+    dry_run: bool
 
     @property
     def ensemble_folders(self) -> list[Path]:

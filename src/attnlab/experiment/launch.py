@@ -12,7 +12,7 @@ import signal
 import string
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -23,10 +23,11 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
-from attnlab.experiment.experiment import overrides
+from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
+from attnlab.tracking.params import readable_name, short_params
 
 log = logging.getLogger("attnlab")
 
@@ -118,6 +119,9 @@ def run_job(stage: str, config: DictConfig) -> Any:
     """
     node = HydraConfig.get()
     if node.mode != RunMode.MULTIRUN:
+        if stage == "chain":  # the check imports torch, which takes seconds
+            written: Any = OmegaConf.to_container(config, resolve=False)
+            say(f"{readable_name(short_params(written))}: checking its config")
         return _run(stage, config)
     given = masked_values(overrides())
     place = f"job {node.job.num} ({','.join(sorted(given))})"
@@ -134,26 +138,57 @@ def run_job(stage: str, config: DictConfig) -> Any:
 
 
 def _run(stage: str, config: DictConfig) -> Any:
-    from attnlab.experiment.composition import check
+    from attnlab.experiment.composition import check, with_task_of_model
 
     with chdir(HydraConfig.get().runtime.cwd):
-        experiment = check(config)
+        experiment = check(with_task_of_model(config) if stage == "evaluate" else config)
         return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
 
 
-class FailureCallback(Callback):
-    """Ends a command whose job failed, after all other callbacks; see conf/config.yaml.
+def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
+    """Print what these experiments would cost, and end the process before Hydra makes a folder for them."""
+    if leader() is None:
+        raise ExperimentError("dry_run is for pipelines/train.py; leave it out")
+    importlib.import_module("attnlab.stages.dry_run").main(experiments, points)
+    sys.exit(0)
 
-    Hydra itself would print the overrides, in which there may be a password.
+
+class CommandCallback(Callback):
+    """Starts sweeps and dry runs, and ends a command whose job failed, after all other callbacks; see conf/config.yaml.
+
+    It ends the process itself: Hydra would make a warning of an exception, and go on.
     """
 
+    def on_run_start(self, config: DictConfig, **more: Any) -> None:
+        if config.get("dry_run") is True:
+            from attnlab.experiment.composition import check
+
+            with _ending_the_process(), mistakes_as_sentences():
+                dry_run([check(config)], 1)
+
+    def on_multirun_start(self, config: DictConfig, config_name: str | None = None, **more: Any) -> None:
+        from attnlab.experiment.sweep_plan import SweepPlan  # imports torch, which takes seconds
+
+        with _ending_the_process(), mistakes_as_sentences():
+            plan = SweepPlan.of(config, config_name)
+            if plan.experiments[0].dry_run:
+                dry_run(plan.experiments, plan.points)
+            if (stack := leader()) is not None:
+                stack.enter_context(plan.led())
+
     def on_run_end(self, config: DictConfig, **more: Any) -> None:
-        try:
-            with mistakes_as_sentences(), redirect_stderr(io.StringIO()):
-                _ = more["job_return"].return_value  # raises the job's error
-        except Exception:
-            traceback.print_exc()
-            sys.exit(1)  # Hydra would make a warning of an exception
+        # Hydra itself would print the overrides of a failed job, in which there may be a password.
+        with _ending_the_process(), mistakes_as_sentences(), redirect_stderr(io.StringIO()):
+            _ = more["job_return"].return_value  # raises the job's error
+
+
+@contextmanager
+def _ending_the_process() -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)
 
 
 @contextmanager

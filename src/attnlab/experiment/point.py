@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,22 +14,27 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from attnlab.config.paths import LEARNING_CURVES, MODEL, Output, check_replaceable
+from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
-from attnlab.files import atomic_folder, read_own_record
-from attnlab.model.model_folder import read_facts
+from attnlab.files import atomic_folder, read_own_record, write_json
+from attnlab.model.model_folder import read_config, read_facts
 from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, forget_runs, reset_without_checkpoint
-from attnlab.training.spool import BEFORE_LAST, LAST
+from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
 
 
-def point_of(experiment: Experiment, data: Any) -> Path:
-    """The folder of an experiment on its prepared data; its name is the experiment's identity."""
+def identity_of(experiment: Experiment, data: Any) -> str:
+    """The identity of an experiment on its prepared data."""
     read = [data.digest]
     if experiment.initial_weights is not None:
         read_facts(experiment.initial_weights)  # it is a model folder
         weights = (experiment.initial_weights / "weights.safetensors").read_bytes()
         read.append(hashlib.sha256(weights).hexdigest())
-    identity = experiment.identity(TRAIN_SECTIONS, "\n".join(read), TRAIN_SOURCES)
-    folder = experiment.paths.runs_folder / "points" / identity
+    return experiment.identity(TRAIN_SECTIONS, "\n".join(read), TRAIN_SOURCES)
+
+
+def point_of(experiment: Experiment, data: Any) -> Path:
+    """The folder of an experiment on its prepared data; its name is the experiment's identity."""
+    folder = experiment.paths.runs_folder / "points" / identity_of(experiment, data)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -91,6 +97,47 @@ def checkpoint_to_go_on_from(point: Path) -> Path | None:
     return None
 
 
+def parent_of(experiment: Experiment, data: Any) -> Path | None:
+    """The folder of the finished experiment that this one continues; None where it starts by itself.
+
+    Raises ExperimentError where there is no such experiment, or it differs in more than how long it trains.
+    """
+    if (identity := experiment.training.continue_from) is None:
+        return None
+    parent = experiment.paths.runs_folder / "points" / identity
+    if not (parent / DONE).is_file():
+        raise ExperimentError(
+            f"training.continue_from must be the identity of a finished experiment, a folder in {parent.parent}, got "
+            f"{identity}"
+        )
+    theirs = read_config(parent / "model")
+    other = [name for name in ("data", "padding", "model") if theirs[name] != experiment.config[name]]
+    if other:
+        raise ExperimentError(
+            f"training.continue_from: the experiment {identity} differs in {', '.join(other)}; choose the same, or use "
+            f"its weights alone, training.initial_weights={parent / 'model'}"
+        )
+    experiment.task.check_same_tokens(parent / "model", data.folder)
+    return parent
+
+
+def continue_training(experiment: Experiment, parent: Path, point: Path) -> Path | None:
+    """Copy the checkpoints and learning curves of the experiment `parent`; returns the checkpoint to go on from."""
+    from attnlab.training.checkpoints import checkpoint_step  # imports Lightning, which takes seconds
+
+    step, most = checkpoint_step(parent / "checkpoints" / LAST), experiment.training.max_steps
+    if most is not None and most <= step:
+        raise ExperimentError(
+            f"training.max_steps must be above the {step} steps of the experiment {parent.name} that it continues, got "
+            f"{most}"
+        )
+    (point / RUN_FOLDER).mkdir(exist_ok=True)
+    shutil.copyfile(parent / SPOOL_NAME, point / SPOOL_NAME)
+    with atomic_folder(point / "checkpoints") as temporary:
+        shutil.copytree(parent / "checkpoints", temporary, dirs_exist_ok=True)
+    return checkpoint_to_go_on_from(point)
+
+
 def changed_since(point: Path, moment: float) -> bool:
     """Whether its training, finished or not, was saved after this moment, in seconds since 1970."""
     saved = (point / DONE, point / "checkpoints" / LAST)
@@ -125,3 +172,18 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
 def read_done(point: Path) -> dict[str, Any]:
     """What a finished training found; raises ExperimentError where its file is damaged."""
     return read_own_record(point / DONE, dict[str, Any], "train it again with rerun=true")
+
+
+def remember_estimate(identity: str, minutes: float) -> None:
+    """Keep what a dry run estimated, in the user's cache, for the run to compare itself with."""
+    write_json(_estimates() / f"{identity}.json", {"minutes": minutes})
+
+
+def estimated_minutes(identity: str) -> float | None:
+    """What the last dry run of an experiment estimated; None where there was none."""
+    path = _estimates() / f"{identity}.json"
+    return float(read_own_record(path, dict[str, float], "remove it")["minutes"]) if path.is_file() else None
+
+
+def _estimates() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "attnlab" / "estimates"

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
+
+import psutil
+import torch
 
 from attnlab.experiment.experiment import REPORT_SOURCES, Experiment, output_folder
 from attnlab.experiment.launch import log, say
@@ -15,12 +19,16 @@ from attnlab.experiment.point import (
     changed_since,
     check_wanted_places,
     checkpoint_to_go_on_from,
+    continue_training,
+    estimated_minutes,
     only_one_at_a_time,
+    parent_of,
     point_of,
     publish,
     read_done,
 )
 from attnlab.files import atomic_file, atomic_folder
+from attnlab.model.model_folder import ShapesAlone
 from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, record_of, state_of_its_run
 from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
@@ -28,6 +36,7 @@ from attnlab.sweeps.job import current_job
 from attnlab.tracking.params import readable_name, short_params
 from attnlab.tracking.run import Run, UntrackedRun
 from attnlab.tracking.run_folder import DONE
+from attnlab.training.spool import LAST
 
 
 def data_to_train_on(experiment: Experiment) -> Any:
@@ -41,16 +50,20 @@ def main(experiment: Experiment) -> Any:
     experiment.use_hardware()
     check_wanted_places(experiment)
     data = data_to_train_on(experiment)
-    point = point_of(experiment, data)
+    point, parent = point_of(experiment, data), parent_of(experiment, data)
     if not is_first_process():
         # The first process does all the rest. Nothing changes here before all of them have started to train, so that
         # each sees the same.
         if experiment.rerun or not (point / DONE).is_file():
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
+            if last is None and parent is not None:  # the first process may not have copied it yet
+                last = parent / "checkpoints" / LAST
             train_in(experiment, data, point, UntrackedRun(), last)
         return None
-    log.info("experiment %s: %s", point.name, readable_name(short_params(experiment.logged)))
     job = current_job()
+    began = psutil.Process().create_time() if job is None else job.record.started
+    for line in start_lines(experiment, data, point):
+        log.info(line) if job else say(line)
     update_job = (lambda **found: None) if job is None else job.update
     update_job(identity=point.name, data=str(data.folder))
     record = record_of(experiment, experiment.logged, point.name, data)
@@ -68,6 +81,7 @@ def main(experiment: Experiment) -> Any:
             last = None if anew else checkpoint_to_go_on_from(point)
             if last is None:
                 begin_anew(experiment, point)
+                last = None if parent is None else continue_training(experiment, parent, point)
         if not finished or state_of_its_run(experiment, point / "model") == point:
             with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
                 update_job(run_id=run.run_id)
@@ -78,7 +92,7 @@ def main(experiment: Experiment) -> Any:
     done = read_done(point)
     log.info("trained: the model is of step %s, in %s", done.get("step"), point / "model")
     if experiment.chain:
-        evaluate_and_report(experiment, data, point)
+        evaluate_and_report(experiment, data, point, None if finished or last else began)
     values = [done[name] for name in experiment.sweep.objectives]
     return values[0] if len(values) == 1 else tuple(values)  # as Hydra's sweepers take them
 
@@ -89,11 +103,44 @@ def train_in(experiment: Experiment, data: Any, point: Path, run: Run, resume_fr
     train(experiment, data, point, run, resume_from)
 
 
-def evaluate_and_report(experiment: Experiment, data: Any, point: Path) -> None:
-    """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again."""
+def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
+    """What is about to be trained, on what, and where it goes."""
+    with torch.device("meta"), ShapesAlone():
+        model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
+    counts = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
+    parts = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+    rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
+    hardware = experiment.hardware
+    return [
+        f"experiment {point.name}: {readable_name(short_params(experiment.logged))}",
+        f"  model    {sum(counts.values()):,} parameters: {parts}",
+        f"  data     {rows} rows in {data.folder}",
+        f"  device   {hardware.devices} x {hardware.accelerator}, {hardware.threads} thread(s), precision "
+        f"{hardware.precision}",
+        f"  folder   {point}",
+        "  MLflow   " + experiment.tracking.where_to_look(experiment.paths.runs_folder).replace("\n", "\n           "),
+    ]
+
+
+def evaluate_and_report(experiment: Experiment, data: Any, point: Path, began: float | None) -> None:
+    """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again.
+
+    began: when the whole experiment did, in seconds since 1970; None where it was trained in more than one piece.
+    """
     output = output_folder()
     kept = kept_evaluation(experiment, data, point)
-    evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, begun=True)
+
+    def duration() -> dict[str, float]:
+        """Logged with what a dry run said of it."""
+        if began is None:
+            return {}
+        minutes, estimated = (time.time() - began) / 60, estimated_minutes(point.name)
+        if estimated is None:
+            return {"time/minutes": minutes}
+        say(f"took {minutes:.2g} minutes; the dry run estimated {estimated:.2g}")
+        return {"time/minutes": minutes, "time/estimated_minutes": estimated}
+
+    evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, True, duration)
     with atomic_file(output / "metrics.json") as path:
         shutil.copyfile(output / "evaluation" / "metrics.json", path)
     # What the page shows follows from these; the same page is not written twice.

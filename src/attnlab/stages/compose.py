@@ -15,7 +15,7 @@ from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
-from attnlab.experiment.launch import FailureCallback
+from attnlab.experiment.launch import CommandCallback
 from attnlab.files import atomic_file, parse_yaml
 from attnlab.tracking.params import leaves
 
@@ -54,7 +54,7 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
         # Hydra writes its log of each stage here, out of DVC's sight.
         "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
         "job_logging": {"root": {"handlers": ["file"]}},
-        "callbacks": {"failure": {"_target_": f"{FailureCallback.__module__}.{FailureCallback.__qualname__}"}},
+        "callbacks": {"command": {"_target_": f"{CommandCallback.__module__}.{CommandCallback.__qualname__}"}},
     }
     return {**experiment.config, "hydra": hydra}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from attnlab.experiment.experiment import (
     overrides,
 )
 from attnlab.experiment.hydra_config import changed_values
-from attnlab.experiment.launch import log
+from attnlab.experiment.launch import log, say
 from attnlab.experiment.point import only_one_at_a_time
 from attnlab.files import atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
@@ -104,13 +105,20 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
 
 
 def evaluate_and_track(
-    experiment: Experiment, model: Path, data: Path, into: Path, kept: Path | None = None, begun: bool = False
+    experiment: Experiment,
+    model: Path,
+    data: Path,
+    into: Path,
+    kept: Path | None = None,
+    begun: bool = False,
+    more: Callable[[], Mapping[str, float]] = dict,
 ) -> None:
     """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
     another or the model is one of several), and print it.
 
     kept: where the evaluation lies when it was made before, and stays when it is made now.
     begun: whether the tracker was there when this process began; going away since, it stops nothing.
+    more: metrics that are known when the model is evaluated.
     """
     check_replaceable("paths.evaluation", into, EVALUATION)
     facts = read_facts(model)
@@ -132,7 +140,7 @@ def evaluate_and_track(
                 shutil.copytree(kept, temporary, dirs_exist_ok=True)
         metrics = json.loads((into / "metrics.json").read_text(encoding="utf-8"))
         measured = {f"test/{name}": value for name, value in metrics.items() if value is not None}
-        run.log_metrics(measured, facts.step)
+        run.log_metrics({**measured, **more()}, facts.step)
         run.log_artifact(into)
     print_metrics(metrics)
     shown = (f"{name} {value:.6g}" for name, value in sorted(metrics.items()) if value is not None)
@@ -171,3 +179,5 @@ def main(experiment: Experiment) -> None:
         raise ExperimentError("paths.model and paths.data must name a model folder and the prepared data; give both")
     into = output_folder() / "evaluation" if paths.evaluation is None else here(paths.evaluation)
     evaluate_and_track(experiment, here(paths.model), here(paths.data), into)
+    say(f"metrics: {into / 'metrics.json'}")
+    say(f"MLflow:  {experiment.tracking.where_to_look(paths.runs_folder)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,18 @@ from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
 from attnlab.training.trainer import build_trainer, own_callbacks
 
 
-def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None = None) -> None:
+def train(
+    experiment: Experiment,
+    data: Any,
+    point: Path,
+    run: Run,
+    resume_from: Path | None = None,
+    callbacks: Sequence[pl.Callback] = (),
+) -> None:
     """Train in the experiment's own folder; `done.json` there says that it is finished.
 
     resume_from: a checkpoint of the same training.
+    callbacks: more of Lightning's.
     """
     settings, hardware = experiment.training, experiment.hardware
     # 1. The seed, the model that is drawn from it, and what it learns from.
@@ -49,7 +58,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
         len(batches.train_dataloader()),
         point / "checkpoints",
         MetricSpool(point / SPOOL_NAME),
-        [*own_callbacks(experiment.callbacks), pictures],
+        [*own_callbacks(experiment.callbacks), *callbacks, pictures],
         run.sync,
         experiment.save_every_minutes,
         experiment.trainer,

@@ -28,6 +28,8 @@ class Training(ABC):
     accumulate: parts of a batch that are computed one after the other. The gradient stays that of the whole batch; it
         takes less memory.
     initial_weights: a model folder whose weights the training starts with; None draws them.
+    continue_from: the identity of a finished experiment, whose training goes on to a later `max_steps` or `max_epochs`;
+        None starts at the first step.
     limit_batches: batches of an epoch, and of a validation, for a quick look; None takes all.
     label_smoothing: the part of each label's probability that the loss spreads over the vocabulary or the classes; the
         reported NLL and perplexity are never smoothed.
@@ -45,6 +47,7 @@ class Training(ABC):
     max_minutes: PositiveFloat | None
     accumulate: PositiveInt
     initial_weights: Annotated[str, Field(min_length=1)] | None
+    continue_from: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] | None
     limit_batches: PositiveInt | None
     batching: Batching
     optimizer: Optimizer

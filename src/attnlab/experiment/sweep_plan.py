@@ -1,12 +1,10 @@
-"""The beginning and the end of a sweep, by Hydra's callbacks: every point is checked before the first job starts."""
+"""The plan of a multirun: every point is checked before the first job starts."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import shutil
-import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
-from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.identity import config_digest, experiment_identity
@@ -23,7 +20,6 @@ from attnlab.errors import ExperimentError, masked_values
 from attnlab.experiment.composition import check
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
 from attnlab.experiment.hydra_config import compose_in_command
-from attnlab.experiment.launch import leader, mistakes_as_sentences
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepRecord, short_key
 from attnlab.sweeps.settings import Slurm
@@ -31,23 +27,7 @@ from attnlab.sweeps.settings import Slurm
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
-NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "save_every_minutes")
-
-
-class SweepCallback(Callback):
-    """Checks the points of a multirun, and opens the records of a sweep; see conf/config.yaml."""
-
-    def on_multirun_start(self, config: DictConfig, config_name: str | None = None, **more: Any) -> None:
-        with mistakes_as_sentences():  # which ends the process: Hydra would make a warning of an exception, and go on
-            try:
-                plan = SweepPlan.of(config, config_name)
-                if (stack := leader()) is not None:
-                    stack.enter_context(plan.led())
-            except (ExperimentError, OSError):
-                raise
-            except Exception:
-                traceback.print_exc()
-                sys.exit(1)
+NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "dry_run", "save_every_minutes")
 
 
 @dataclass(frozen=True)

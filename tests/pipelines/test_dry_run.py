@@ -1,0 +1,57 @@
+"""What a dry run prints, that it leaves nothing behind, and that the run itself says how wrong it was."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from entry_points import ANY_ATTENTION, TINY, Command, succeeded
+from test_refusals import refused
+
+UNTRACKED = "tracking=none"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    return place
+
+
+def test_dry_run_writes_nothing_and_the_run_says_how_wrong_it_was(folder: Path, command: Command, cache: Path) -> None:
+    ended = succeeded(command("train.py", *TINY, UNTRACKED, "dry_run=true"))
+    assert "Dry run: nothing was trained or kept" in ended.out
+    assert list(folder.iterdir()) == []
+    (estimate,) = cache.glob("attnlab/estimates/*.json")
+    minutes = json.loads(estimate.read_text())["minutes"]
+    assert 0 < minutes < 5
+
+    ended = succeeded(command("train.py", *TINY, UNTRACKED))
+    (point,) = folder.glob("runs/points/*")
+    assert point.name == estimate.stem
+    assert re.search(rf"^took \S+ minutes; the dry run estimated {minutes:.2g}$", ended.out, re.MULTILINE)
+    parameters = re.search(r"model +([\d,]+) parameters: encoder", ended.out)
+    assert parameters is not None
+
+
+def test_dry_run_of_a_sweep_has_a_row_for_each_point(folder: Path, command: Command) -> None:
+    varied = ("-m", *ANY_ATTENTION, UNTRACKED, "model/attention=dot,none", "training.max_steps=4,400")
+    ended = succeeded(command("train.py", *varied, "dry_run=true"))
+    assert "4 experiments, one after the other: about" in ended.out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in ended.out.splitlines() if line[:1] == "│"]
+    firsts = [row for row in rows if row[-1]]
+    steps = [row[-5] for row in firsts]
+    assert steps == ["4", "400", "4", "400"]
+    minutes = [float(row[-2]) for row in firsts]
+    assert minutes[0] < minutes[1]
+    assert minutes[2] < minutes[3]
+    assert list(folder.iterdir()) == []
+
+
+def test_dry_run_of_another_command_or_of_two_processes_is_refused(folder: Path, command: Command) -> None:
+    refused(command("prepare.py", *TINY, "dry_run=true"), "dry_run is for pipelines/train.py")
+    two = ("hardware.devices=2", "hardware.strategy=ddp_fork")
+    refused(command("train.py", *TINY, UNTRACKED, "dry_run=true", *two), "dry_run measures one process")
+    assert list(folder.iterdir()) == []
