@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from attnlab.config.identity import experiment_identity
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, masked_values
 from attnlab.progress import Progress
 
 if TYPE_CHECKING:
@@ -194,6 +197,16 @@ def overrides() -> list[str]:
     if not HydraConfig.initialized():
         return []
     return OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)  # type: ignore[return-value]
+
+
+def command_line() -> str:
+    """What repeats this job, for a shell. Stages of DVC read what it composed, so that there it is `dvc repro`."""
+    if "DVC_STAGE" in os.environ:
+        return "dvc repro"
+    job, given = HydraConfig.get().job, sys.argv[1:]
+    if HydraConfig.get().mode == RunMode.MULTIRUN:  # this point alone
+        given = [*([] if job.config_name == "config" else ["-cn", str(job.config_name)]), *overrides()]
+    return shlex.join(["python", f"pipelines/{Path(sys.argv[0]).name}", *masked_values(given)])
 
 
 def here(path: str) -> Path:

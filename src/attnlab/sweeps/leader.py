@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence, this_process
+from attnlab.sweeps.ranking import as_markdown, ranking
 from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord
 from attnlab.sweeps.settings import Launcher
 from attnlab.tracking.run import Run
@@ -51,9 +52,9 @@ def led(
     with _one_leader(folder), _terminable():
         if anew:
             record = replace(record, rerun_since=_begin_anew(folder, of_sweep, runs_folder))
-        varies, overrides = ", ".join(record.varies), shlex.join(record.overrides)
-        tags = {"sweep": record.identity, "varies": varies, "overrides": overrides}
-        of_run = RunRecord({}, record.identity, data_digest="", tags=tags, name=f"sweep · {record.name}")
+        tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
+        command = shlex.join(["python", "pipelines/train.py", "-m", *record.overrides])
+        of_run = RunRecord({}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command)
         # The database, the experiment and the sweep's run are there before the first job asks for them.
         with of_sweep.start(runs_folder, folder.path, of_run) as run:
             record = replace(record, run_id=run.run_id, started=time.time())
@@ -68,9 +69,9 @@ def led(
                 if launcher.on_this_machine:
                     _end_what_runs(folder, record, tracking, runs_folder)
                 if isinstance(error, Exception):
-                    _close(run, folder, record, error)
+                    _close(run, folder, record, runs_folder, error)
                 raise
-            _close(run, folder, record, None)
+            _close(run, folder, record, runs_folder, None)
 
 
 def _begin_anew(folder: SweepFolder, tracking: Tracking, runs_folder: Path) -> float:
@@ -104,7 +105,8 @@ def _end_what_runs(folder: SweepFolder, record: SweepRecord, tracking: Tracking,
                     tracking.close(runs_folder, place, left)
 
 
-def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception | None) -> None:
+def _close(run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path, error: Exception | None) -> None:
+    """Report how the jobs ended, and have the sweep's run show the ranking of its points and the best one's metrics."""
     jobs = folder.jobs(record.started)
     if error is None or len(jobs) >= record.points:
         folder.write(replace(record, ended=time.time()))
@@ -118,7 +120,12 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception 
         f"{sum(job.new for job in finished)} of them trained now{f'; compare them: {compare}' if finished else ''}",
         file=sys.stderr,
     )
-    run.change(note=f"{len(finished)} of {record.points} points finished, {len(failed)} failed")
+    ended, ranked = f"{len(finished)} of {record.points} points finished, {len(failed)} failed", []
+    with suppress(ExperimentError):  # a damaged file, which a job of its own reports
+        ranked = ranking(finished, runs_folder)
+    run.change(result=f"{ended}\n\n{as_markdown(ranked)}".strip())
+    for best in ranked[:1]:
+        run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
     if failed:
         reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
         run.finish("FAILED", reason)

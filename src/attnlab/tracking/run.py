@@ -77,6 +77,7 @@ class Run:
         if before is None:
             state = RunState(record, origin(), log_model, started=_now())
         else:
+            record = replace(record, command=before.record.command or record.command)
             ended = before.ended if before.status == "FINISHED" else None
             state = replace(before, record=record, log_model=log_model, status=None, error=None, ended=ended)
         run = cls(place, state, upload)

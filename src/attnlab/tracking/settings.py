@@ -8,14 +8,14 @@ import sqlite3
 import sys
 from abc import ABC, abstractmethod
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import NonNegativeInt
 
 from attnlab.errors import ExperimentError, masked
-from attnlab.tracking.params import origin_tags
+from attnlab.tracking.params import accepted_name, as_text, origin_tags
 from attnlab.tracking.run import Run, UntrackedRun, Upload, conclude_runs
 from attnlab.tracking.run_folder import RunRecord
 
@@ -81,6 +81,8 @@ class MlflowTracking(Tracking):
     log_model: log the trained model in the end.
     when_unreachable: `refuse` ends a command at once whose tracker cannot be reached when it starts; `warn` trains, and
         uploads the run when the tracker is back. A sweep is refused in any case: its runs need a parent.
+    tags: more tags of the run.
+    note: stands first in its description, Markdown.
     """
 
     uri: str | None
@@ -91,6 +93,8 @@ class MlflowTracking(Tracking):
     keep_heat_maps: NonNegativeInt
     log_model: bool
     when_unreachable: Literal["refuse", "warn"]
+    tags: dict[str, str | int | float | bool] = field(default_factory=dict)
+    note: str | None = None
 
     def __post_init__(self) -> None:
         if self.uri is not None and not (self.uri.startswith(SCHEMES) and "://" in self.uri):
@@ -100,6 +104,9 @@ class MlflowTracking(Tracking):
             )
         if not self.experiment.strip() or len(self.experiment) > 500:
             raise ValueError("experiment must be a name of 1 to 500 characters")
+        for name in self.tags:
+            if not name or accepted_name(name) != name or len(name) > LONGEST_NAME:
+                raise ValueError(f"tags must have names of letters, digits, spaces and _.-:/, got {name!r}")
 
     def address(self, runs_folder: Path) -> str:
         """The address with the path of an sqlite database made absolute."""
@@ -128,7 +135,8 @@ class MlflowTracking(Tracking):
             connection.open()
         # Where a sweep names its points, one name for all of them would not distinguish them.
         name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
-        named = replace(record, name=name)
+        tags = {name: as_text(value) for name, value in self.tags.items()}
+        named = replace(record, name=name, tags={**tags, **record.tags}, note=self.note)
         run = Run.start(place, named, origin_tags, self.log_model, self._uploader(connection))
         run.sync(run.state.safe_offset)
         if run.run_id is None and must_reach:

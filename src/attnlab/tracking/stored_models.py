@@ -8,11 +8,10 @@ from pathlib import Path
 import mlflow
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
-from mlflow.entities import LoggedModel, Run
 from sqlalchemy import make_url
 
 from attnlab.errors import ExperimentError, masked
-from attnlab.tracking.connection import LOST, knock, reason_of
+from attnlab.tracking.connection import LOST, knock, newest_model, reason_of
 from attnlab.tracking.settings import DATABASE_NAME
 
 _RUN = re.compile(r"runs:/(?P<run>[^/]+)(/.*)?")
@@ -43,13 +42,6 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
     if not (folder / "model.json").is_file():
         raise ExperimentError(f"{uri} is not a model that attnlab logged")
     return folder
-
-
-def newest_model(client: MlflowClient, run: Run) -> LoggedModel | None:
-    """The model that a run logged last; None where it has none. It logs another where its folder changed."""
-    outputs = run.outputs.model_outputs if run.outputs is not None else []
-    models = [client.get_logged_model(output.model_id) for output in outputs]
-    return max(models, key=lambda model: model.creation_timestamp, default=None)
 
 
 def _location(uri: str, client: MlflowClient) -> str:

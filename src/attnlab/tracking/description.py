@@ -1,0 +1,53 @@
+"""The description of a run in MLflow: its note, its result, its data, and the commands that repeat it, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attnlab.tracking.params import short_params
+from attnlab.tracking.run_folder import RunRecord, RunState
+
+# Of the metrics of a split, those that a person looks at first.
+MAIN = ("bleu", "chrf", "exact_match", "aer", "accuracy", "f1", "token_nll", "nll")
+_SPLITS = {"test": "Test", "validation": "Latest validation"}
+
+
+def description(state: RunState, metrics: Mapping[str, float]) -> str:
+    """metrics: the last value of each."""
+    result = _result(metrics) if state.result is None else state.result
+    commands = "\n".join(_commands(state))
+    parts = (state.record.note, result, _data(state.record), commands and f"```sh\n{commands}\n```")
+    return "\n\n".join(filter(None, parts))
+
+
+def main_metrics(metrics: Mapping[str, float], split: str) -> dict[str, float]:
+    """{`bleu`: ...} of `test/bleu`, `validation/free_running/bleu`, ..., in the order of `MAIN`."""
+    of_split = {name.rpartition("/")[2]: value for name, value in metrics.items() if name.startswith(f"{split}/")}
+    return {name: of_split[name] for name in MAIN if name in of_split}
+
+
+def _result(metrics: Mapping[str, float]) -> str:
+    """The main metrics of the test split, or those of the validation while there are none."""
+    for split, label in _SPLITS.items():
+        if found := main_metrics(metrics, split):
+            return f"**{label}:** {' · '.join(f'{name} {value:.4g}' for name, value in found.items())}"
+    return ""
+
+
+def _data(record: RunRecord) -> str:
+    """`**Data:** dates · train 8000, validation 1000, test 1000 rows · SHA-256 8c79...`."""
+    if not record.data_digest:
+        return ""
+    rows = ", ".join(f"{split} {count}" for split, count in record.data_facts.items())
+    return f"**Data:** {short_params(record.config).get('data', 'data')} · {rows} rows · SHA-256 `{record.data_digest}`"
+
+
+def _commands(state: RunState) -> Iterator[str]:
+    if not state.record.command:
+        return
+    revision, is_dirty = state.origin.get("mlflow.source.git.commit"), state.origin.get("git_dirty") != "false"
+    if revision is None:
+        yield "# the code was in no git checkout"
+    else:
+        yield f"git checkout {revision}{'  # without the changes that were not committed' if is_dirty else ''}"
+    yield state.record.command
