@@ -49,7 +49,7 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     assert (found.info.status, found.info.start_time, found.info.end_time) == (ends, run.state.started, run.state.ended)
     assert found.data.tags.get("error") == (None if ends == "FINISHED" else "ExperimentError: it diverged")
     assert found.data.tags["identity"] == record.identity
-    assert found.data.tags["mlflow.note.content"] == "a result"
+    assert found.data.tags["mlflow.note.content"].startswith("a result\n\n**Data:** dates · train 80 rows · SHA-256 ")
     assert found.data.params["model.attention.size"] == "128"
     assert [info.path for info in client.list_artifacts(found.info.run_id, "evaluation")] == ["evaluation/metrics.json"]
 
@@ -159,7 +159,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
         (into / "metrics.json").write_text('{"bleu": 30.0}')
 
     monkeypatch.setattr(evaluate, "evaluate", evaluating)
-    monkeypatch.setattr(evaluate, "command_line", str)
+    monkeypatch.setattr(evaluate, "command_line", tuple)
     monkeypatch.setattr(evaluate, "state_of_its_run", lambda *_: state)
     monkeypatch.setattr(evaluate, "config_of_run", lambda *_: record.config)
     monkeypatch.setattr(evaluate, "name_of_run", lambda *_: "a name")

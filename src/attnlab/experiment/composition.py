@@ -55,7 +55,7 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model folder could not be read; "
                 f"give the value itself"
             )
-    problems = [*task.check(bound), *_problems_with_trainer(bound["trainer"], bound["callbacks"])]
+    problems = [*task.check(bound), *_problems_with_trainer(bound)]
     if problems:
         raise ExperimentError(problems)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
@@ -69,17 +69,22 @@ def check(config: DictConfig) -> Experiment:
     return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
 
 
-def _problems_with_trainer(trainer: dict[str, Any], callbacks: dict[str, dict[str, Any]]) -> list[str]:
+def _problems_with_trainer(bound: dict[str, Any]) -> list[str]:
     """What is wrong with what the config adds to Lightning's Trainer."""
-    if not (trainer or callbacks):
+    if not (bound["trainer"] or bound["callbacks"] or bound["loggers"]):
         return []
-    from attnlab.training.trainer import check_options, own_callbacks  # imports Lightning, which takes seconds
+    from attnlab.training import trainer  # imports Lightning, which takes seconds
 
-    try:
-        own_callbacks(callbacks)
-    except ExperimentError as error:
-        return check_options(trainer) + error.problems
-    return check_options(trainer)
+    problems = trainer.check_options(bound["trainer"])
+    for make in (
+        lambda: trainer.own_callbacks(bound["callbacks"]),
+        lambda: trainer.own_loggers(bound["loggers"], CONF),
+    ):
+        try:
+            make()
+        except ExperimentError as error:
+            problems += error.problems
+    return problems
 
 
 def task_named(name: Any) -> Task:
@@ -100,6 +105,7 @@ def sections_of(task: Task) -> dict[str, Any]:
         "hardware": Hardware,
         "trainer": dict[str, Any],
         "callbacks": dict[str, dict[str, Any]],
+        "loggers": dict[str, dict[str, Any]],
         "paths": Paths,
         "sweep": Sweep,
         "launcher": Launcher,

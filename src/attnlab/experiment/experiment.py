@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from attnlab.config.identity import experiment_identity
-from attnlab.errors import ExperimentError, masked_values
+from attnlab.errors import ExperimentError
 from attnlab.progress import Progress
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ class Experiment:
     choices: {group: choice}; a config that was not composed here has none.
     data, model, search, training: of the kinds that the task's `sections` name.
     trainer: more arguments of Lightning's Trainer.
-    callbacks: nodes of more Lightning callbacks, by a name of the user's.
+    callbacks, loggers: nodes of more Lightning callbacks and loggers, by names of the user's.
     """
 
     config: dict[str, Any]
@@ -149,6 +148,7 @@ class Experiment:
     hardware: Hardware
     trainer: dict[str, Any]
     callbacks: dict[str, Any]
+    loggers: dict[str, Any]
     paths: Paths
     sweep: Sweep
     launcher: Launcher
@@ -199,14 +199,14 @@ def overrides() -> list[str]:
     return OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)  # type: ignore[return-value]
 
 
-def command_line() -> str:
-    """What repeats this job, for a shell. Stages of DVC read what it composed, so that there it is `dvc repro`."""
+def command_line() -> tuple[str, ...]:
+    """The words that repeat this job. Stages of DVC read what it composed, so that there they are `dvc repro`."""
     if "DVC_STAGE" in os.environ:
-        return "dvc repro"
+        return "dvc", "repro"
     job, given = HydraConfig.get().job, sys.argv[1:]
     if HydraConfig.get().mode == RunMode.MULTIRUN:  # this point alone
         given = [*([] if job.config_name == "config" else ["-cn", str(job.config_name)]), *overrides()]
-    return shlex.join(["python", f"pipelines/{Path(sys.argv[0]).name}", *masked_values(given)])
+    return "python", f"pipelines/{Path(sys.argv[0]).name}", *given
 
 
 def here(path: str) -> Path:

@@ -31,7 +31,7 @@ from attnlab.sweeps.settings import Slurm
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
-NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "save_every_minutes")
+NOT_OF_THE_IDENTITY = ("tracking", "loggers", "paths", "launcher", "rerun", "save_every_minutes")
 
 
 class SweepCallback(Callback):

@@ -23,7 +23,7 @@ from attnlab.tracking.run_folder import DONE
 from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
-from attnlab.training.trainer import build_trainer, own_callbacks
+from attnlab.training.trainer import build_trainer, own_callbacks, own_loggers
 
 
 def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None = None) -> None:
@@ -53,6 +53,7 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
         run.sync,
         experiment.save_every_minutes,
         experiment.trainer,
+        own_loggers(experiment.loggers, point / "loggers"),
     )
     fit(trainer, checkpoint, module, batches, resume_from)
     # 4. Keep the best model and the curves.

@@ -53,7 +53,7 @@ def led(
         if anew:
             record = replace(record, rerun_since=_begin_anew(folder, of_sweep, runs_folder))
         tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
-        command = shlex.join(["python", "pipelines/train.py", "-m", *record.overrides])
+        command = ("python", "pipelines/train.py", "-m", *record.overrides)
         of_run = RunRecord({}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command)
         # The database, the experiment and the sweep's run are there before the first job asks for them.
         with of_sweep.start(runs_folder, folder.path, of_run) as run:
@@ -123,7 +123,7 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path
     ended, ranked = f"{len(finished)} of {record.points} points finished, {len(failed)} failed", []
     with suppress(ExperimentError):  # a damaged file, which a job of its own reports
         ranked = ranking(finished, runs_folder)
-    run.change(result=f"{ended}\n\n{as_markdown(ranked)}".strip())
+    run.change(result=f"{as_markdown(ranked)}\n\n{ended}".strip())
     for best in ranked[:1]:
         run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
     if failed:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Mapping
 
 from attnlab.tracking.params import short_params
 from attnlab.tracking.run_folder import RunRecord, RunState
 
 # Of the metrics of a split, those that a person looks at first.
 MAIN = ("bleu", "chrf", "exact_match", "aer", "accuracy", "f1", "token_nll", "nll")
+LONGEST_LINE = 60  # of a command: a block of code widens the column that it stands in
 _SPLITS = {"test": "Test", "validation": "Latest validation"}
 
 
 def description(state: RunState, metrics: Mapping[str, float]) -> str:
     """metrics: the last value of each."""
     result = _result(metrics) if state.result is None else state.result
-    commands = "\n".join(_commands(state))
-    parts = (state.record.note, result, _data(state.record), commands and f"```sh\n{commands}\n```")
+    parts = (state.record.note, result, _data(state.record), _commands(state))
     return "\n\n".join(filter(None, parts))
 
 
@@ -35,19 +36,25 @@ def _result(metrics: Mapping[str, float]) -> str:
 
 
 def _data(record: RunRecord) -> str:
-    """`**Data:** dates · train 8000, validation 1000, test 1000 rows · SHA-256 8c79...`."""
+    """`**Data:** dates · train 8000, validation 1000, test 1000 rows · SHA-256 8c79...`, of which a tag has all."""
     if not record.data_digest:
         return ""
     rows = ", ".join(f"{split} {count}" for split, count in record.data_facts.items())
-    return f"**Data:** {short_params(record.config).get('data', 'data')} · {rows} rows · SHA-256 `{record.data_digest}`"
+    name = short_params(record.config).get("data", "data")
+    return f"**Data:** {name} · {rows} rows · SHA-256 `{record.data_digest[:16]}`..."
 
 
-def _commands(state: RunState) -> Iterator[str]:
+def _commands(state: RunState) -> str:
+    """A block of shell commands, in lines that the page does not cut; empty where nothing repeats the run."""
     if not state.record.command:
-        return
-    revision, is_dirty = state.origin.get("mlflow.source.git.commit"), state.origin.get("git_dirty") != "false"
-    if revision is None:
-        yield "# the code was in no git checkout"
-    else:
-        yield f"git checkout {revision}{'  # without the changes that were not committed' if is_dirty else ''}"
-    yield state.record.command
+        return ""
+    revision = state.origin.get("mlflow.source.git.commit")
+    lines = ["# the code was in no git checkout" if revision is None else f"git checkout {revision}"]
+    if revision is not None and state.origin.get("git_dirty") != "false":
+        lines.insert(0, "# there were changes that were not committed")
+    command = [""]
+    for word in map(shlex.quote, state.record.command):
+        if command[-1] and len(command[-1]) + len(word) > LONGEST_LINE:
+            command.append(" ")
+        command[-1] += f" {word}" if command[-1] else word
+    return "\n".join(["```sh", *lines, " \\\n".join(command), "```"])

@@ -42,7 +42,7 @@ class RunRecord:
     data_columns: what a row of them holds.
     tags: more tags, which show the latest start; a sweep puts `mlflow.parentRunId` here.
     name: of the run; None makes one of the choices.
-    command: what repeats it, as typed in a shell; a run that starts again keeps the one that it started with.
+    command: the words that repeat it in a shell; a run that starts again keeps those that it started with.
     note: stands first in its description, Markdown.
     """
 
@@ -54,7 +54,7 @@ class RunRecord:
     data_columns: tuple[str, ...] = ("source", "target")
     tags: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
-    command: str = ""
+    command: tuple[str, ...] = ()
     note: str | None = None
 
 

@@ -10,6 +10,7 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-from attnlab.config.binding import bind_sections
+from attnlab.config.binding import bind_sections, class_named
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
 from attnlab.training.hardware import Hardware
@@ -45,7 +46,8 @@ INSTEAD = {
     "log_every_n_steps": "training.log_every",
     "overfit_batches": "debug=overfit",
     "callbacks": "callbacks.<name>._target_",
-    **dict.fromkeys(("logger", "enable_checkpointing", "default_root_dir"), "tracking and paths"),
+    "logger": "loggers.<name>._target_",
+    **dict.fromkeys(("enable_checkpointing", "default_root_dir"), "tracking and paths"),
     **dict.fromkeys(("plugins", "use_distributed_sampler", "reload_dataloaders_every_n_epochs"), ""),
 }
 
@@ -68,6 +70,26 @@ def own_callbacks(nodes: Mapping[str, Any]) -> list[pl.Callback]:
     return list(bind_sections(config, dict.fromkeys(config, pl.Callback)).values())
 
 
+def own_loggers(nodes: Mapping[str, Any], folder: Path) -> list[Logger]:
+    """The loggers of the section `loggers` of a config; raises ExperimentError with every problem.
+
+    folder: `save_dir` of each that takes one and is given no other is a folder of its name in it.
+    """
+    config = {}
+    for name, node in nodes.items():
+        config[f"loggers.{name}"] = node
+        with suppress(ValueError, KeyError):  # `bind_sections` reports what is no logger
+            if "save_dir" in inspect.signature(class_named(node["_target_"], Logger)).parameters:
+                config[f"loggers.{name}"] = {"save_dir": str(folder / name), **node}
+    try:
+        return list(bind_sections(config, dict.fromkeys(config, Logger)).values())
+    except ModuleNotFoundError as error:  # as of TensorBoardLogger
+        reason = str(error).splitlines()[0]
+        raise ExperimentError(
+            f"loggers: a package is missing; install it with pip, or leave it out ({reason})"
+        ) from error
+
+
 def build_trainer(
     settings: Training,
     hardware: Hardware,
@@ -78,6 +100,7 @@ def build_trainer(
     saved: Callable[[int], None] = lambda reached: None,
     save_every_minutes: float | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
+    loggers: Sequence[Logger] = (),
 ) -> tuple[pl.Trainer, BestCheckpoints]:
     """The trainer, and the callback that holds the path of its best checkpoint.
 
@@ -138,7 +161,7 @@ def build_trainer(
         val_check_interval=validate_every * settings.accumulate,
         check_val_every_n_epoch=None,
         log_every_n_steps=settings.log_every,
-        logger=SpoolLogger(spool),
+        logger=[SpoolLogger(spool), *loggers],
         plugins=[CheckpointFiles()],
         callbacks=[*own, *callbacks, ReturnFreedMemory()],
         use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
