@@ -8,7 +8,7 @@ import sqlite3
 import sys
 from abc import ABC, abstractmethod
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -93,7 +93,7 @@ class MlflowTracking(Tracking):
     keep_heat_maps: NonNegativeInt
     log_model: bool
     when_unreachable: Literal["refuse", "warn"]
-    tags: dict[str, str | int | float | bool] = field(default_factory=dict)
+    tags: dict[str, str | int | float | bool] | None = None
     note: str | None = None
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class MlflowTracking(Tracking):
             )
         if not self.experiment.strip() or len(self.experiment) > 500:
             raise ValueError("experiment must be a name of 1 to 500 characters")
-        for name in self.tags:
+        for name in self.tags or {}:
             if not name or accepted_name(name) != name or len(name) > LONGEST_NAME:
                 raise ValueError(f"tags must have names of letters, digits, spaces and _.-:/, got {name!r}")
 
@@ -135,7 +135,7 @@ class MlflowTracking(Tracking):
             connection.open()
         # Where a sweep names its points, one name for all of them would not distinguish them.
         name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
-        tags = {name: as_text(value) for name, value in self.tags.items()}
+        tags = {name: as_text(value) for name, value in (self.tags or {}).items()}
         named = replace(record, name=name, tags={**tags, **record.tags}, note=self.note)
         run = Run.start(place, named, origin_tags, self.log_model, self._uploader(connection))
         run.sync(run.state.safe_offset)
