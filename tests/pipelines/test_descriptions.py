@@ -66,7 +66,7 @@ def test_finished_run_takes_another_note_and_more_tags_and_keeps_a_description_o
     mlflow_client(folder).set_tag(run.info.run_id, NOTE, "by hand")
     succeeded(command("train.py", *TRACKED, "chain=false", "tracking.note=again"))
     assert the_run(folder).data.tags[NOTE] == "by hand"
-    refused(command("train.py", *TRACKED, "tracking.tags={a@b: 1}"), "tracking: tags must have names of")
+    refused(command("train.py", *TRACKED, "tracking.tags={a@b: 1}"), "tracking.tags must have names of")
 
 
 def test_note_and_tags_of_an_offline_run_wait_in_its_folder(command: Command, folder: Path) -> None:
@@ -114,14 +114,14 @@ def test_run_of_a_sweep_has_the_ranking_of_its_points_and_the_scores_of_the_best
     assert parent.data.metrics["test/bleu"] == best.data.metrics["test/bleu"]
     description = parent.data.tags[NOTE]
     header, _, *rows = [line for line in description.splitlines() if line.startswith("| ")]
-    assert header.startswith(f"| | run | {name} | test/bleu | ")
+    assert header.startswith(f"|  | run | {name} | test/bleu | ")
     assert rows[0].startswith(
         f"| 1 | [max steps 20](#/experiments/1/runs/{best.info.run_id}) | {best.data.metrics[name]:.4g} |"
     )
     assert rows[1].startswith(f"| 2 | [max steps 1](#/experiments/1/runs/{worse.info.run_id}) |")
     assert "2 of 2 points finished, 0 failed" in description
     assert command_in(description) == ["python", "pipelines/train.py", *sweep]
-    assert sorted(command_in(best.data.tags[NOTE])[2:]) == sorted([*sweep[1:-1], "training.max_steps=20"])
+    assert {"training.max_steps=20", *noted} <= set(command_in(best.data.tags[NOTE])) - {"-m"}
 
 
 def test_more_loggers_write_into_the_folder_of_the_experiment_and_leave_its_identity(
@@ -144,7 +144,7 @@ def test_loggers_that_cannot_be_used_are_refused(command: Command, monkeypatch: 
     for name in ("_TENSORBOARD_AVAILABLE", "_TENSORBOARDX_AVAILABLE"):
         monkeypatch.setattr(f"lightning_fabric.loggers.tensorboard.{name}", False)
     board = "+loggers.board._target_=pytorch_lightning.loggers.TensorBoardLogger"
-    refused(command("train.py", *TRACKED, board), "loggers: a package is missing; install it with pip", "tensorboard")
+    refused(command("train.py", *TRACKED, board), "loggers: a package is missing, install it with pip", "tensorboard")
     refused(
         command("train.py", *TRACKED, "+loggers.mine._target_=pathlib.Path"), "loggers.mine._target_ must be one of"
     )

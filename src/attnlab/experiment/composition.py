@@ -71,20 +71,16 @@ def check(config: DictConfig) -> Experiment:
 
 def _problems_with_trainer(bound: dict[str, Any]) -> list[str]:
     """What is wrong with what the config adds to Lightning's Trainer."""
-    if not (bound["trainer"] or bound["callbacks"] or bound["loggers"]):
+    trainer, callbacks, loggers = (bound[name] for name in ("trainer", "callbacks", "loggers"))
+    if not (trainer or callbacks or loggers):
         return []
-    from attnlab.training import trainer  # imports Lightning, which takes seconds
+    from attnlab.training.trainer import check_options, own_parts  # imports Lightning, which takes seconds
 
-    problems = trainer.check_options(bound["trainer"])
-    for make in (
-        lambda: trainer.own_callbacks(bound["callbacks"]),
-        lambda: trainer.own_loggers(bound["loggers"], CONF),
-    ):
-        try:
-            make()
-        except ExperimentError as error:
-            problems += error.problems
-    return problems
+    try:
+        own_parts(callbacks, loggers, CONF)
+    except ExperimentError as error:
+        return check_options(trainer) + error.problems
+    return check_options(trainer)
 
 
 def task_named(name: Any) -> Task:

@@ -23,7 +23,7 @@ from attnlab.tracking.run_folder import DONE
 from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
-from attnlab.training.trainer import build_trainer, own_callbacks, own_loggers
+from attnlab.training.trainer import build_trainer, own_parts
 
 
 def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None = None) -> None:
@@ -43,17 +43,18 @@ def train(experiment: Experiment, data: Any, point: Path, run: Run, resume_from:
         settings.monitor_mode,
     )
     # 3. Train.
+    callbacks, loggers = own_parts(experiment.callbacks, experiment.loggers, point / "loggers")
     trainer, checkpoint = build_trainer(
         settings,
         hardware,
         len(batches.train_dataloader()),
         point / "checkpoints",
         MetricSpool(point / SPOOL_NAME),
-        [*own_callbacks(experiment.callbacks), pictures],
+        [*callbacks, pictures],
         run.sync,
         experiment.save_every_minutes,
         experiment.trainer,
-        own_loggers(experiment.loggers, point / "loggers"),
+        loggers,
     )
     fit(trainer, checkpoint, module, batches, resume_from)
     # 4. Keep the best model and the curves.

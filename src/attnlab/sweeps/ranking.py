@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from attnlab.files import read_own_record
 from attnlab.sweeps.record import JobRecord
@@ -15,57 +14,40 @@ from attnlab.tracking.run_folder import DONE
 MOST_ROWS = 20  # of the table; MLflow limits a description
 
 
-@dataclass(frozen=True)
-class RankedJob:
-    """
-    monitor: the metric that training monitored; quality: its best value.
-    step: that the model is of.
-    test: metrics of the test split, `test/bleu`, ...; empty where it was not evaluated.
-    """
+class RankedJob(NamedTuple):
+    """quality: the best value of the metric `monitor`; test: metrics of the test split, of the model of step `step`."""
 
     job: JobRecord
     monitor: str
     quality: float
-    higher_is_better: bool
     step: int
     test: dict[str, float]
 
 
 def ranking(jobs: Iterable[JobRecord], runs_folder: Path) -> list[RankedJob]:
-    """The finished jobs with a validation value, best first; of equal ones the first.
-
-    Raises ExperimentError for a damaged file.
-    """
+    """The finished jobs with a validation value, of equal ones the first. Raises ExperimentError for a damaged file."""
     found = []
     for job in jobs:
-        if job.status != "finished":
-            continue
-        done = _read(runs_folder / "points" / str(job.identity) / DONE)
-        if done["quality"] is not None:
+        done = _read(runs_folder / "points" / str(job.identity) / DONE) if job.status == "finished" else {}
+        if (quality := done.get("quality")) is not None:
             path = Path(job.output) / "metrics.json"
-            test = _read(path) if path.is_file() else {}
-            measured = {f"test/{name}": value for name, value in test.items() if value is not None}
-            monitor, is_higher = done.get("monitor", "validation/quality"), done["higher_is_better"]
-            found.append(RankedJob(job, monitor, done["quality"], is_higher, done["step"], measured))
-    return sorted(found, key=lambda each: -each.quality if each.higher_is_better else each.quality)
+            test = {f"test/{name}": value for name, value in _read(path).items() if value is not None}
+            ranked = RankedJob(job, done.get("monitor", "validation/quality"), quality, done["step"], test)
+            found.append((-quality if done["higher_is_better"] else quality, ranked))
+    return [ranked for _, ranked in sorted(found, key=lambda each: each[0])]
 
 
 def as_markdown(ranked: Sequence[RankedJob]) -> str:
     """The best job, and a table of all with links to their runs; empty for no jobs."""
     if not ranked:
         return ""
-    best, tested = ranked[0], list(main_metrics(ranked[0].test, "test"))
-    lines = [
-        f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}",
-        "",
-        f"| | run | {best.monitor} | {' | '.join(f'test/{name}' for name in tested)} |",
-        f"|{' --- |' * (3 + len(tested))}",
-    ]
+    best, columns = ranked[0], [f"test/{name}" for name in main_metrics(ranked[0].test, "test")]
+    rows = [["", "run", best.monitor, *columns], ["---"] * (3 + len(columns))]
     for place, each in enumerate(ranked[:MOST_ROWS], start=1):
-        values = [each.quality, *(each.test.get(f"test/{name}") for name in tested)]
-        shown = ("" if value is None else f"{value:.4g}" for value in values)
-        lines.append(f"| {place} | {_link(each.job)} | {' | '.join(shown)} |")
-    return "\n".join(lines)
+        values = [each.quality, *(each.test.get(name, float("nan")) for name in columns)]
+        rows.append([str(place), _link(each.job), *(f"{value:.4g}" for value in values)])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}\n\n{table}"
 
 
 def _link(job: JobRecord) -> str:
@@ -73,4 +55,4 @@ def _link(job: JobRecord) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return read_own_record(path, dict[str, Any], "train it again with rerun=true")
+    return read_own_record(path, dict[str, Any], "train it again with rerun=true") if path.is_file() else {}

@@ -6,7 +6,6 @@ import os
 import shlex
 import sqlite3
 import sys
-from abc import ABC, abstractmethod
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,19 +27,18 @@ ARTIFACTS_NAME = "mlflow-artifacts"
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
 
-class Tracking(ABC):
-    """Whether and where runs are tracked, and how many heat maps are drawn for it."""
+class Tracking:
+    """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself nowhere."""
 
-    heat_map_sentences: int
-    keep_heat_maps: int
+    heat_map_sentences = 0
+    keep_heat_maps = 0
 
-    @abstractmethod
     def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
         """Start the run of the experiment or evaluation in the folder `place`, or open it again.
 
-        Raises:
-            ExperimentError: the tracker cannot be reached or refuses, and `when_unreachable` is `refuse`.
+        Raises ExperimentError where the tracker cannot be reached or refuses, and `when_unreachable` is `refuse`.
         """
+        return UntrackedRun()
 
     def of_sweep(self) -> Tracking:
         """The same for the run of a sweep itself, which its runs are children of: it is there before they are."""
@@ -50,21 +48,19 @@ class Tracking(ABC):
         """The same for what follows in a run that has begun: a tracker that went away since is a warning."""
         return self
 
-    @abstractmethod
     def conclude(self, runs_folder: Path, place: Path) -> None:
         """Close the runs in a folder, so that it can be cleared for new ones.
 
-        Raises:
-            ExperimentError: MLflow lacks something of them, or `start` would refuse the new run.
+        Raises ExperimentError where MLflow lacks something of them, or `start` would refuse the new run.
         """
+        conclude_runs(place)
 
-    @abstractmethod
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
         """Close the run of a folder whose process was killed; a tracker that cannot be reached is a warning."""
 
-    @abstractmethod
     def where_to_look(self, runs_folder: Path) -> str:
         """What a person types and opens to see the runs, one or two lines."""
+        return "tracking is off (tracking=none)"
 
 
 @dataclass(frozen=True)
@@ -170,30 +166,14 @@ class MlflowTracking(Tracking):
         if address.startswith("sqlite:///"):
             database = Path(address.removeprefix("sqlite:///"))
             page, store = _page_of_runs(database, self.experiment), f"sqlite:///{_short(database)}"
-        program = Path(sys.executable).with_name("mlflow")
-        words = [_short(program) if program.exists() else "mlflow", "server", "--backend-store-uri", store]
-        command = shlex.join([*words, "--host", "127.0.0.1", "--port", str(port)])
-        return f"MLFLOW_DISABLE_TELEMETRY=true {command}\nopen http://127.0.0.1:{port}/{page}"
+        program = _short(Path(sys.executable).with_name("mlflow"))
+        options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1 --port {port}"
+        return f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen http://127.0.0.1:{port}/{page}"
 
 
 @dataclass(frozen=True)
 class NoTracking(Tracking):
     """Nothing is tracked; the metrics still stand in the spool."""
-
-    heat_map_sentences = 0
-    keep_heat_maps = 0
-
-    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
-        return UntrackedRun()
-
-    def conclude(self, runs_folder: Path, place: Path) -> None:
-        conclude_runs(place)
-
-    def close(self, runs_folder: Path, place: Path, error: str) -> None:
-        pass
-
-    def where_to_look(self, runs_folder: Path) -> str:
-        return "tracking is off (tracking=none)"
 
 
 def _page_of_runs(database: Path, experiment: str) -> str:

@@ -10,7 +10,6 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-from attnlab.config.binding import bind_sections, class_named
+from attnlab.config.binding import bind_sections
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
 from attnlab.training.hardware import Hardware
@@ -32,6 +31,11 @@ from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
 
+# Warnings that are hidden.
+HARMLESS = (
+    "does not have many workers", "Checkpoint directory .* exists and is not empty", "sync_dist=True", "LeafSpec",
+    "GPU available but not used", "number of training batches .* is smaller than the logging interval",
+)  # fmt: skip
 # Arguments of Lightning's Trainer: ours where a config gives no others; and those that our own settings decide.
 DEFAULTS = {"num_sanity_val_steps": 0, "enable_model_summary": False, "enable_progress_bar": False}
 INSTEAD = {
@@ -64,30 +68,27 @@ def check_options(options: Mapping[str, Any]) -> list[str]:
     return problems + [f"trainer.{name} is not an argument; it may be one of {', '.join(allowed)}" for name in unknown]
 
 
-def own_callbacks(nodes: Mapping[str, Any]) -> list[pl.Callback]:
-    """The callbacks of the section `callbacks` of a config; raises ExperimentError with every problem."""
-    config = {f"callbacks.{name}": node for name, node in nodes.items()}
-    return list(bind_sections(config, dict.fromkeys(config, pl.Callback)).values())
+def own_parts(
+    callbacks: Mapping[str, Any], loggers: Mapping[str, Any], folder: Path
+) -> tuple[list[pl.Callback], list[Logger]]:
+    """The callbacks and the loggers of a config's sections; raises ExperimentError with every problem.
 
-
-def own_loggers(nodes: Mapping[str, Any], folder: Path) -> list[Logger]:
-    """The loggers of the section `loggers` of a config; raises ExperimentError with every problem.
-
-    folder: `save_dir` of each that takes one and is given no other is a folder of its name in it.
+    folder: loggers that need a `save_dir` and are given none have a folder of their names in it.
     """
-    config = {}
-    for name, node in nodes.items():
-        config[f"loggers.{name}"] = node
-        with suppress(ValueError, KeyError):  # `bind_sections` reports what is no logger
-            if "save_dir" in inspect.signature(class_named(node["_target_"], Logger)).parameters:
-                config[f"loggers.{name}"] = {"save_dir": str(folder / name), **node}
+    nodes = {f"callbacks.{name}": node for name, node in callbacks.items()}
+    kinds: dict[str, Any] = dict.fromkeys(nodes, pl.Callback)
+    for name, node in loggers.items():
+        needs_folder = str(node.get("_target_")).endswith((".CSVLogger", ".TensorBoardLogger"))
+        nodes[f"loggers.{name}"] = {"save_dir": str(folder / name), **node} if needs_folder else node
+        kinds[f"loggers.{name}"] = Logger
     try:
-        return list(bind_sections(config, dict.fromkeys(config, Logger)).values())
+        made = bind_sections(nodes, kinds).values()
     except ModuleNotFoundError as error:  # as of TensorBoardLogger
-        reason = str(error).splitlines()[0]
+        missing = str(error).splitlines()[0]
         raise ExperimentError(
-            f"loggers: a package is missing; install it with pip, or leave it out ({reason})"
-        ) from error
+            f"loggers: a package is missing, install it with pip or leave it out: {missing}"
+        ) from None
+    return [each for each in made if isinstance(each, pl.Callback)], [each for each in made if isinstance(each, Logger)]
 
 
 def build_trainer(
@@ -241,9 +242,5 @@ def _quiet() -> None:
     reports = logging.getLogger("pytorch_lightning.profilers")  # of trainer.profiler, for the terminal and the log file
     reports.setLevel(logging.INFO)
     reports.handlers = [logging.StreamHandler()]
-    warnings.filterwarnings("ignore", ".*does not have many workers.*")
-    warnings.filterwarnings("ignore", ".*Checkpoint directory .* exists and is not empty.*")
-    warnings.filterwarnings("ignore", ".*sync_dist=True.*")
-    warnings.filterwarnings("ignore", ".*GPU available but not used.*")
-    warnings.filterwarnings("ignore", ".*number of training batches .* is smaller than the logging interval.*")
-    warnings.filterwarnings("ignore", ".*LeafSpec.*")
+    for text in HARMLESS:
+        warnings.filterwarnings("ignore", f".*{text}.*")
