@@ -114,7 +114,7 @@ def test_run_of_a_sweep_has_the_ranking_of_its_points_and_the_scores_of_the_best
     assert parent.data.metrics["test/bleu"] == best.data.metrics["test/bleu"]
     description = parent.data.tags[NOTE]
     header, _, *rows = [line for line in description.splitlines() if line.startswith("| ")]
-    assert header.startswith(f"|  | run | {name} | test/bleu | ")
+    assert header.startswith("|  | run | validation token_nll | test bleu | ")
     assert rows[0].startswith(
         f"| 1 | [max steps 20](#/experiments/1/runs/{best.info.run_id}) | {best.data.metrics[name]:.4g} |"
     )

@@ -42,7 +42,9 @@ def as_markdown(ranked: Sequence[RankedJob]) -> str:
     if not ranked:
         return ""
     best, columns = ranked[0], [f"test/{name}" for name in main_metrics(ranked[0].test, "test")]
-    rows = [["", "run", best.monitor, *columns], ["---"] * (3 + len(columns))]
+    # Words that wrap: a wide table widens the column of the page that it stands in.
+    names = [" ".join(name.split("/")[:: name.count("/") or 1]) for name in (best.monitor, *columns)]
+    rows = [["", "run", *names], ["---"] * (3 + len(columns))]
     for place, each in enumerate(ranked[:MOST_ROWS], start=1):
         values = [each.quality, *(each.test.get(name, float("nan")) for name in columns)]
         rows.append([str(place), _link(each.job), *(f"{value:.4g}" for value in values)])

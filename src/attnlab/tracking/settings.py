@@ -30,8 +30,8 @@ LONGEST_NAME = 250  # MLflow's limit for the name of a run
 class Tracking:
     """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself nowhere."""
 
-    heat_map_sentences = 0
-    keep_heat_maps = 0
+    heat_map_sentences: int
+    keep_heat_maps: int
 
     def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
         """Start the run of the experiment or evaluation in the folder `place`, or open it again.
@@ -174,6 +174,9 @@ class MlflowTracking(Tracking):
 @dataclass(frozen=True)
 class NoTracking(Tracking):
     """Nothing is tracked; the metrics still stand in the spool."""
+
+    heat_map_sentences = 0
+    keep_heat_maps = 0
 
 
 def _page_of_runs(database: Path, experiment: str) -> str:
