@@ -139,11 +139,7 @@ class TextMetrics(nn.Module):
 
 def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
     """sacrebleu's own metrics in the settings that give the numbers of `TextMetrics`."""
-    return {
-        "bleu": BLEU(tokenize=tokenize, smooth_method="none", force=True),
-        "chrf": CHRF(),
-        "ter": TER(),
-    }
+    return {"bleu": BLEU(tokenize=tokenize, smooth_method="none", force=True), "chrf": CHRF(), "ter": TER()}
 
 
 def signatures(tokenize: str) -> dict[str, str]:

@@ -84,12 +84,7 @@ def write_token_by_token(
             memory, state = memory.select(going_on), state.select(going_on)
 
     return [
-        Hypothesis(
-            tokens[number],
-            score,
-            has_ended,
-            torch.stack(weights[number]).float() if weights[number] else None,
-        )
+        Hypothesis(tokens[number], score, has_ended, torch.stack(weights[number]).float() if weights[number] else None)
         for number, (score, has_ended) in enumerate(zip(scores.tolist(), ended.tolist(), strict=True))
     ]
 

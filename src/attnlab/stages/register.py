@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import RegisterSettings
-from attnlab.sweeps.ranking import ranking
-from attnlab.sweeps.record import find_sweep
+from attnlab.sweeps.record import find_sweep, ranking
 from attnlab.tracking.run_folder import read_uploaded
 from attnlab.tracking.stored_runs import StoredRuns
 

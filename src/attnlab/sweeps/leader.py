@@ -19,8 +19,7 @@ from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence, this_process
-from attnlab.sweeps.ranking import as_markdown, ranking
-from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord
+from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord, as_markdown, ranking
 from attnlab.sweeps.settings import Launcher
 from attnlab.tracking.run import Run
 from attnlab.tracking.run_folder import RunRecord, clear, forget_runs, places_of_runs
@@ -59,11 +58,9 @@ def led(
         with of_sweep.start(runs_folder, folder.path, of_run) as run:
             record = replace(record, run_id=run.run_id, started=time.time())
             folder.write(record)
+            progress = showing_progress(folder, record.points, launcher.workers, record.started)
             try:
-                with (
-                    _job_environment(folder),
-                    showing_progress(folder, record.points, launcher.workers, record.started),
-                ):
+                with _job_environment(folder), progress:
                     yield folder
             except BaseException as error:
                 if launcher.on_this_machine:
@@ -121,7 +118,7 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path
         file=sys.stderr,
     )
     ended, ranked = f"{len(finished)} of {record.points} points finished, {len(failed)} failed", []
-    with suppress(ExperimentError):  # a damaged file, which a job of its own reports
+    with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
         ranked = ranking(finished, runs_folder)
     run.change(result=f"{as_markdown(ranked)}\n\n{ended}".strip())
     for best in ranked[:1]:
@@ -184,13 +181,11 @@ def duration(seconds: float) -> str:
 @contextmanager
 def _job_environment(folder: SweepFolder) -> Iterator[None]:
     """The environment of the jobs says which sweep they are of, and whom they must not outlive."""
-    variables = {FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()}
-    os.environ.update(variables)
+    os.environ.update({FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()})
     try:
         yield
     finally:
-        for name in variables:
-            del os.environ[name]
+        del os.environ[FOLDER_VARIABLE], os.environ[LEADER_VARIABLE]
 
 
 @contextmanager

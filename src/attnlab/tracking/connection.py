@@ -52,12 +52,9 @@ class Connection:
         return self._client
 
     def open(self, create: bool = True) -> MlflowClient:
-        """Reach the tracker.
+        """Reach the tracker; `create` the database and the experiment where they are missing.
 
-        create: whether to create the database and the experiment where they are missing.
-
-        Raises:
-            ExperimentError: `tracking.uri ...` or `tracking.experiment ...`, within 25 seconds.
+        Raises ExperimentError, `tracking.uri ...` or `tracking.experiment ...`, within 25 seconds.
         """
         if self._client is not None:
             return self._client

@@ -11,7 +11,6 @@ from attnlab.tracking.run_folder import RunRecord, RunState
 # Of the metrics of a split, those that a person looks at first.
 MAIN = ("bleu", "chrf", "exact_match", "aer", "accuracy", "f1", "token_nll", "nll")
 LONGEST_LINE = 60  # of a command: a block of code widens the column that it stands in
-_SPLITS = {"test": "Test", "validation": "Latest validation"}
 
 
 def description(state: RunState, metrics: Mapping[str, float]) -> str:
@@ -29,7 +28,7 @@ def main_metrics(metrics: Mapping[str, float], split: str) -> dict[str, float]:
 
 def _result(metrics: Mapping[str, float]) -> str:
     """The main metrics of the test split, or those of the validation while there are none."""
-    for split, label in _SPLITS.items():
+    for split, label in (("test", "Test"), ("validation", "Latest validation")):
         if found := main_metrics(metrics, split):
             return f"**{label}:** {' · '.join(f'{name} {value:.4g}' for name, value in found.items())}"
     return ""

@@ -46,7 +46,7 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
     """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, passwords in addresses masked.
 
     null is left out, and `none` where a group has that choice: `{"model.attention": "none"}`. The note and the tags of
-    the tracking are left out, too: they may change, and params never do.
+    the run are left out, too: they may change, and params never do.
     """
     chosen = {key: "none" if value is None and key in NONE_FOR_NULL else value for key, value in leaves(config)}
     return {

@@ -8,6 +8,7 @@ from pathlib import Path
 import mlflow
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
+from mlflow.store.artifact.utils.models import get_model_name_and_version
 from sqlalchemy import make_url
 
 from attnlab.errors import ExperimentError, masked
@@ -16,7 +17,7 @@ from attnlab.tracking.settings import DATABASE_NAME
 
 _RUN = re.compile(r"runs:/(?P<run>[^/]+)(/.*)?")
 _LOGGED = re.compile(r"models:/(?P<model>m-[0-9a-f]{32})")
-_REGISTERED = re.compile(r"models:/(?P<name>[^/@]+)(@(?P<alias>[^/@]+)|/(?P<version>latest|[0-9]+))")
+_REGISTERED = re.compile(r"models:/[^/@]+(@[^/@]+|/(latest|[0-9]+))")
 
 
 def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Path:
@@ -53,17 +54,8 @@ def _location(uri: str, client: MlflowClient) -> str:
         return str(model.artifact_location)
     if found := _LOGGED.fullmatch(uri):
         return str(client.get_logged_model(found["model"]).artifact_location)
-    if found := _REGISTERED.fullmatch(uri):
-        name, version = found["name"], found["version"]
-        if found["alias"] is not None:
-            version = client.get_model_version_by_alias(name, found["alias"]).version
-        elif version == "latest":
-            client.get_registered_model(name)  # raises where there is none
-            versions = [int(each.version) for each in client.search_model_versions(f"name='{name}'")]
-            if not versions:
-                raise ExperimentError(f"{uri}: {name} has no versions")
-            version = str(max(versions))
-        return str(client.get_model_version_download_uri(name, version))
+    if _REGISTERED.fullmatch(uri):
+        return str(client.get_model_version_download_uri(*get_model_name_and_version(client, uri)))
     raise ExperimentError(
         f"{uri} must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or models:/<name>/latest"
     )

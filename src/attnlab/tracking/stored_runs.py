@@ -58,7 +58,8 @@ class StoredRuns:
             found = {run_id: self._connection.find_run(run_id) for run_id in run_ids}
             unknown = [run_id for run_id, run in found.items() if run is None]
             if unknown:
-                raise ExperimentError([self._has_no_run("runs", run_id) for run_id in unknown])
+                shown = self._connection.shown
+                raise ExperimentError([f"runs: {shown} has no run {each} in this experiment" for each in unknown])
             return [self._read(run, into) for run in found.values() if run is not None]
 
     def by_filter(self, text: str, into: Path) -> list[StoredRun]:
@@ -119,11 +120,8 @@ class StoredRuns:
     def _run(self, run_id: str) -> MlflowRun:
         run = self._connection.find_run(run_id)
         if run is None:
-            raise ExperimentError(self._has_no_run("run", run_id))
+            raise ExperimentError(f"run: {self._connection.shown} has no run {run_id} in this experiment")
         return run
-
-    def _has_no_run(self, setting: str, run_id: str) -> str:
-        return f"{setting}: {self._connection.shown} has no run {run_id} in this experiment"
 
     def _copy(self, run_id: str, name: str, into: Path) -> Path | None:
         """A copy of a file or a folder on the top of a run's artifacts; None where there is none."""

@@ -31,11 +31,6 @@ from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
 
-# Warnings that are hidden.
-HARMLESS = (
-    "does not have many workers", "Checkpoint directory .* exists and is not empty", "sync_dist=True", "LeafSpec",
-    "GPU available but not used", "number of training batches .* is smaller than the logging interval",
-)  # fmt: skip
 # Arguments of Lightning's Trainer: ours where a config gives no others; and those that our own settings decide.
 DEFAULTS = {"num_sanity_val_steps": 0, "enable_model_summary": False, "enable_progress_bar": False}
 INSTEAD = {
@@ -78,7 +73,7 @@ def own_parts(
     nodes = {f"callbacks.{name}": node for name, node in callbacks.items()}
     kinds: dict[str, Any] = dict.fromkeys(nodes, pl.Callback)
     for name, node in loggers.items():
-        needs_folder = str(node.get("_target_")).endswith((".CSVLogger", ".TensorBoardLogger"))
+        needs_folder = str(node.get("_target_")).endswith(("CSVLogger", "TensorBoardLogger"))
         nodes[f"loggers.{name}"] = {"save_dir": str(folder / name), **node} if needs_folder else node
         kinds[f"loggers.{name}"] = Logger
     try:
@@ -242,5 +237,8 @@ def _quiet() -> None:
     reports = logging.getLogger("pytorch_lightning.profilers")  # of trainer.profiler, for the terminal and the log file
     reports.setLevel(logging.INFO)
     reports.handlers = [logging.StreamHandler()]
-    for text in HARMLESS:
+    for text in (
+        "does not have many workers", "Checkpoint directory .* exists and is not empty", "sync_dist=True", "LeafSpec",
+        "GPU available but not used", "number of training batches .* is smaller than the logging interval",
+    ):  # fmt: skip
         warnings.filterwarnings("ignore", f".*{text}.*")
