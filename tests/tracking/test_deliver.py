@@ -37,7 +37,7 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)
     run.sync()
     run.log_metrics({"test/bleu": 30.0}, 10)
-    run.change(note="a note")
+    run.change(result="a result")
     (tmp_path / "metrics.json").write_text("{}")
     run.log_artifact(tmp_path / "metrics.json", "evaluation")
     run.finish(ends, None if ends == "FINISHED" else "ExperimentError: it diverged")
@@ -49,7 +49,7 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     assert (found.info.status, found.info.start_time, found.info.end_time) == (ends, run.state.started, run.state.ended)
     assert found.data.tags.get("error") == (None if ends == "FINISHED" else "ExperimentError: it diverged")
     assert found.data.tags["identity"] == record.identity
-    assert found.data.tags["mlflow.note.content"] == "a note"
+    assert found.data.tags["mlflow.note.content"].startswith("a result\n\n**Data:** dates · train 80 rows · SHA-256 ")
     assert found.data.params["model.attention.size"] == "128"
     assert [info.path for info in client.list_artifacts(found.info.run_id, "evaluation")] == ["evaluation/metrics.json"]
 
@@ -159,7 +159,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
         (into / "metrics.json").write_text('{"bleu": 30.0}')
 
     monkeypatch.setattr(evaluate, "evaluate", evaluating)
-    monkeypatch.setattr(evaluate, "overrides", list)
+    monkeypatch.setattr(evaluate, "command_line", tuple)
     monkeypatch.setattr(evaluate, "state_of_its_run", lambda *_: state)
     monkeypatch.setattr(evaluate, "config_of_run", lambda *_: record.config)
     monkeypatch.setattr(evaluate, "name_of_run", lambda *_: "a name")

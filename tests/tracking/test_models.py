@@ -70,7 +70,7 @@ def test_logged_model_translates(tracking, runs, point, record, client, translat
             pass
     (output,) = client.get_run(run.run_id).outputs.model_outputs
     model = client.get_logged_model(output.model_id)
-    assert (model.name, str(model.status)) == ("translator", "READY")
+    assert (model.name, model.model_type, str(model.status)) == ("bahdanau · dates · seed 3", "translator", "READY")
     assert model.params["attention"] == "bahdanau"
 
     location = Path(model.artifact_location.removeprefix("file://"))
@@ -95,7 +95,7 @@ def test_logged_classifier_gives_labels_probabilities_and_attention_on_request(
         pass
     (output,) = client.get_run(run.run_id).outputs.model_outputs
     model = client.get_logged_model(output.model_id)
-    assert (model.name, model.model_type) == ("classifier", "classifier")
+    assert model.model_type == "classifier"
     loaded = mlflow.pyfunc.load_model(model.artifact_location.removeprefix("file://"))
     expected = load(classifier_folder)(SOURCES)
     plain = [{"label": each.label, "probabilities": pytest.approx(each.probabilities)} for each in expected]

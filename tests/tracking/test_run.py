@@ -194,7 +194,7 @@ def test_nothing_is_written_without_tracking(tmp_path, record):
     with NoTracking().start(tmp_path / "runs", tmp_path / "point", record) as run:
         run.log_metrics({"test/bleu": 1.0}, 1)
         run.log_artifact(tmp_path)
-        run.change(note="x")
+        run.change(result="x")
         run.sync()
     assert isinstance(run, UntrackedRun)
     assert run.run_id is None

@@ -10,7 +10,7 @@ from attnlab.tracking.params import LONGEST_VALUE, dotted_params, git_tags, read
 def test_nested_keys_become_dotted_and_values_become_text():
     model = {"dropout": 0.1, "attention": None, "size": None, "parts": {}}
     assert dotted_params({"seed": 1, "model": model, "data": {"locales": ["de", "ja"]}}) == {
-        "seed": "1", "model.dropout": "0.1", "model.attention": "none", "model.size": "null", "model.parts": "{}",
+        "seed": "1", "model.dropout": "0.1", "model.attention": "none", "model.parts": "{}",
         "data.locales": '["de", "ja"]',
     }  # fmt: skip
 

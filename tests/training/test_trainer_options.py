@@ -13,7 +13,7 @@ from pytorch_lightning.profilers import SimpleProfiler
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import checkpoint_step
-from attnlab.training.trainer import check_options, own_callbacks
+from attnlab.training.trainer import check_options, own_parts
 
 # 48 pairs in batches of 16 and parts of 6, 5 and 5 pairs, whose numbers of tokens differ.
 CHOICES = {"max_steps": 7, "validate_every": 3, "batching": Batching("sentences", 16, False, None)}
@@ -77,17 +77,16 @@ def test_trainer_takes_more_options_and_refuses_those_that_settings_decide(train
     assert "max_steps" not in problems[1]
 
 
-def test_callbacks_of_a_config_are_built_and_checked():
-    (made,) = own_callbacks(
-        {"device": {"_target_": "pytorch_lightning.callbacks.DeviceStatsMonitor", "cpu_stats": True}}
-    )
+def test_callbacks_of_a_config_are_built_and_checked(tmp_path):
+    device = {"_target_": "pytorch_lightning.callbacks.DeviceStatsMonitor", "cpu_stats": True}
+    ((made,), _) = own_parts({"device": device}, {}, tmp_path)
     assert isinstance(made, pl.callbacks.DeviceStatsMonitor)
     nodes = {
         "mine": {"_target_": "pathlib.Path"},
         "rate": {"_target_": "pytorch_lightning.callbacks.LearningRateMonitor", "logging_interval": "never"},
     }
     with pytest.raises(ExperimentError) as caught:
-        own_callbacks(nodes)
+        own_parts(nodes, {}, tmp_path)
     first, second = caught.value.problems
     assert first.startswith("callbacks.mine._target_ must be one of ")
     assert second.startswith("callbacks.rate.logging_interval must be one of step, epoch or null")

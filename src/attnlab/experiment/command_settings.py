@@ -120,17 +120,6 @@ class RegisterSettings(Settings):
             raise ValueError("give exactly one of sweep and run, such as sweep=last")
 
 
-@dataclass
-class WayBackSettings(Settings):
-    """run: an MLflow run id."""
-
-    run: NotEmpty | None = None
-
-    def __post_init__(self) -> None:
-        if self.run is None:
-            raise ValueError("run must be an MLflow run id, got null")
-
-
 def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
     """The defaults of a command with `key=value` arguments in their place; --help shows them, and ends the process.
 

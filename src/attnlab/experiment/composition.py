@@ -55,7 +55,7 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model folder could not be read; "
                 f"give the value itself"
             )
-    problems = [*task.check(bound), *_problems_with_trainer(bound["trainer"], bound["callbacks"])]
+    problems = [*task.check(bound), *_problems_with_trainer(bound)]
     if problems:
         raise ExperimentError(problems)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
@@ -84,14 +84,15 @@ def with_task_of_model(config: DictConfig) -> DictConfig:
     return config
 
 
-def _problems_with_trainer(trainer: dict[str, Any], callbacks: dict[str, dict[str, Any]]) -> list[str]:
+def _problems_with_trainer(bound: dict[str, Any]) -> list[str]:
     """What is wrong with what the config adds to Lightning's Trainer."""
-    if not (trainer or callbacks):
+    trainer, callbacks, loggers = (bound[name] for name in ("trainer", "callbacks", "loggers"))
+    if not (trainer or callbacks or loggers):
         return []
-    from attnlab.training.trainer import check_options, own_callbacks  # imports Lightning, which takes seconds
+    from attnlab.training.trainer import check_options, own_parts  # imports Lightning, which takes seconds
 
     try:
-        own_callbacks(callbacks)
+        own_parts(callbacks, loggers, CONF)
     except ExperimentError as error:
         return check_options(trainer) + error.problems
     return check_options(trainer)
@@ -115,6 +116,7 @@ def sections_of(task: Task) -> dict[str, Any]:
         "hardware": Hardware,
         "trainer": dict[str, Any],
         "callbacks": dict[str, dict[str, Any]],
+        "loggers": dict[str, dict[str, Any]],
         "paths": Paths,
         "sweep": Sweep,
         "launcher": Launcher,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from attnlab.config.identity import experiment_identity
@@ -130,10 +132,11 @@ class Experiment:
     seed: of the initial weights, the order of the batches, dropout and teacher forcing; the data have one of their own.
     data, model, search, training: of the kinds that the task's `sections` name.
     trainer: more arguments of Lightning's Trainer.
-    callbacks: nodes of more Lightning callbacks, by a name of the user's.
+    callbacks, loggers: nodes of more Lightning callbacks and loggers, by names of the user's.
     save_every_minutes: how long training runs at most without a checkpoint; None writes them at validations only.
     chain: whether `train.py` also prepares missing data, evaluates and reports; under DVC each of these is a stage.
     rerun: train again what is already trained.
+    dry_run: train nothing, and print what it would cost.
     """
 
     config: dict[str, Any]
@@ -150,6 +153,7 @@ class Experiment:
     hardware: Hardware
     trainer: dict[str, Any]
     callbacks: dict[str, Any]
+    loggers: dict[str, Any]
     paths: Paths
     sweep: Sweep
     launcher: Launcher
@@ -199,6 +203,16 @@ def overrides() -> list[str]:
     if not HydraConfig.initialized():
         return []
     return OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)  # type: ignore[return-value]
+
+
+def command_line() -> tuple[str, ...]:
+    """The words that repeat this job. Stages of DVC read what it composed, so that there they are `dvc repro`."""
+    if "DVC_STAGE" in os.environ:
+        return "dvc", "repro"
+    job, given = HydraConfig.get().job, sys.argv[1:]
+    if HydraConfig.get().mode == RunMode.MULTIRUN:  # this point alone
+        given = [*([] if job.config_name == "config" else ["-cn", str(job.config_name)]), *overrides()]
+    return "python", f"pipelines/{Path(sys.argv[0]).name}", *given
 
 
 def here(path: str) -> Path:

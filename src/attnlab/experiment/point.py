@@ -151,8 +151,7 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
     uploaded. Whoever evaluates with another search what was trained before is waited for: what it finds belongs to that
     training.
 
-    Raises:
-        ExperimentError: the tracker refuses the new run, or lacks something of the old one and cannot be reached.
+    Raises ExperimentError where the tracker refuses the new run, or lacks something of the old one and is away.
     """
     with ExitStack() as held:
         for lock in sorted(point.glob("evaluations/*/lock")):

@@ -27,7 +27,7 @@ from attnlab.sweeps.settings import Slurm
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
-NOT_OF_THE_IDENTITY = ("tracking", "paths", "launcher", "rerun", "dry_run", "save_every_minutes")
+NOT_OF_THE_IDENTITY = ("tracking", "loggers", "paths", "launcher", "rerun", "dry_run", "save_every_minutes")
 
 
 @dataclass(frozen=True)

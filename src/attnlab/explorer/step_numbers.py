@@ -20,11 +20,7 @@ from attnlab.model.attention.intervention import Intervention
 
 @torch.no_grad()
 def step_numbers(
-    translator: Translator,
-    text: str,
-    target: Sequence[int],
-    intervene: Intervention = NO_CHANGE,
-    edit: Edit = NO_EDIT,
+    translator: Translator, text: str, target: Sequence[int], intervene: Intervention = NO_CHANGE, edit: Edit = NO_EDIT
 ) -> dict[str, Any]:
     """What each step of a target computes, the tokens before it fed.
 

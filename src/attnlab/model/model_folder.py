@@ -66,11 +66,7 @@ class ModelFacts:
 
 
 def save_model(
-    folder: Path,
-    weights: Mapping[str, torch.Tensor],
-    config: Mapping[str, Any],
-    facts: ModelFacts,
-    prepared_data: Path,
+    folder: Path, weights: Mapping[str, torch.Tensor], config: Mapping[str, Any], facts: ModelFacts, prepared_data: Path
 ) -> None:
     """Write a model folder, whole or not at all.
 

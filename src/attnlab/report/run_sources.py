@@ -117,7 +117,7 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
     built = [
         ComparedRun(
             name=folder.name,
-            choices={key: each.get(key, "") for key in keys},
+            choices={key: each.get(key, "null") for key in keys},
             seed=each.get(SEED, ""),
             evaluation=read_evaluation(folder / "evaluation"),
             history=read_history(folder / "training" / "history.csv"),
@@ -149,7 +149,7 @@ def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: 
     runs = [
         ComparedRun(
             name=run.name,
-            choices={key: run.params.get(key, "") for key in keys},
+            choices={key: run.params.get(key, "null") for key in keys},
             seed=run.params.get(SEED, ""),
             evaluation=read_evaluation(run.evaluation),
             history=run.history,

@@ -18,11 +18,7 @@ from attnlab.tracking.sync import sync
 
 @dataclass
 class Deliveries:
-    """
-    uploaded: how many runs MLflow now has whole.
-    busy: runs that another process works on.
-    problems: a sentence for each run that MLflow still lacks.
-    """
+    """How many runs MLflow now has whole, which of them other processes work on, and why MLflow lacks the others."""
 
     uploaded: int = 0
     busy: list[str] = field(default_factory=list)

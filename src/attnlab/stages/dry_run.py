@@ -99,7 +99,7 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
         trial = _short(experiment, math.ceil(data.split("validation").target_lengths.mean()) + 1)
         watch, point = _Watch(), place / "point"
         with redirect_stderr(io.StringIO()):
-            train(trial, samples[MANY], point, UntrackedRun(), callbacks=[watch])
+            train(trial, samples[MANY], point, UntrackedRun(), watch=[watch])
             ended, peak = time.time(), max(peak_megabytes().values())
             seconds = {count: _seconds_to_evaluate(trial, point, sample.folder) for count, sample in samples.items()}
         steps_per_epoch = settings.steps_per_epoch(len(watch.sizes) * settings.accumulate)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -16,16 +15,16 @@ from rich.table import Table
 
 from attnlab.config.identity import config_digest, target_modules
 from attnlab.config.paths import EVALUATION, check_replaceable
-from attnlab.errors import ExperimentError, masked_values
+from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import (
     EVALUATE_SECTIONS,
     EVALUATE_SOURCES,
     TRAIN_SECTIONS,
     Experiment,
     Metrics,
+    command_line,
     here,
     output_folder,
-    overrides,
 )
 from attnlab.experiment.hydra_config import changed_values
 from attnlab.experiment.launch import log, say
@@ -152,7 +151,7 @@ def record_of(
 ) -> RunRecord:
     """What the tracker is given of a run; in a sweep its name and some of its tags are the job's."""
     job = current_job()
-    tags = {"repeatable": experiment.hardware.repeatable, "overrides": shlex.join(masked_values(overrides()))}
+    tags = {"repeatable": experiment.hardware.repeatable}
     return RunRecord(
         config=config,
         identity=identity,
@@ -162,6 +161,7 @@ def record_of(
         data_columns=experiment.task.columns,
         tags=tags if job is None else {**tags, **job.tags},
         name=name if job is None else job.record.name,
+        command=command_line(),
     )
 
 

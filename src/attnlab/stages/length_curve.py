@@ -58,11 +58,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=10, help="symbols of a training sequence at most (%(default)s)")
     parser.add_argument("--test-length", type=int, default=30, help="symbols of a test sequence at most (%(default)s)")
     arguments = parser.parse_intermixed_args()
-    common = (
-        *COMMON,
-        f"data.max_length={arguments.length}",
-        f"data.test_max_length={arguments.test_length}",
-    )
+    common = (*COMMON, f"data.max_length={arguments.length}", f"data.test_max_length={arguments.test_length}")
     points = compose_points(arguments, common, VARIED)
     rows = list(measure(points))
 

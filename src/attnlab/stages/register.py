@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import RegisterSettings
-from attnlab.experiment.point import read_done
-from attnlab.sweeps.record import find_sweep
+from attnlab.sweeps.record import find_sweep, ranking
 from attnlab.tracking.run_folder import read_uploaded
 from attnlab.tracking.stored_runs import StoredRuns
 
@@ -16,20 +15,11 @@ def best_of_sweep(settings: RegisterSettings, wanted: str) -> tuple[str, str]:
     The run is the one that trained: points that differ in the search alone share its model, and have runs without one.
     """
     folder = find_sweep(settings.runs_folder, wanted)
-    judged: list[tuple[float, str, str]] = []
-    for job in folder.jobs():
-        point = settings.runs_folder / "points" / str(job.identity)
-        uploaded = read_uploaded(point)
-        if job.status != "finished" or uploaded is None:
-            continue
-        found = read_done(point)
-        if found["quality"] is not None:
-            sign = 1 if found["higher_is_better"] else -1
-            judged.append((sign * found["quality"], job.name, uploaded.run_id))
-    if not judged:
-        raise ExperimentError(f"sweep: no job of {folder.path.name} is finished and tracked")
-    _, name, run_id = max(judged, key=lambda each: each[0])
-    return name, run_id
+    for ranked in ranking(folder.jobs(), settings.runs_folder):
+        uploaded = read_uploaded(settings.runs_folder / "points" / str(ranked.job.identity))
+        if uploaded is not None:
+            return ranked.job.name, uploaded.run_id
+    raise ExperimentError(f"sweep: no job of {folder.path.name} is finished and tracked")
 
 
 def main(settings: RegisterSettings) -> None:

@@ -24,7 +24,7 @@ from attnlab.tracking.run_folder import DONE
 from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
-from attnlab.training.trainer import build_trainer, own_callbacks
+from attnlab.training.trainer import build_trainer, own_parts
 
 
 def train(
@@ -33,12 +33,12 @@ def train(
     point: Path,
     run: Run,
     resume_from: Path | None = None,
-    callbacks: Sequence[pl.Callback] = (),
+    watch: Sequence[pl.Callback] = (),
 ) -> None:
     """Train in the experiment's own folder; `done.json` there says that it is finished.
 
     resume_from: a checkpoint of the same training.
-    callbacks: more of Lightning's.
+    watch: more callbacks.
     """
     settings, hardware = experiment.training, experiment.hardware
     # 1. The seed, the model that is drawn from it, and what it learns from.
@@ -52,16 +52,18 @@ def train(
         settings.monitor_mode,
     )
     # 3. Train.
+    callbacks, loggers = own_parts(experiment.callbacks, experiment.loggers, point / "loggers")
     trainer, checkpoint = build_trainer(
         settings,
         hardware,
         len(batches.train_dataloader()),
         point / "checkpoints",
         MetricSpool(point / SPOOL_NAME),
-        [*own_callbacks(experiment.callbacks), *callbacks, pictures],
+        [*callbacks, *watch, pictures],
         run.sync,
         experiment.save_every_minutes,
         experiment.trainer,
+        loggers,
     )
     fit(trainer, checkpoint, module, batches, resume_from)
     # 4. Keep the best model and the curves.

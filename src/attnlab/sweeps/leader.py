@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence, this_process
-from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord
+from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord, as_markdown, ranking
 from attnlab.sweeps.settings import Launcher
 from attnlab.tracking.run import Run
 from attnlab.tracking.run_folder import RunRecord, clear, forget_runs, places_of_runs
@@ -51,26 +51,24 @@ def led(
     with _one_leader(folder), _terminable():
         if anew:
             record = replace(record, rerun_since=_begin_anew(folder, of_sweep, runs_folder))
-        varies, overrides = ", ".join(record.varies), shlex.join(record.overrides)
-        tags = {"sweep": record.identity, "varies": varies, "overrides": overrides}
-        of_run = RunRecord({}, record.identity, data_digest="", tags=tags, name=f"sweep · {record.name}")
+        tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
+        command = ("python", "pipelines/train.py", "-m", *record.overrides)
+        of_run = RunRecord({}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command)
         # The database, the experiment and the sweep's run are there before the first job asks for them.
         with of_sweep.start(runs_folder, folder.path, of_run) as run:
             record = replace(record, run_id=run.run_id, started=time.time())
             folder.write(record)
+            progress = showing_progress(folder, record.points, launcher.workers, record.started)
             try:
-                with (
-                    _job_environment(folder),
-                    showing_progress(folder, record.points, launcher.workers, record.started),
-                ):
+                with _job_environment(folder), progress:
                     yield folder
             except BaseException as error:
                 if launcher.on_this_machine:
                     _end_what_runs(folder, record, tracking, runs_folder)
                 if isinstance(error, Exception):
-                    _close(run, folder, record, error)
+                    _close(run, folder, record, runs_folder, error)
                 raise
-            _close(run, folder, record, None)
+            _close(run, folder, record, runs_folder, None)
 
 
 def _begin_anew(folder: SweepFolder, tracking: Tracking, runs_folder: Path) -> float:
@@ -104,7 +102,8 @@ def _end_what_runs(folder: SweepFolder, record: SweepRecord, tracking: Tracking,
                     tracking.close(runs_folder, place, left)
 
 
-def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception | None) -> None:
+def _close(run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path, error: Exception | None) -> None:
+    """Report how the jobs ended, and have the sweep's run show the ranking of its points and the best one's metrics."""
     jobs = folder.jobs(record.started)
     if error is None or len(jobs) >= record.points:
         folder.write(replace(record, ended=time.time()))
@@ -118,7 +117,12 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, error: Exception 
         f"{sum(job.new for job in finished)} of them trained now{f'; compare them: {compare}' if finished else ''}",
         file=sys.stderr,
     )
-    run.change(note=f"{len(finished)} of {record.points} points finished, {len(failed)} failed")
+    ended, ranked = f"{len(finished)} of {record.points} points finished, {len(failed)} failed", []
+    with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
+        ranked = ranking(finished, runs_folder)
+    run.change(result=f"{as_markdown(ranked)}\n\n{ended}".strip())
+    for best in ranked[:1]:
+        run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
     if failed:
         reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
         run.finish("FAILED", reason)
@@ -177,13 +181,11 @@ def duration(seconds: float) -> str:
 @contextmanager
 def _job_environment(folder: SweepFolder) -> Iterator[None]:
     """The environment of the jobs says which sweep they are of, and whom they must not outlive."""
-    variables = {FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()}
-    os.environ.update(variables)
+    os.environ.update({FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()})
     try:
         yield
     finally:
-        for name in variables:
-            del os.environ[name]
+        del os.environ[FOLDER_VARIABLE], os.environ[LEADER_VARIABLE]
 
 
 @contextmanager

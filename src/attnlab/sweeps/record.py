@@ -1,20 +1,23 @@
-"""What a sweep keeps on disk of itself: `sweep.json`, and `jobs/<number>.json` for each job; and its points' names.
+"""What a sweep keeps on disk of itself: `sweep.json`, `jobs/<number>.json` for each job; points' names and ranking.
 
 Whoever wants to know how a sweep stands, or what it found, reads these files and no tracker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from attnlab.errors import ExperimentError
 from attnlab.files import read_own_record, write_json
+from attnlab.tracking.description import main_metrics
+from attnlab.tracking.run_folder import DONE
 
 LOCK = "lock"
 LAST = "last"
+MOST_ROWS = 20  # of the table of points; MLflow limits a description
 # Sections whose names say nothing that the setting itself does not.
 _PLAIN = ("data", "hardware", "model", "training")
 
@@ -151,3 +154,49 @@ def _label(key: str, value: str) -> str:
         return value.rstrip("/").rpartition("/")[2] if is_word else f"{setting} {value}"
     # A sampler draws seventeen digits.
     return f"{setting} {value if len(value) <= 6 else f'{number:.4g}'}"
+
+
+class RankedJob(NamedTuple):
+    """quality: the best value of the metric `monitor`; test: metrics of the test split, of the model of step `step`."""
+
+    job: JobRecord
+    monitor: str
+    quality: float
+    step: int
+    test: dict[str, float]
+
+
+def ranking(jobs: Iterable[JobRecord], runs_folder: Path) -> list[RankedJob]:
+    """The finished jobs with a validation value, of equal ones the first. Raises ExperimentError for a damaged file."""
+    found = []
+    for job in jobs:
+        done = _read(runs_folder / "points" / str(job.identity) / DONE) if job.status == "finished" else {}
+        if (quality := done.get("quality")) is not None:
+            path = Path(job.output) / "metrics.json"
+            test = {f"test/{name}": value for name, value in _read(path).items() if value is not None}
+            ranked = RankedJob(job, done.get("monitor", "validation/quality"), quality, done["step"], test)
+            found.append((-quality if done["higher_is_better"] else quality, ranked))
+    return [ranked for _, ranked in sorted(found, key=lambda each: each[0])]
+
+
+def as_markdown(ranked: Sequence[RankedJob]) -> str:
+    """The best job, and a table of all with links to their runs; empty for no jobs."""
+    if not ranked:
+        return ""
+    best, columns = ranked[0], [f"test/{name}" for name in main_metrics(ranked[0].test, "test")]
+    # Words that wrap: a wide table widens the column of the page that it stands in.
+    names = [" ".join(name.split("/")[:: name.count("/") or 1]) for name in (best.monitor, *columns)]
+    rows = [["", "run", *names], ["---"] * (3 + len(columns))]
+    for place, each in enumerate(ranked[:MOST_ROWS], start=1):
+        values = [each.quality, *(each.test.get(name, float("nan")) for name in columns)]
+        rows.append([str(place), _link(each.job), *(f"{value:.4g}" for value in values)])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}\n\n{table}"
+
+
+def _link(job: JobRecord) -> str:
+    return job.name if job.run_id is None else f"[{job.name}](runs:/{job.run_id})"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return read_own_record(path, dict[str, Any], "train it again with rerun=true") if path.is_file() else {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import requests
 from filelock import FileLock, Timeout
 from mlflow import MlflowClient
-from mlflow.entities import LifecycleStage, Run
+from mlflow.entities import LifecycleStage, LoggedModel, Run
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE, RESOURCE_DOES_NOT_EXIST, ErrorCode
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
@@ -52,12 +52,9 @@ class Connection:
         return self._client
 
     def open(self, create: bool = True) -> MlflowClient:
-        """Reach the tracker.
+        """Reach the tracker; `create` the database and the experiment where they are missing.
 
-        create: whether to create the database and the experiment where they are missing.
-
-        Raises:
-            ExperimentError: `tracking.uri ...` or `tracking.experiment ...`, within 25 seconds.
+        Raises ExperimentError, `tracking.uri ...` or `tracking.experiment ...`, within 25 seconds.
         """
         if self._client is not None:
             return self._client
@@ -132,6 +129,13 @@ def knock(address: str) -> None:
     port = url.port or _DEFAULT_PORTS.get(url.get_backend_name())
     if url.host is not None and port is not None:  # MLflow refuses the schemes that it does not know
         socket.create_connection((url.host, port), timeout=5).close()
+
+
+def newest_model(client: MlflowClient, run: Run) -> LoggedModel | None:
+    """The model that a run logged last; None where it has none. It logs another where its folder changed."""
+    outputs = run.outputs.model_outputs if run.outputs is not None else []
+    models = [client.get_logged_model(output.model_id) for output in outputs]
+    return max(models, key=lambda model: model.creation_timestamp, default=None)
 
 
 def reason_of(error: Exception) -> str:

@@ -74,13 +74,9 @@ SIGNATURES = {
 
 
 def save_logged_model(place: Path, folder: Path, kind: str, example: str, model: Model) -> None:
-    """Write a model folder as MLflow loads it.
+    """Write a model folder, of a `translator` or a `classifier`, to a new folder `place` as MLflow loads it.
 
-    Args:
-        place: the folder to write, which does not exist yet.
-        kind: `translator` or `classifier`.
-        example: a text that the model may be asked, shown in MLflow.
-        model: what MLflow knows of the logged model.
+    example: a text that the model may be asked; MLflow shows it.
     """
     with tempfile.TemporaryDirectory(prefix="attnlab-code-") as temporary:
         code = Path(temporary) / PACKAGE_ROOT.name

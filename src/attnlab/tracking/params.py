@@ -45,11 +45,14 @@ def choice_name(node: Any) -> str | None:
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
     """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, passwords in addresses masked.
 
-    null is `null`, and `none` where a group has that choice: `{"model.attention": "none"}`.
+    null is left out, and `none` where a group has that choice: `{"model.attention": "none"}`. The note and the tags of
+    the run are left out, too: they may change, and params never do.
     """
+    chosen = {key: "none" if value is None and key in NONE_FOR_NULL else value for key, value in leaves(config)}
     return {
-        accepted_name(key): "none" if value is None and key in NONE_FOR_NULL else masked(as_text(value))[:LONGEST_VALUE]
-        for key, value in leaves(config)
+        accepted_name(key): masked(as_text(value))[:LONGEST_VALUE]
+        for key, value in chosen.items()
+        if value is not None and not key.startswith(("tracking.note", "tracking.tags"))
     }
 
 

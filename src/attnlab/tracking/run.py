@@ -69,14 +69,14 @@ class Run:
 
         origin: is called for a run that starts for the first time.
 
-        Raises:
-            ExperimentError: a file of the run is damaged, or cannot be written.
+        Raises ExperimentError where a file of the run is damaged, or cannot be written.
         """
         record = RunRecord(**masked_values(vars(record)))
         before = read_state(place)
         if before is None:
             state = RunState(record, origin(), log_model, started=_now())
         else:
+            record = replace(record, command=before.record.command or record.command)
             ended = before.ended if before.status == "FINISHED" else None
             state = replace(before, record=record, log_model=log_model, status=None, error=None, ended=ended)
         run = cls(place, state, upload)
@@ -158,8 +158,7 @@ class Run:
     def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
         """Note how the run ended, and upload the rest; a second call does nothing.
 
-        Raises:
-            ExperimentError: the end cannot be written to the disk.
+        Raises ExperimentError where the end cannot be written to the disk.
         """
         if not self._is_ours() or self._finished:
             return
@@ -248,8 +247,7 @@ def conclude_runs(place: Path, upload: Upload | None = None) -> None:
 
     Those whose processes were killed are closed; what MLflow lacks is uploaded.
 
-    Raises:
-        ExperimentError: MLflow lacks something of a run, and there is no `upload`, or it failed.
+    Raises ExperimentError where MLflow lacks something of a run, and there is no `upload`, or it failed.
     """
     for inside in places_of_runs(place):
         run = Run.read(inside)

@@ -42,6 +42,8 @@ class RunRecord:
     data_columns: what a row of them holds.
     tags: more tags, which show the latest start; a sweep puts `mlflow.parentRunId` here.
     name: of the run; None makes one of the choices.
+    command: the words that repeat it in a shell; a run that starts again keeps those that it started with.
+    note: stands first in its description, Markdown.
     """
 
     config: Mapping[str, Any]
@@ -52,6 +54,8 @@ class RunRecord:
     data_columns: tuple[str, ...] = ("source", "target")
     tags: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
+    command: tuple[str, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class RunState:
     log_model: whether the trained model becomes part of the run.
     status: with which the run ended; None while it goes on, and after its process was killed.
     error: why it failed.
-    note: its description.
+    result: what it found, in Markdown; None: its latest metrics.
     safe_offset: how far its spool may be uploaded: a training that goes on from its last checkpoint writes again what
         lies behind. None: all of it.
     ended: when it finished first, or ended otherwise last.
@@ -74,7 +78,7 @@ class RunState:
     started: int
     status: Status | None = None
     error: str | None = None
-    note: str | None = None
+    result: str | None = None
     safe_offset: Annotated[int, Field(ge=0)] | None = 0
     ended: int | None = None
 
@@ -93,10 +97,12 @@ class Uploaded:
     """What `mlflow.json` holds: how much of a run MLflow has.
 
     state: the digest of the state that MLflow has, together with all that belonged to it.
+    description: as it was uploaded last.
     """
 
     run_id: str
     state: str = ""
+    description: str = ""
     spools: Mapping[str, UploadedSpool] = field(default_factory=dict)
 
 

@@ -6,7 +6,6 @@ import os
 import shlex
 import sqlite3
 import sys
-from abc import ABC, abstractmethod
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import NonNegativeInt
 
 from attnlab.errors import ExperimentError, masked
-from attnlab.tracking.params import origin_tags
+from attnlab.tracking.params import accepted_name, as_text, origin_tags
 from attnlab.tracking.run import Run, UntrackedRun, Upload, conclude_runs
 from attnlab.tracking.run_folder import RunRecord
 
@@ -28,19 +27,18 @@ ARTIFACTS_NAME = "mlflow-artifacts"
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
 
-class Tracking(ABC):
-    """Whether and where runs are tracked, and how many heat maps are drawn for it."""
+class Tracking:
+    """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself nowhere."""
 
     heat_map_sentences: int
     keep_heat_maps: int
 
-    @abstractmethod
     def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
         """Start the run of the experiment or evaluation in the folder `place`, or open it again.
 
-        Raises:
-            ExperimentError: the tracker cannot be reached or refuses, and `when_unreachable` is `refuse`.
+        Raises ExperimentError where the tracker cannot be reached or refuses, and `when_unreachable` is `refuse`.
         """
+        return UntrackedRun()
 
     def of_sweep(self) -> Tracking:
         """The same for the run of a sweep itself, which its runs are children of: it is there before they are."""
@@ -50,21 +48,19 @@ class Tracking(ABC):
         """The same for what follows in a run that has begun: a tracker that went away since is a warning."""
         return self
 
-    @abstractmethod
     def conclude(self, runs_folder: Path, place: Path) -> None:
         """Close the runs in a folder, so that it can be cleared for new ones.
 
-        Raises:
-            ExperimentError: MLflow lacks something of them, or `start` would refuse the new run.
+        Raises ExperimentError where MLflow lacks something of them, or `start` would refuse the new run.
         """
+        conclude_runs(place)
 
-    @abstractmethod
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
         """Close the run of a folder whose process was killed; a tracker that cannot be reached is a warning."""
 
-    @abstractmethod
     def where_to_look(self, runs_folder: Path) -> str:
         """What a person types and opens to see the runs, one or two lines."""
+        return "tracking is off (tracking=none)"
 
 
 @dataclass(frozen=True)
@@ -81,6 +77,8 @@ class MlflowTracking(Tracking):
     log_model: log the trained model in the end.
     when_unreachable: `refuse` ends a command at once whose tracker cannot be reached when it starts; `warn` trains, and
         uploads the run when the tracker is back. A sweep is refused in any case: its runs need a parent.
+    tags: more tags of the run.
+    note: stands first in its description, Markdown.
     """
 
     uri: str | None
@@ -91,6 +89,8 @@ class MlflowTracking(Tracking):
     keep_heat_maps: NonNegativeInt
     log_model: bool
     when_unreachable: Literal["refuse", "warn"]
+    tags: dict[str, str | int | float | bool] | None = None
+    note: str | None = None
 
     def __post_init__(self) -> None:
         if self.uri is not None and not (self.uri.startswith(SCHEMES) and "://" in self.uri):
@@ -100,6 +100,9 @@ class MlflowTracking(Tracking):
             )
         if not self.experiment.strip() or len(self.experiment) > 500:
             raise ValueError("experiment must be a name of 1 to 500 characters")
+        for name in self.tags or {}:
+            if not name or accepted_name(name) != name or len(name) > LONGEST_NAME:
+                raise ValueError(f"tags must have names of letters, digits, spaces and _.-:/, got {name!r}")
 
     def address(self, runs_folder: Path) -> str:
         """The address with the path of an sqlite database made absolute."""
@@ -128,7 +131,8 @@ class MlflowTracking(Tracking):
             connection.open()
         # Where a sweep names its points, one name for all of them would not distinguish them.
         name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
-        named = replace(record, name=name)
+        tags = {name: as_text(value) for name, value in (self.tags or {}).items()}
+        named = replace(record, name=name, tags={**tags, **record.tags}, note=self.note)
         run = Run.start(place, named, origin_tags, self.log_model, self._uploader(connection))
         run.sync(run.state.safe_offset)
         if run.run_id is None and must_reach:
@@ -162,10 +166,9 @@ class MlflowTracking(Tracking):
         if address.startswith("sqlite:///"):
             database = Path(address.removeprefix("sqlite:///"))
             page, store = _page_of_runs(database, self.experiment), f"sqlite:///{_short(database)}"
-        program = Path(sys.executable).with_name("mlflow")
-        words = [_short(program) if program.exists() else "mlflow", "server", "--backend-store-uri", store]
-        command = shlex.join([*words, "--host", "127.0.0.1", "--port", str(port)])
-        return f"MLFLOW_DISABLE_TELEMETRY=true {command}\nopen http://127.0.0.1:{port}/{page}"
+        program = _short(Path(sys.executable).with_name("mlflow"))
+        options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1 --port {port}"
+        return f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen http://127.0.0.1:{port}/{page}"
 
 
 @dataclass(frozen=True)
@@ -174,18 +177,6 @@ class NoTracking(Tracking):
 
     heat_map_sentences = 0
     keep_heat_maps = 0
-
-    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
-        return UntrackedRun()
-
-    def conclude(self, runs_folder: Path, place: Path) -> None:
-        conclude_runs(place)
-
-    def close(self, runs_folder: Path, place: Path, error: str) -> None:
-        pass
-
-    def where_to_look(self, runs_folder: Path) -> str:
-        return "tracking is off (tracking=none)"
 
 
 def _page_of_runs(database: Path, experiment: str) -> str:

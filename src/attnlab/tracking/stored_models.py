@@ -8,16 +8,16 @@ from pathlib import Path
 import mlflow
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
-from mlflow.entities import LoggedModel, Run
+from mlflow.store.artifact.utils.models import get_model_name_and_version
 from sqlalchemy import make_url
 
 from attnlab.errors import ExperimentError, masked
-from attnlab.tracking.connection import LOST, knock, reason_of
+from attnlab.tracking.connection import LOST, knock, newest_model, reason_of
 from attnlab.tracking.settings import DATABASE_NAME
 
 _RUN = re.compile(r"runs:/(?P<run>[^/]+)(/.*)?")
 _LOGGED = re.compile(r"models:/(?P<model>m-[0-9a-f]{32})")
-_REGISTERED = re.compile(r"models:/(?P<name>[^/@]+)(@(?P<alias>[^/@]+)|/(?P<version>latest|[0-9]+))")
+_REGISTERED = re.compile(r"models:/[^/@]+(@[^/@]+|/(latest|[0-9]+))")
 
 
 def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Path:
@@ -45,13 +45,6 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
     return folder
 
 
-def newest_model(client: MlflowClient, run: Run) -> LoggedModel | None:
-    """The model that a run logged last; None where it has none. It logs another where its folder changed."""
-    outputs = run.outputs.model_outputs if run.outputs is not None else []
-    models = [client.get_logged_model(output.model_id) for output in outputs]
-    return max(models, key=lambda model: model.creation_timestamp, default=None)
-
-
 def _location(uri: str, client: MlflowClient) -> str:
     """Where MLflow stores the files of a model."""
     if found := _RUN.fullmatch(uri):
@@ -61,17 +54,8 @@ def _location(uri: str, client: MlflowClient) -> str:
         return str(model.artifact_location)
     if found := _LOGGED.fullmatch(uri):
         return str(client.get_logged_model(found["model"]).artifact_location)
-    if found := _REGISTERED.fullmatch(uri):
-        name, version = found["name"], found["version"]
-        if found["alias"] is not None:
-            version = client.get_model_version_by_alias(name, found["alias"]).version
-        elif version == "latest":
-            client.get_registered_model(name)  # raises where there is none
-            versions = [int(each.version) for each in client.search_model_versions(f"name='{name}'")]
-            if not versions:
-                raise ExperimentError(f"{uri}: {name} has no versions")
-            version = str(max(versions))
-        return str(client.get_model_version_download_uri(name, version))
+    if _REGISTERED.fullmatch(uri):
+        return str(client.get_model_version_download_uri(*get_model_name_and_version(client, uri)))
     raise ExperimentError(
         f"{uri} must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or models:/<name>/latest"
     )

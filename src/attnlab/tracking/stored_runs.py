@@ -1,4 +1,4 @@
-"""Runs that MLflow has: read back for comparisons, repeated, and their models registered."""
+"""Runs that MLflow has: read back for comparisons, and their models registered."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from pathlib import Path
 from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
 from attnlab.errors import ExperimentError
-from attnlab.tracking.connection import NOT_FOUND, Connection, reason_of
-from attnlab.tracking.run_folder import CONFIG_FILE
-from attnlab.tracking.stored_models import newest_model
+from attnlab.tracking.connection import NOT_FOUND, Connection, newest_model, reason_of
 
 EVALUATION = "evaluation"  # the artifacts of an evaluation lie in a folder of this name
 _OF_A_SWEEP = "varies"  # a tag that the run of a sweep itself has, and none of its children
@@ -40,15 +39,6 @@ class StoredRun:
     evaluation: Path | None
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Where a run came from: its tags (see `attnlab.tracking.params.origin_tags`), and a copy of its config file."""
-
-    name: str
-    tags: dict[str, str]
-    config: Path
-
-
 class StoredRuns:
     """The runs of one experiment; nothing is created where nothing is.
 
@@ -68,7 +58,8 @@ class StoredRuns:
             found = {run_id: self._connection.find_run(run_id) for run_id in run_ids}
             unknown = [run_id for run_id, run in found.items() if run is None]
             if unknown:
-                raise ExperimentError([self._has_no_run("runs", run_id) for run_id in unknown])
+                shown = self._connection.shown
+                raise ExperimentError([f"runs: {shown} has no run {each} in this experiment" for each in unknown])
             return [self._read(run, into) for run in found.values() if run is not None]
 
     def by_filter(self, text: str, into: Path) -> list[StoredRun]:
@@ -86,18 +77,6 @@ class StoredRuns:
                     f"{text!r}, of which it says: {reason_of(error)}"
                 ) from None
             return [self._read(run, into) for run in found if _OF_A_SWEEP not in run.data.tags]
-
-    def origin(self, run_id: str, into: Path) -> Origin:
-        """Where a run came from; its config is copied to a folder.
-
-        Raises ExperimentError where there is no such run, or it has no config.
-        """
-        with self._connection.refusing():
-            run = self._run(run_id)
-            config = self._copy(run_id, CONFIG_FILE, into)
-        if config is None:
-            raise ExperimentError(f"run: {run_id} has no {CONFIG_FILE}; the runs of sweeps themselves have none")
-        return Origin(run.info.run_name or run_id, dict(run.data.tags), config)
 
     def add_folder(self, run_id: str, folder: Path, name: str) -> None:
         """Log a folder among the run's artifacts, under a name. The run's status and times stay as they are.
@@ -134,16 +113,15 @@ class StoredRuns:
                         raise
             version = known[0] if known else client.create_model_version(name, source, run_id, model_id=model.model_id)
             client.set_registered_model_alias(name, alias, version.version)
+            if not version.description:
+                client.update_model_version(name, version.version, run.data.tags.get(MLFLOW_RUN_NOTE, ""))
         return str(version.version), not known
 
     def _run(self, run_id: str) -> MlflowRun:
         run = self._connection.find_run(run_id)
         if run is None:
-            raise ExperimentError(self._has_no_run("run", run_id))
+            raise ExperimentError(f"run: {self._connection.shown} has no run {run_id} in this experiment")
         return run
-
-    def _has_no_run(self, setting: str, run_id: str) -> str:
-        return f"{setting}: {self._connection.shown} has no run {run_id} in this experiment"
 
     def _copy(self, run_id: str, name: str, into: Path) -> Path | None:
         """A copy of a file or a folder on the top of a run's artifacts; None where there is none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,9 +27,10 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError
 from attnlab.model.model_folder import read_facts
-from attnlab.tracking.connection import LOST, Connection, reason_of
+from attnlab.tracking.connection import LOST, Connection, newest_model, reason_of
+from attnlab.tracking.description import description
 from attnlab.tracking.logged_model import example_text, save_logged_model
-from attnlab.tracking.params import accepted_name, dotted_params, readable_name, short_params
+from attnlab.tracking.params import accepted_name, dotted_params, readable_name, short_params, value_at
 from attnlab.tracking.run import Run
 from attnlab.tracking.run_folder import (
     CONFIG_FILE,
@@ -55,14 +57,16 @@ def sync(run: Run, connection: Connection) -> str | None:
     try:
         client = connection.client()
         known = None if run.is_described else _describe(client, connection, run)
-        for spool, up_to in run.spools():
-            _upload_spool(client, run, spool, up_to)
+        is_new = [_upload_spool(client, run, spool, up_to) for spool, up_to in run.spools()]
+        if known is not None or any(is_new):
+            _upload_description(client, connection, run)
         state = run.state
         if state.status is not None and known is not None:
             client.set_terminated(_uploaded(run).run_id, state.status, state.ended)
         _upload_artifacts(client, run)
         if known is not None:
             _upload_model(client, run, known)
+            _link_metrics(client, run)
             run.remember(replace(_uploaded(run), state=run.digest()))
     except ExperimentError as error:
         return str(error)
@@ -72,7 +76,7 @@ def sync(run: Run, connection: Connection) -> str | None:
 
 
 def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowRun:
-    """Create the run in MLflow where it is missing, and upload its name, config, params, tags, note and dataset.
+    """Create the run in MLflow where it is missing, and upload its name, config, params, tags and dataset.
 
     Params that MLflow has stay as they are, for they never change.
     """
@@ -106,7 +110,6 @@ def _tags(state: RunState) -> dict[str, str]:
         "identity": record.identity,
         "config_hash": config_digest(record.config),
         **({"data_hash": record.data_digest} if record.data_digest else {}),
-        **({MLFLOW_RUN_NOTE: state.note} if state.note is not None else {}),
         **({"error": state.error} if state.error is not None else {}),
         **record.tags,
     }
@@ -126,8 +129,19 @@ def _dataset(record: RunRecord) -> DatasetInput:
     return DatasetInput(dataset, [InputTag("mlflow.data.context", "training, validation, test")])
 
 
-def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int | None) -> None:
-    """Upload the records behind the last uploaded one."""
+def _upload_description(client: MlflowClient, connection: Connection, run: Run) -> None:
+    """Set the run's description, unless somebody wrote another one in MLflow's page."""
+    uploaded = _uploaded(run)
+    data = client.get_run(uploaded.run_id).data
+    text = description(run.state, data.metrics).replace("](runs:/", f"](#/experiments/{connection.experiment_id}/runs/")
+    text = text[:_LONGEST_TAG]
+    if text != uploaded.description and data.tags.get(MLFLOW_RUN_NOTE, "") in ("", uploaded.description):
+        client.set_tag(uploaded.run_id, MLFLOW_RUN_NOTE, text)
+        run.remember(replace(uploaded, description=text))
+
+
+def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int | None) -> bool:
+    """Upload the records behind the last uploaded one; returns whether there were any."""
     uploaded, name = _uploaded(run), spool.path.name
     before = uploaded.spools.get(name, UploadedSpool())
     offset, skipped = before.offset, 0
@@ -138,12 +152,13 @@ def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int
     records, end = spool.read(offset, up_to)
     records = records[skipped:]
     if not records:
-        return
+        return False
     points = list(_points(records))
     for start in range(0, len(points), LARGEST_BATCH):
         client.log_batch(uploaded.run_id, metrics=points[start : start + LARGEST_BATCH])
     now = UploadedSpool(end, before.records + len(records), _fingerprint(spool.path, end))
     run.remember(replace(uploaded, spools={**uploaded.spools, name: now}))
+    return True
 
 
 def _points(records: Sequence[Record]) -> Iterator[Metric]:
@@ -188,13 +203,14 @@ def _upload_artifacts(client: MlflowClient, run: Run) -> None:
 
 
 def _upload_model(client: MlflowClient, run: Run, known: MlflowRun) -> None:
-    """Log the model folder as the run's model, `translator` or `classifier`, where that is not done yet."""
+    """Log the model folder as the run's model, named by its choices, where that is not done yet."""
     folder, run_id = run.model, known.info.run_id
     if folder is None or known.data.tags.get(MODEL_TAG) == (digest := _folder_digest(folder)):
         return
     kind = "translator" if read_facts(folder).num_classes is None else "classifier"
     params = client.get_run(run_id).data.params
-    model = client.create_logged_model(known.info.experiment_id, kind, run_id, params=params, model_type=kind)
+    name = re.sub("[/:.%\"']", "_", readable_name(params))  # the characters that MLflow refuses
+    model = client.create_logged_model(known.info.experiment_id, name, run_id, params=params, model_type=kind)
     try:
         with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:
             place = Path(temporary) / "model"
@@ -208,6 +224,27 @@ def _upload_model(client: MlflowClient, run: Run, known: MlflowRun) -> None:
         raise
     client.finalize_logged_model(model.model_id, "READY")
     client.set_tag(run_id, MODEL_TAG, digest)
+
+
+def _link_metrics(client: MlflowClient, run: Run) -> None:
+    """Log what was measured of the run's model as metrics of the model, with the data that it was measured on.
+
+    A model that is the mean of several checkpoints was measured on the test split alone.
+    """
+    model = None if run.model is None else newest_model(client, client.get_run(_uploaded(run).run_id))
+    if run.model is None or model is None:
+        return
+    record, step = run.state.record, read_facts(run.model).step
+    is_mean = value_at(record.config, "training.average_checkpoints") != 1
+    splits = ("test/",) if is_mean else ("validation/", "test/")
+    dataset = _dataset(record).dataset
+    measured = [
+        Metric(each.key, each.value, each.timestamp, each.step, model.model_id, dataset.name, dataset.digest)
+        for spool, _ in run.spools()
+        for each in _points(spool.read()[0])
+        if each.step == step and each.key.startswith(splits)
+    ]
+    client.log_batch(_uploaded(run).run_id, metrics=measured)
 
 
 def _folder_digest(folder: Path) -> str:

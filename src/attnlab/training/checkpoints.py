@@ -176,7 +176,7 @@ def _in_any_process(trainer: pl.Trainer, number: int, due: bool) -> tuple[int, b
 def outcome_of(checkpoint: ModelCheckpoint) -> dict[str, Any]:
     """What a sweep can optimise in a finished training.
 
-    quality: the best value of the monitored metric, None if there is none; higher_is_better.
+    quality: the best value of the metric `monitor`, None if there is none; higher_is_better.
     training_cpu_seconds: processor time of training, without validations.
 
     Like `best_checkpoints`, it is read from the last checkpoint: the callbacks hold it only in the process that
@@ -186,6 +186,7 @@ def outcome_of(checkpoint: ModelCheckpoint) -> dict[str, Any]:
     score = states[checkpoint.state_key]["best_model_score"]
     return {
         "quality": None if score is None else float(score),
+        "monitor": checkpoint.monitor,
         "higher_is_better": checkpoint.mode == "max",
         "training_cpu_seconds": float(states[SpeedCounters.__qualname__]["training_cpu"]),
     }

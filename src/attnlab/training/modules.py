@@ -104,10 +104,9 @@ class LabModule(pl.LightningModule):
             return
         value = float(self.training_nll.compute())  # in every process, because it is the mean over all of them
         self.training_nll.reset()
-        if trainer.logger is not None:
-            trainer.logger.log_metrics(
-                {self.epoch_metric: value, "epoch": trainer.current_epoch}, step=trainer.global_step - 1
-            )
+        metrics = {self.epoch_metric: value, "epoch": trainer.current_epoch}
+        for logger in trainer.loggers:
+            logger.log_metrics(metrics, step=trainer.global_step - 1)
 
     def log_validation(self, nll: Tensor, measured: Mapping[str, Any]) -> None:
         """Log a validation, and pass the monitored metric to a plateau schedule.

@@ -69,8 +69,9 @@ class SpeedCounters(pl.Callback):
         self._sentences += len(batch)
         if isinstance(batch, Batch):
             self._tokens += batch.num_target_tokens
-        if trainer.global_step % self._every == 0 and trainer.is_global_zero and trainer.logger is not None:
-            trainer.logger.log_metrics(self._counters(), step=trainer.global_step - 1)
+        if trainer.global_step % self._every == 0 and trainer.is_global_zero:
+            for logger in trainer.loggers:
+                logger.log_metrics(self._counters(), step=trainer.global_step - 1)
 
     def _now(self) -> tuple[float, float]:
         return cpu_seconds() if self._children else time.process_time(), time.monotonic()

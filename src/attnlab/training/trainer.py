@@ -45,7 +45,8 @@ INSTEAD = {
     "log_every_n_steps": "training.log_every",
     "overfit_batches": "debug=overfit",
     "callbacks": "callbacks.<name>._target_",
-    **dict.fromkeys(("logger", "enable_checkpointing", "default_root_dir"), "tracking and paths"),
+    "logger": "loggers.<name>._target_",
+    **dict.fromkeys(("enable_checkpointing", "default_root_dir"), "tracking and paths"),
     **dict.fromkeys(("plugins", "use_distributed_sampler", "reload_dataloaders_every_n_epochs"), ""),
 }
 
@@ -62,10 +63,27 @@ def check_options(options: Mapping[str, Any]) -> list[str]:
     return problems + [f"trainer.{name} is not an argument; it may be one of {', '.join(allowed)}" for name in unknown]
 
 
-def own_callbacks(nodes: Mapping[str, Any]) -> list[pl.Callback]:
-    """The callbacks of the section `callbacks` of a config; raises ExperimentError with every problem."""
-    config = {f"callbacks.{name}": node for name, node in nodes.items()}
-    return list(bind_sections(config, dict.fromkeys(config, pl.Callback)).values())
+def own_parts(
+    callbacks: Mapping[str, Any], loggers: Mapping[str, Any], folder: Path
+) -> tuple[list[pl.Callback], list[Logger]]:
+    """The callbacks and the loggers of a config's sections; raises ExperimentError with every problem.
+
+    folder: loggers that need a `save_dir` and are given none have a folder of their names in it.
+    """
+    nodes = {f"callbacks.{name}": node for name, node in callbacks.items()}
+    kinds: dict[str, Any] = dict.fromkeys(nodes, pl.Callback)
+    for name, node in loggers.items():
+        needs_folder = str(node.get("_target_")).endswith(("CSVLogger", "TensorBoardLogger"))
+        nodes[f"loggers.{name}"] = {"save_dir": str(folder / name), **node} if needs_folder else node
+        kinds[f"loggers.{name}"] = Logger
+    try:
+        made = bind_sections(nodes, kinds).values()
+    except ModuleNotFoundError as error:  # as of TensorBoardLogger
+        missing = str(error).splitlines()[0]
+        raise ExperimentError(
+            f"loggers: a package is missing, install it with pip or leave it out: {missing}"
+        ) from None
+    return [each for each in made if isinstance(each, pl.Callback)], [each for each in made if isinstance(each, Logger)]
 
 
 def build_trainer(
@@ -78,6 +96,7 @@ def build_trainer(
     saved: Callable[[int], None] = lambda reached: None,
     save_every_minutes: float | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
+    loggers: Sequence[Logger] = (),
 ) -> tuple[pl.Trainer, BestCheckpoints]:
     """The trainer, and the callback that holds the path of its best checkpoint.
 
@@ -138,7 +157,7 @@ def build_trainer(
         val_check_interval=validate_every * settings.accumulate,
         check_val_every_n_epoch=None,
         log_every_n_steps=settings.log_every,
-        logger=SpoolLogger(spool),
+        logger=[SpoolLogger(spool), *loggers],
         plugins=[CheckpointFiles()],
         callbacks=[*own, *callbacks, ReturnFreedMemory()],
         use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
@@ -218,9 +237,8 @@ def _quiet() -> None:
     reports = logging.getLogger("pytorch_lightning.profilers")  # of trainer.profiler, for the terminal and the log file
     reports.setLevel(logging.INFO)
     reports.handlers = [logging.StreamHandler()]
-    warnings.filterwarnings("ignore", ".*does not have many workers.*")
-    warnings.filterwarnings("ignore", ".*Checkpoint directory .* exists and is not empty.*")
-    warnings.filterwarnings("ignore", ".*sync_dist=True.*")
-    warnings.filterwarnings("ignore", ".*GPU available but not used.*")
-    warnings.filterwarnings("ignore", ".*number of training batches .* is smaller than the logging interval.*")
-    warnings.filterwarnings("ignore", ".*LeafSpec.*")
+    for text in (
+        "does not have many workers", "Checkpoint directory .* exists and is not empty", "sync_dist=True", "LeafSpec",
+        "GPU available but not used", "number of training batches .* is smaller than the logging interval",
+    ):  # fmt: skip
+        warnings.filterwarnings("ignore", f".*{text}.*")
