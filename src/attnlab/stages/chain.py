@@ -83,7 +83,7 @@ def main(experiment: Experiment) -> Any:
                 begin_anew(experiment, point)
                 last = None if parent is None else continue_training(experiment, parent, point)
         if not finished or state_of_its_run(experiment, point / "model") == point:
-            with experiment.tracking.start(experiment.paths.runs_folder, point, record) as run:
+            with experiment.tracking.start(experiment.paths.runs_folder, point, record, finished) as run:
                 update_job(run_id=run.run_id)
                 if not finished:
                     train_in(experiment, data, point, run, last)

@@ -127,13 +127,14 @@ def evaluate_and_track(
     opened, job = experiment.task.open_data(data), current_job()
     record = record_of(experiment, config_of_run(experiment, model), facts.identity, opened, own_name)
     tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
-    with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record) as run:
+    is_kept = kept is not None and (kept / "metrics.json").is_file()
+    with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record, is_kept) as run:
         if job is not None and run.run_id is not None:
             job.update(run_id=run.run_id)
         if kept is None:
             evaluate(experiment, model, data, into)
         else:
-            if not (kept / "metrics.json").is_file():
+            if not is_kept:
                 evaluate(experiment, model, data, kept)
             with atomic_folder(into) as temporary:
                 shutil.copytree(kept, temporary, dirs_exist_ok=True)

@@ -33,11 +33,13 @@ _SAMPLING_INTERVAL = 5.0  # seconds
 class Connection:
     """To the tracker at an address, and to one experiment there; made by the first call of `open` or `client`.
 
-    address: with an absolute path for an sqlite database; `shown` is the same without a password.
+    address: with an absolute path for an sqlite database; `shown` is the same without a password, `name` has the
+        experiment as well.
     """
 
     def __init__(self, address: str, experiment: str, artifacts: Path) -> None:
         self.address, self.shown = address, masked(address)
+        self.name = f"{self.shown} {experiment}"
         sqlite = "sqlite:///"
         self._database = Path(address.removeprefix(sqlite)) if address.startswith(sqlite) else None
         self._experiment, self._artifacts = experiment, artifacts

@@ -236,10 +236,10 @@ Upload = Callable[[Run], str | None]
 
 
 class UntrackedRun(Run):
-    """A run that is recorded nowhere (`tracking=none`): it is of no process."""
+    """A run that records nothing, for tracking is off or its tracker has all of it: it is of no process."""
 
-    def __init__(self) -> None:
-        self.uploaded = self._process = None
+    def __init__(self, uploaded: Uploaded | None = None) -> None:
+        self.uploaded, self._process = uploaded, None
 
 
 def conclude_runs(place: Path, upload: Upload | None = None) -> None:

@@ -98,11 +98,13 @@ class Uploaded:
 
     state: the digest of the state that MLflow has, together with all that belonged to it.
     description: as it was uploaded last.
+    tracker: the address of the MLflow that this is about, and its name for the group of runs.
     """
 
     run_id: str
     state: str = ""
     description: str = ""
+    tracker: str = ""
     spools: Mapping[str, UploadedSpool] = field(default_factory=dict)
 
 

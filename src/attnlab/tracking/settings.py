@@ -9,14 +9,14 @@ import sys
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import NonNegativeInt
 
-from attnlab.errors import ExperimentError, masked
+from attnlab.errors import ExperimentError, masked, masked_values
 from attnlab.tracking.params import accepted_name, as_text, origin_tags
 from attnlab.tracking.run import Run, UntrackedRun, Upload, conclude_runs
-from attnlab.tracking.run_folder import RunRecord
+from attnlab.tracking.run_folder import RunRecord, Uploaded
 
 if TYPE_CHECKING:
     from attnlab.tracking.connection import Connection
@@ -33,8 +33,11 @@ class Tracking:
     heat_map_sentences: int
     keep_heat_maps: int
 
-    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
+    def start(self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False) -> Run:
         """Start the run of the experiment or evaluation in the folder `place`, or open it again.
+
+        nothing_new: nothing will be logged that was not logged before, so that MLflow, whose import takes seconds, is
+            needed only where something of the run is missing there.
 
         Raises ExperimentError where the tracker cannot be reached or refuses, and `when_unreachable` is `refuse`.
         """
@@ -125,14 +128,16 @@ class MlflowTracking(Tracking):
 
         return lambda run: sync(run, connection)
 
-    def start(self, runs_folder: Path, place: Path, record: RunRecord) -> Run:
-        connection, must_reach = self.connection(runs_folder), self.when_unreachable == "refuse"
-        if must_reach:
-            connection.open()
+    def start(self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False) -> Run:
         # Where a sweep names its points, one name for all of them would not distinguish them.
         name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
         tags = {name: as_text(value) for name, value in (self.tags or {}).items()}
         named = replace(record, name=name, tags={**tags, **record.tags}, note=self.note)
+        if nothing_new and (held := self._held(runs_folder, Run.read(place), named)) is not None:
+            return UntrackedRun(held)
+        connection, must_reach = self.connection(runs_folder), self.when_unreachable == "refuse"
+        if must_reach:
+            connection.open()
         run = Run.start(place, named, origin_tags, self.log_model, self._uploader(connection))
         run.sync(run.state.safe_offset)
         if run.run_id is None and must_reach:
@@ -140,6 +145,18 @@ class MlflowTracking(Tracking):
         if run.run_id is not None and self.system_metrics:
             run.stop_monitor = connection.monitor_system(run.run_id)
         return run
+
+    def _held(self, runs_folder: Path, run: Run | None, record: RunRecord) -> Uploaded | None:
+        """How much MLflow has of a run: all of it, and its database says that the run is there; None otherwise."""
+        address = self.address(runs_folder)
+        if run is None or run.uploaded is None or run.state.status != "FINISHED" or not address.startswith("sqlite"):
+            return None
+        same = replace(RunRecord(**masked_values(vars(record))), command=run.state.record.command)
+        is_whole = run.is_described and run.uploaded.tracker == f"{masked(address)} {self.experiment}"
+        if not is_whole or (same, self.log_model) != (run.state.record, run.state.log_model):
+            return None
+        query = "SELECT lifecycle_stage FROM runs WHERE run_uuid = ?"
+        return run.uploaded if _asked(_database(address), query, run.uploaded.run_id) == "active" else None
 
     def of_sweep(self) -> Tracking:
         return replace(self, run_name=None, system_metrics=False, log_model=False, when_unreachable="refuse")
@@ -164,8 +181,10 @@ class MlflowTracking(Tracking):
             return f"open {masked(address)}"
         page, store = "", masked(address)
         if address.startswith("sqlite:///"):
-            database = Path(address.removeprefix("sqlite:///"))
-            page, store = _page_of_runs(database, self.experiment), f"sqlite:///{_short(database)}"
+            # By itself MLflow leads to the pages for language model prompts.
+            found = _asked(_database(address), "SELECT experiment_id FROM experiments WHERE name = ?", self.experiment)
+            page = "" if found is None else f"#/experiments/{found}/runs?workflowType=machine_learning"
+            store = f"sqlite:///{_short(_database(address))}"
         program = _short(Path(sys.executable).with_name("mlflow"))
         options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1 --port {port}"
         return f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen http://127.0.0.1:{port}/{page}"
@@ -179,13 +198,16 @@ class NoTracking(Tracking):
     keep_heat_maps = 0
 
 
-def _page_of_runs(database: Path, experiment: str) -> str:
-    """The page of the experiment's runs; by itself MLflow leads to those for language model prompts."""
+def _database(address: str) -> Path:
+    return Path(address.removeprefix("sqlite:///"))
+
+
+def _asked(database: Path, query: str, value: str) -> Any:
+    """The first value that an sqlite database finds; None where it has none."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
-        query = "SELECT experiment_id FROM experiments WHERE name = ?"
-        found = connection.execute(query, [experiment]).fetchone()
-        return f"#/experiments/{found[0]}/runs?workflowType=machine_learning" if found else ""
-    return ""
+        found = connection.execute(query, [value]).fetchone()
+        return None if found is None else found[0]
+    return None
 
 
 def _short(path: Path) -> str:

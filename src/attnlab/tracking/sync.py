@@ -67,7 +67,7 @@ def sync(run: Run, connection: Connection) -> str | None:
         if known is not None:
             _upload_model(client, run, known)
             _link_metrics(client, run)
-            run.remember(replace(_uploaded(run), state=run.digest()))
+            run.remember(replace(_uploaded(run), state=run.digest(), tracker=connection.name))
     except ExperimentError as error:
         return str(error)
     except LOST as error:
