@@ -11,6 +11,9 @@ from entry_points import TINY, Command, mlflow_client, succeeded
 from omegaconf import OmegaConf
 from test_refusals import refused
 
+from attnlab.tracking.connection import Connection
+from attnlab.tracking.settings import MlflowTracking
+
 
 def folder_of(base: Path, name: str) -> Path:
     """The one folder that has a file of this name directly in it."""
@@ -54,6 +57,33 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     ended = command("train.py", *TINY, "tracking=mlflow", "tracking.uri=http://127.0.0.1:9", "rerun=true")
     refused(ended, "tracking.uri: http://127.0.0.1:9 cannot be used")
     assert {path: path.read_bytes() for path in model.parent.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("database")
+def test_finished_run_asks_mlflow_only_where_something_is_missing_there(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    def connection(self: MlflowTracking, runs_folder: Path) -> Connection:
+        opened.append(runs_folder)
+        return connect(self, runs_folder)
+
+    connect = MlflowTracking.connection
+    tracked = (*TINY, "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
+    succeeded(command("train.py", *tracked))
+    monkeypatch.setattr(MlflowTracking, "connection", connection)
+    succeeded(command("train.py", *tracked))
+    assert opened == []
+    succeeded(command("train.py", *tracked, "tracking.note=new"))
+    assert opened
+    (run,) = mlflow_client(folder).search_runs(["1"])
+    assert run.data.tags["mlflow.note.content"].startswith("new")
+    mlflow_client(folder).delete_run(run.info.run_id)
+    succeeded(command("train.py", *tracked, "tracking.note=new"))
+    (again,) = mlflow_client(folder).search_runs(["1"])
+    assert again.data.metrics == run.data.metrics
 
 
 def test_evaluation_refuses_a_damaged_model_and_data_of_another_vocabulary(
