@@ -83,9 +83,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
 def test_training_on_a_disk_that_fills_up_stops_and_resumes(
-    tracking: tuple[str, ...], start: Path, small_disk: Path, tmp_path: Path, run: Run
+    tracking: tuple[str, ...], start: Path, small_disk: Path, tmp_path: Path, run: Run, empty_database: Path
 ) -> None:
     if tracking == TRACKED:  # its database lies elsewhere: the disk is for checkpoints
+        shutil.copy(empty_database, tmp_path / "mlflow.db")
         tracking = (*TRACKED, f"tracking.uri=sqlite:///{tmp_path}/mlflow.db")
     whole, folder = tmp_path / "whole", small_disk / "work"
     for each in (whole, folder):

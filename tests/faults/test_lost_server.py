@@ -40,8 +40,9 @@ TRAINING = (
 class Server:
     """MLflow over a database, at the same address again whenever it is started."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, database: Path) -> None:
         self._folder, self._port = folder, free_port()
+        shutil.copy(database, folder / "server.db")
         self._process: subprocess.Popen[bytes] | None = None
         self.address = f"http://127.0.0.1:{self._port}"
 
@@ -63,12 +64,12 @@ class Server:
 
 
 @pytest.fixture
-def server_in() -> Iterator[Callable[[Path], Server]]:
+def server_in(empty_database: Path) -> Iterator[Callable[[Path], Server]]:
     """Makes servers, of which none is left in the end."""
     made = []
 
     def make(folder: Path) -> Server:
-        made.append(Server(folder))
+        made.append(Server(folder, empty_database))
         return made[-1]
 
     yield make

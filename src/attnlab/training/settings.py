@@ -47,7 +47,7 @@ class Training(ABC):
     max_minutes: PositiveFloat | None
     accumulate: PositiveInt
     initial_weights: Annotated[str, Field(min_length=1)] | None
-    continue_from: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] | None
+    continue_from: Annotated[str, Field(min_length=1)] | None
     limit_batches: PositiveInt | None
     batching: Batching
     optimizer: Optimizer
