@@ -123,11 +123,9 @@ def test_findings_pairs_cover_all_systems_or_the_baseline(findings: Findings, co
     assert far.difference > 10
     assert far.p is not None
     assert far.p < 0.05
-    assert far.p_of_sacrebleu == pytest.approx(1 / 201)
     against = found(compared, baseline="dot").pairs
     assert [(pair.first, pair.second) for pair in against] == [("bahdanau", "dot"), ("no attention", "dot")]
     assert against[1].difference < 0
-    assert found(compared, measure="exact_match").pairs[0].p_of_sacrebleu is None
     with pytest.raises(ExperimentError, match=r"baseline must be null or one of bahdanau, dot, no attention; got 'x'"):
         found(compared, baseline="x")
 
@@ -196,7 +194,7 @@ def test_comparison_page_shows_all_content_escaped(compared: ComparedRuns, findi
         "attention × seed: 6 runs of 3 systems", IDENTITY, "model/attention=bahdanau,dot,none seed=1,2",
         "BLEU ↑", "CPU minutes ↓", "peak MB ↓", "Systems that share a letter cannot be told apart",
         "two-level bootstrap with 200 samples, Holm's correction over 3 pairs, 95 %",
-        "drawn over seeds and sentences", "sacrebleu 0.005", "It has no attention.", "원문", "<b>고양이</b> & 학교",
+        "drawn over seeds and sentences", "It has no attention.", "원문", "<b>고양이</b> & 학교",
         "general · seed 1 failed: the <disk> is full",
     ):  # fmt: skip
         assert expected in text, expected
@@ -250,7 +248,7 @@ ONE_SEED = "Every system has one seed: how much another would change is unknown"
 SMALL = {
     "classification": (
         {"measure": "accuracy", "translates": False},
-        ("accuracy ↑", "F1 ↑", "over seeds and sentences", "darkest: 0.33", "<일상>", "문장 0"), ("sacrebleu",),
+        ("accuracy ↑", "F1 ↑", "over seeds and sentences", "darkest: 0.33", "<일상>", "문장 0"), ("BLEU",),
     ),
     "one seed each": (
         {"measure": "bleu", "seeds": (3,)},
@@ -296,17 +294,14 @@ def test_findings_refuse_runs_of_two_tasks(compared: ComparedRuns, tmp_path: Pat
         findings_of([*compared.runs, *other.runs], WANTED, silent)
 
 
-def test_comparison_of_several_test_sets_skips_the_paired_test(compared: ComparedRuns, tmp_path: Path) -> None:
-    """As in a sweep over data: sentences are then drawn apart, and sacrebleu's test has nothing to pair."""
+def test_comparison_page_says_that_there_are_several_test_sets(compared: ComparedRuns, tmp_path: Path) -> None:
+    """As in a sweep over data: sentences are then drawn apart."""
     runs = list(compared.runs)
     for number in (2, 3):
         files = runs[number].evaluation
         sentences = [{**row, "source": f"other {row['source']}"} for row in files.sentences]
         runs[number] = dataclasses.replace(runs[number], evaluation=dataclasses.replace(files, sentences=sentences))
     mixed = dataclasses.replace(compared, runs=runs)
-    pairs = {(pair.first, pair.second): pair for pair in found(mixed).pairs}
-    assert pairs["bahdanau", "dot"].p_of_sacrebleu is None
-    assert pairs["bahdanau", "no attention"].p_of_sacrebleu is not None
     assert "There are 2 test sets" in words(write(mixed, found(mixed), tmp_path / "comparison"))
 
 
