@@ -118,8 +118,3 @@ def test_letter_groups_share_a_letter_exactly_where_pairs_do_not_differ(seed: in
     assert all(letters)
     for one, other in pairs:
         assert bool(set(letters[one]) & set(letters[other])) == ((one, other) not in apart)
-
-
-def test_letter_groups_beyond_the_alphabet_are_numbered() -> None:
-    found = letter_groups(54, combinations(range(54), 2))
-    assert found[:2] + found[25:28] + found[51:] == ["a", "b", "z", "A", "B", "Z", "(52)", "(53)"]
