@@ -158,18 +158,6 @@ def test_labelled_data_unfit_for_a_classifier_are_refused(
     assert said in refusal(tmp_path, corpus_of(write(**splits), **changed))
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"label": "text"}, "text and label must be two columns, got text for both"),
-        ({"tokenizer": WordTrainer(joint=True)}, "tokenizer.joint must be false"),
-    ],
-)
-def test_labelled_corpus_with_an_invalid_value_is_refused(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        corpus_of("x", **changed)
-
-
 def test_labelled_folder_opened_as_pairs_is_refused(write: Callable[..., Path], tmp_path: Path) -> None:
     data = prepared(tmp_path, corpus_of(write()))
     with pytest.raises(ExperimentError, match=r"lacks prepared data: source_tokenizer\.json, target_tokenizer\.json"):

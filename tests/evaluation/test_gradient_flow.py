@@ -144,13 +144,6 @@ def test_gradient_flow_norms_are_means_by_distance(one_way: Build, pairs: Build,
             np.testing.assert_allclose(found, [np.mean(values) for values in kept], rtol=1e-9)
 
 
-def test_gradient_flow_refuses_two_directions(tiny_model: Build, batch_of: Build) -> None:
-    model = tiny_model(bidirectional=True)
-    batch = batch_of(model.padding)
-    with pytest.raises(ValueError, match="bidirectional must be false"):
-        encode_by_token(model.encoder, batch.source, batch.source_mask)
-
-
 def test_gradient_flow_leaves_the_model_unchanged(one_way: Build, batch_of: Build) -> None:
     model = one_way()
     batch = batch_of(model.padding)

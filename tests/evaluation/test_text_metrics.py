@@ -9,7 +9,6 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from sacrebleu.metrics import BLEU
-from torchmetrics.functional.text import rouge_score
 
 from attnlab.data.corpus import RougeUnit
 from attnlab.evaluation.sentence_statistics import ROUGE, sacrebleu_metrics, signatures
@@ -32,7 +31,6 @@ CORPORA = {
         ["나는 오늘 학교에 갔다.", "고양이가 매트 위에 앉았다."],
         ["나는 어제 학교에 갔습니다.", "고양이가 매트 위에 앉았다."],
     ),
-    "perfect segments of one and two characters": (["가", "나다"], ["가", "나다"]),
     "segments of one and two characters": (["가", "나다", "라"], ["가", "나다", "마"]),
     "shifted words": (["on the mat the cat sat down today"], ["the cat sat down on the mat today"]),
     "trailing white space": (
@@ -88,11 +86,6 @@ def test_text_metrics_exact_match_is_a_share() -> None:
     computed = metrics.compute()
     assert computed["exact_match"] == 0.5
     assert set(computed) == set(signatures("none")) - {"ter"}
-
-
-def test_text_metrics_refuse_lists_of_different_lengths() -> None:
-    with pytest.raises(ValueError, match="2 hypotheses for 1 references"):
-        TextMetrics().update(["a", "b"], ["a"])
 
 
 def test_signatures_equal_sacrebleus() -> None:
@@ -166,8 +159,6 @@ def test_by_length_bleu_is_the_corpus_bleu_of_each_bucket(tokenize: str) -> None
 def test_by_length_trailing_space_affects_only_exact_match() -> None:
     (row,) = by_length([4], ["a b c d "], ["a b c d"], "13a")
     assert (row["bleu"], row["exact_match"]) == (pytest.approx(100.0), 0.0)
-    (row,) = by_length([4], ["a b c d"], ["a b c d\n"], "char")
-    assert (row["bleu"], row["exact_match"]) == (pytest.approx(100.0), 0.0)
 
 
 def test_by_length_uses_given_ranges() -> None:
@@ -203,13 +194,3 @@ def test_rouge_equals_scores_by_hand(
     metrics.reset()
     metrics.update(["same"], ["same"])
     assert metrics.compute()["rougeL"] == 100
-
-
-def test_rouge_of_english_equals_torchmetrics_own_words() -> None:
-    """Their normaliser drops all but ASCII."""
-    hypotheses, references = CORPORA["ordinary"]
-    metrics = TextMetrics(rouge="word")
-    metrics.update(hypotheses, references)
-    theirs = rouge_score(hypotheses, references, rouge_keys=ROUGE)
-    found = metrics.compute()
-    assert [found[key] for key in ROUGE] == pytest.approx([100 * float(theirs[f"{key}_fmeasure"]) for key in ROUGE])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
@@ -109,19 +108,10 @@ def test_gradient_flow_panels_share_a_logarithmic_axis() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["RNN", "LSTM"]
 
 
-@pytest.mark.parametrize(
-    ("counts", "bars", "ends", "total"),
-    [
-        ({3: 5, 4: 1, 7: 2}, 5, (5, 2), 8),
-        ({2: 40, 3: 7, 1_000_000: 1}, 2_000, (47, 1), 48),  # one enormous row does not make a million bars
-    ],
-)
-def test_length_histogram_has_a_bar_for_each_length_up_to_a_limit(
-    counts: dict[int, int], bars: int, ends: tuple[int, int], total: int
-) -> None:
-    for patch in length_histogram({"source": counts}).axes[0].patches:
-        heights = patch.get_data().values
-        assert (len(heights), (heights[0], heights[-1]), heights.sum()) == (bars, ends, total)
+def test_length_histogram_has_a_bar_for_each_length() -> None:
+    for patch in length_histogram({"source": {3: 5, 4: 1, 7: 2}}).axes[0].patches:
+        data = patch.get_data()
+        assert (data.values.tolist(), data.edges.tolist()) == ([5, 1, 0, 0, 2], [2.5, 3.5, 4.5, 5.5, 6.5, 7.5])
 
 
 def _figures() -> dict[str, Figure | None]:

@@ -54,7 +54,6 @@ def test_heat_map_draws_odd_tokens_and_sizes_without_a_warning(recwarn: pytest.W
     for attention in (
         AttentionMap(odd, odd[::-1], np.eye(len(odd)), "$a$ \n 🧑 " * 30),
         AttentionMap(["<eos>"], ["<eos>"], np.ones((1, 1))),
-        AttentionMap([], [], np.zeros((0, 0))),
         AttentionMap(["가"] * 150, ["나"], np.full((1, 150), 1 / 150)),
     ):
         assert png_bytes(heat_map(attention), dpi=40).startswith(b"\x89PNG")

@@ -136,11 +136,6 @@ class Corpus(ABC):
 
 
 def split_sizes(num_pairs: int, validation_fraction: float, test_fraction: float) -> tuple[int, int, int]:
-    """The numbers of pairs for training, validation and test, each at least 1."""
+    """The numbers of pairs for training, validation and test."""
     validation, test = round(num_pairs * validation_fraction), round(num_pairs * test_fraction)
-    if min(validation, test, num_pairs - validation - test) < 1:
-        raise ValueError(
-            "validation_fraction and test_fraction must leave at least one pair in each split, got "
-            f"{validation_fraction} and {test_fraction} of {num_pairs} pairs"
-        )
     return num_pairs - validation - test, validation, test

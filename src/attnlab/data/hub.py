@@ -48,15 +48,6 @@ class HubDataset:
     seed: Annotated[int, Field(ge=0)]
     limit: Annotated[int, Field(ge=1)] | None
 
-    def __post_init__(self) -> None:
-        if set(self.splits) != set(SPLITS):
-            raise ValueError(f"splits must give {', '.join(SPLITS)}, got {', '.join(self.splits) or 'nothing'}")
-        for split, fraction in self._fractions.items():
-            if not 0 < fraction < 1:
-                raise ValueError(f"splits.{split} must be a split's name or a fraction between 0 and 1, got {fraction}")
-        if sum(self._fractions.values()) > 1 + 1e-9:
-            raise ValueError(f"splits must add up to at most 1, got {sum(self._fractions.values()):g}")
-
     @property
     def _fractions(self) -> dict[str, float]:
         return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
@@ -124,11 +115,6 @@ class HubCorpus(HubDataset, Corpus):
     tokenizer: TokenizerTrainer
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.source == self.target:
-            raise ValueError(f"source and target must be two columns, got {self.source} for both")
-        if self.alignments is None and self.possible_alignments is not None:
-            raise ValueError("possible_alignments must be null where alignments is null; name the sure links, too")
         self.source_language, self.target_language = _language(self.source), _language(self.target)
 
     def load(self) -> dict[str, datasets.Dataset]:
@@ -154,13 +140,6 @@ class LabelledCorpus(HubDataset):
     label_names: Annotated[list[Text], Field(min_length=2)] | None
     cleaning: SentenceCleaning
     tokenizer: TokenizerTrainer
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.text == self.label:
-            raise ValueError(f"text and label must be two columns, got {self.text} for both")
-        if self.tokenizer.joint:
-            raise ValueError("tokenizer.joint must be false: a labelled sentence has no second side to share it with")
 
     def load(self) -> dict[str, datasets.Dataset]:
         """A dataset for each of train, validation and test, with the columns `text` and `label`, as they come."""

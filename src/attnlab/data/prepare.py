@@ -113,13 +113,11 @@ def _encode(
 
 
 def _check_rows_left(split: str, rows: int, dropped: Counter[str], columns: str) -> None:
-    if rows == 0:
-        raise ExperimentError(f"data: the {split} split has no rows at all; see data.splits for where they come from")
     if dropped.total() == rows:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items()))
         raise ExperimentError(
-            f"data: nothing is left of the {split} split; {rows} rows were dropped ({reasons}); "
-            f"see data.cleaning for the limits and {columns} for the columns"
+            f"data: nothing is left of the {split} split; {rows} rows were dropped ({reasons}); see data.splits for "
+            f"where rows come from, data.cleaning for the limits and {columns} for the columns"
         )
 
 

@@ -48,13 +48,8 @@ def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> GradientFlow:
     The loss of a sentence is its token negative log-likelihood in nats, its mean over the target tokens, as training
     has it. The derivative is total: through the attention, and through all that comes later in the
     source.
-
-    Raises:
-        ValueError: an encoder with two directions, or no batch.
     """
     found = [_norms(model, batch) for batch in batches]
-    if not found:
-        raise ValueError("batches must hold at least one batch, got none")
     distance = np.concatenate([places for places, _ in found])
     norms = np.concatenate([values for _, values in found], axis=1)  # (3, states)
     sentences = np.bincount(distance)
@@ -116,18 +111,13 @@ def state_size(encoder: Encoder) -> int:
 
 
 def encode_by_token(encoder: Encoder, source: Tensor, source_mask: Tensor, nudges: Tensor | None = None) -> Encoded:
-    """Encode source (B, S) as the encoder in evaluation mode does, up to rounding.
+    """Encode source (B, S) as an encoder of one direction in evaluation mode does, up to rounding.
 
     Args:
         nudges: (B, S, N), added to the top layer's state after each token before anything reads it: the hidden state
             first, behind it an LSTM's cell state. The gradient of a loss with respect to nudges of zero is its total
             derivative with respect to the states.
-
-    Raises:
-        ValueError: an encoder with two directions, where the distance is undefined.
     """
-    if len(encoder.backward_layers) > 0:
-        raise ValueError("bidirectional must be false to measure by distance: two directions end at either end")
     read = source_mask if encoder.padding.recurrence == "skip" else torch.ones_like(source_mask)
     places = list(range(source.shape[1]))
     if encoder.reverse_source:

@@ -1,4 +1,4 @@
-"""Corpus metrics as functions of sums over sentences, for resampling; and sacrebleu's own paired bootstrap.
+"""Corpus metrics as functions of sums over sentences, for resampling.
 
 Axes: N sentences, K sums, B samples of sentences.
 """
@@ -15,7 +15,6 @@ import numpy as np
 import torchmetrics
 from numpy.typing import NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.significance import PairedTest, Result
 from torchmetrics.text.rouge import ROUGEScore
 
 from attnlab.data.corpus import RougeUnit
@@ -169,28 +168,3 @@ def translation_metrics(signatures: Mapping[str, str]) -> dict[str, CorpusMetric
 def classification_metrics(labels: Sequence[str]) -> dict[str, CorpusMetric]:
     """The metrics of `ClassMetrics` that follow from predictions alone."""
     return {"accuracy": Share("correct"), "f1": MacroF1(labels)}
-
-
-def paired_bootstrap_p(
-    metric: BLEU | CHRF | TER,
-    baseline: Sequence[str],
-    others: Sequence[Sequence[str]],
-    references: Sequence[str],
-    samples: int,
-) -> list[float]:
-    """p of sacrebleu's paired bootstrap test for each of `others` against the baseline (Koehn 2004, with the centred
-    difference of MultEval, Clark et al. 2011).
-
-    It compares two trained models, not two systems with several seeds.
-    The seed of its samples is sacrebleu's (SACREBLEU_SEED, 12345). For equal scores p is 1; sacrebleu
-    itself would call them significantly different.
-    """
-    named = [("baseline", baseline), *((str(number), texts) for number, texts in enumerate(others))]
-    _, found = PairedTest(named, {"": metric}, [references], test_type="bs", n_samples=samples)()
-    (results,) = (of_metric for name, of_metric in found.items() if name != "System")
-    ours, *theirs = (result for result in results if isinstance(result, Result))
-    p_values = []
-    for result in theirs:
-        assert result.p_value is not None
-        p_values.append(1.0 if result.score == ours.score else float(result.p_value))
-    return p_values

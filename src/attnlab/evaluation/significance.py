@@ -204,9 +204,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected.tolist()
 
 
-_LETTERS = string.ascii_lowercase + string.ascii_uppercase
-
-
 def letter_groups(count: int, apart: Iterable[tuple[int, int]]) -> list[str]:
     """The compact letter display of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise
     comparisons", Journal of Computational and Graphical Statistics 13), by his insert-and-absorb algorithm.
@@ -225,5 +222,5 @@ def letter_groups(count: int, apart: Iterable[tuple[int, int]]) -> list[str]:
         distinct = list(dict.fromkeys(split))
         groups = [group for group in distinct if not any(group < larger for larger in distinct)]  # absorb
     groups.sort(key=sorted)
-    names = [_LETTERS[number] if number < len(_LETTERS) else f"({number})" for number in range(len(groups))]
-    return ["".join(name for name, group in zip(names, groups, strict=True) if each in group) for each in range(count)]
+    named = list(zip(string.ascii_letters, groups, strict=False))
+    return ["".join(letter for letter, group in named if each in group) for each in range(count)]

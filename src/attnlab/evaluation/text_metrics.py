@@ -35,13 +35,7 @@ class TextMetrics(Metric):
             self.add_state(name, torch.zeros(metric.sums), dist_reduce_fx="sum")
 
     def update(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
-        """Add sentences; both lists have one length.
-
-        Raises:
-            ValueError: the lists differ in length.
-        """
-        if len(hypotheses) != len(references):
-            raise ValueError(f"{len(hypotheses)} hypotheses for {len(references)} references")
+        """Add sentences; both lists have one length."""
         rows = [
             {"hypothesis": ours, "reference": theirs, "exact": ours == theirs}
             for ours, theirs in zip(hypotheses, references, strict=True)

@@ -42,10 +42,6 @@ def heat_map(attention: AttentionMap) -> Figure:
         # About 11 characters of this size to the inch. matplotlib's own wrapping reads `$` as mathematics.
         lines = textwrap.wrap(title_text(attention.title), max(20, int(11 * width)), max_lines=4, placeholder=" …")
         figure.suptitle("\n".join(lines), fontsize=10, color=INK, x=0.01, ha="left")
-    if rows == 0 or columns == 0:
-        axes.set_axis_off()
-        axes.text(0.5, 0.5, "no tokens", ha="center", va="center")
-        return figure
 
     image = axes.imshow(attention.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
     axes.xaxis.tick_top()

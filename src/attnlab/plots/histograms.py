@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 
 from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, title_text
 
-_MOST_BARS = 2_000
-
 
 def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
     """Figure of {side: {length in tokens: sentences}}, as steps over the same axis."""
@@ -22,10 +20,8 @@ def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
         if not counts:
             continue
         shortest, longest = min(counts), max(counts)
-        # A bar covers one length, centred on it; several where bars would be too thin to see.
-        bars = min(longest - shortest + 1, _MOST_BARS)
-        ends = (shortest - 0.5, longest + 0.5)
-        heights, edges = np.histogram(list(counts), bins=bars, range=ends, weights=list(counts.values()))
+        heights = [counts.get(length, 0) for length in range(shortest, longest + 1)]
+        edges = np.arange(shortest, longest + 2) - 0.5  # a bar is centred on its length
         axes.stairs(heights, edges, fill=True, color=COLOURS[number], alpha=0.35)
         axes.stairs(heights, edges, color=COLOURS[number], linewidth=1.2, label=label)
     axes.set_ylim(bottom=0)

@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.sentence_statistics import (
-    CorpusMetric,
-    SacrebleuMetric,
-    classification_metrics,
-    paired_bootstrap_p,
-    translation_metrics,
-)
+from attnlab.evaluation.sentence_statistics import CorpusMetric, classification_metrics, translation_metrics
 from attnlab.evaluation.significance import (
     Estimate,
     SystemSample,
@@ -54,14 +48,12 @@ class Pair:
 
     difference: of the means, the first less the second.
     p: of the difference, after Holm's correction over the tested pairs; None where nothing can be resampled.
-    p_of_sacrebleu: of sacrebleu's test between the median seeds; None where sacrebleu lacks the metric.
     """
 
     first: str
     second: str
     difference: float
     p: float | None
-    p_of_sacrebleu: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +94,7 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
         tested = _tested(samples, list(combinations(samples, 2)))
         letters[name] = _letters(list(samples), tested, 1 - wanted.confidence)
         if name == wanted.measure:
-            pairs = _pairs(best_first, samples, tested, wanted, progress)
+            pairs = _pairs(samples, tested, wanted.baseline)
     return Findings(wanted, ranked(systems, measure_named(wanted.measure)), estimates, letters, pairs)
 
 
@@ -138,46 +130,14 @@ def _letters(names: list[str], tested: Mapping[tuple[str, str], float], threshol
 
 
 def _pairs(
-    best_first: list[System],
-    samples: Mapping[str, SystemSample],
-    all_tested: Mapping[tuple[str, str], float],
-    wanted: Wanted,
-    progress: Progress,
+    samples: Mapping[str, SystemSample], tested: Mapping[tuple[str, str], float], baseline: str | None
 ) -> list[Pair]:
-    names = [system.name for system in best_first]
-    if wanted.baseline is None:
-        chosen, tested = list(combinations(names, 2)), all_tested
-    else:
-        chosen = [(name, wanted.baseline) for name in names if name != wanted.baseline]
+    chosen = list(combinations(samples, 2))
+    if baseline is not None:
+        chosen = [(name, baseline) for name in samples if name != baseline]
         tested = _tested(samples, chosen)
-    of_sacrebleu = _sacrebleu(best_first, chosen, wanted, progress)
-    means = {name: float(samples[name].values.mean()) for name in names}
-    return [
-        Pair(one, other, means[one] - means[other], tested.get((one, other)), of_sacrebleu.get((one, other)))
-        for one, other in chosen
-    ]
-
-
-def _sacrebleu(
-    systems: Sequence[System], pairs: Sequence[tuple[str, str]], wanted: Wanted, progress: Progress
-) -> dict[tuple[str, str], float]:
-    """{pair: p of sacrebleu's test between their median seeds}, where both translated the same sentences."""
-    medians = {system.name: system.median_run(wanted.measure).evaluation for system in systems}
-    found: dict[tuple[str, str], float] = {}
-    seconds = list(dict.fromkeys(other for _, other in pairs))
-    for done, second in enumerate(seconds, start=1):
-        base = medians[second]
-        metric = translation_metrics(base.signatures).get(wanted.measure) if base.translates else None
-        firsts = [one for one, other in pairs if other == second and medians[one].test_set == base.test_set]
-        if isinstance(metric, SacrebleuMetric) and firsts:
-            ours, *theirs = (
-                [row["hypothesis"] for row in each.sentences] for each in (base, *(medians[one] for one in firsts))
-            )
-            references = [row["reference"] for row in base.sentences]
-            p_values = paired_bootstrap_p(metric.metric, ours, theirs, references, wanted.samples)
-            found.update({(one, second): p for one, p in zip(firsts, p_values, strict=True)})
-        progress("test", done, len(seconds))
-    return found
+    means = {name: float(sample.values.mean()) for name, sample in samples.items()}
+    return [Pair(one, other, means[one] - means[other], tested.get((one, other))) for one, other in chosen]
 
 
 def resampled_scores(

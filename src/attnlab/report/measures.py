@@ -77,20 +77,13 @@ def chosen_measure(wanted: str | None, of_runs: Sequence[tuple[str, Iterable[str
 
     of_runs: the name of each run and its measures.
     """
-    measured = [(name, set(names)) for name, names in of_runs]
-    common = in_order(set.intersection(*(names for _, names in measured)))
-    everywhere = [name for name in common if measure_named(name).better]
+    common = in_order(set.intersection(*(set(names) for _, names in of_runs)))
+    ranking = [name for name in common if measure_named(name).better]
     if wanted is None:
-        if not everywhere:
-            raise ExperimentError("metric: the runs have no metric in common that systems can be ranked by")
-        return next((name for name in _FIRST if name in everywhere), everywhere[0])
-    if wanted in everywhere:
-        return wanted
-    allowed, lacking = ", ".join(everywhere), [name for name, names in measured if wanted not in names]
-    if len(lacking) == len(measured):
-        raise ExperimentError(f"metric must be null or one of {allowed}; got {wanted!r}")
-    if lacking and measure_named(wanted).better:
-        raise ExperimentError(f"metric: {wanted} is missing in {', '.join(lacking)}; all runs have {allowed}")
-    raise ExperimentError(
-        f"metric: {wanted} has no better direction, so systems cannot be ranked by it; choose one of {allowed}"
-    )
+        wanted = next((name for name in (*_FIRST, *ranking) if name in ranking), None)
+    if wanted not in ranking:
+        raise ExperimentError(
+            f"metric must be one that all runs have and that systems can be ranked by: {', '.join(ranking) or 'none'}; "
+            f"got {wanted!r}"
+        )
+    return wanted

@@ -61,16 +61,10 @@ def _why_left_out(folder: SweepFolder, job: JobRecord, runs_folder: Path) -> str
         return f"failed: {job.error}" if job.status == "failed" else "still running, or stopped"
     if not (runs_folder / "points" / str(job.identity) / "done.json").is_file():
         return "its folder in runs/points is gone; the same command makes it again"
-    evaluation = _evaluation(folder, job)
+    evaluation = folder.path / str(job.number) / "evaluation"
     if not has_evaluation(evaluation):
         return f"it has no evaluation in {evaluation}; the same command with chain=true makes it"
     return None
-
-
-def _evaluation(folder: SweepFolder, job: JobRecord) -> Path:
-    """Beside the records if possible: the project may have moved since."""
-    beside = folder.path / str(job.number) / "evaluation"
-    return beside if beside.is_dir() else Path(job.output) / "evaluation"
 
 
 def _run_of_job(folder: SweepFolder, job: JobRecord, keys: Sequence[str], runs_folder: Path) -> ComparedRun:
@@ -83,7 +77,7 @@ def _run_of_job(folder: SweepFolder, job: JobRecord, keys: Sequence[str], runs_f
         name=job.name,
         choices={key: job.choices[key] for key in keys if key in job.choices},
         seed=str(config["seed"]),
-        evaluation=read_evaluation(_evaluation(folder, job)),
+        evaluation=read_evaluation(folder.path / str(job.number) / "evaluation"),
         history=read_history(point / "training" / "history.csv"),
         costs=_costs(cpu, peak),
         parameters=_params(config),

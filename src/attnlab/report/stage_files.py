@@ -17,8 +17,6 @@ def read_text(path: Path, stage: str) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ExperimentError(f"{path} is missing; run the {stage} stage first") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path} cannot be read ({error}); run the {stage} stage again") from error
 
 
 def read_json(path: Path, stage: str) -> Any:
