@@ -2,11 +2,14 @@ import csv
 import gzip
 import json
 import os
+import shutil
+from typing import ClassVar
 
-import datasets
+import huggingface_hub
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import errors
 
 from attnlab.data.hub import resolve
 from attnlab.errors import ExperimentError
@@ -141,16 +144,21 @@ def refusal(corpus) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("train.jsonl", b'{"de": "x",\n', "JSON parse error"),
+        ("train.jsonl", b'{"de": "x",\n', "fault in line 1: it is no JSON"),
+        ("train.jsonl", b"", "has no rows"),
         ("train.jsonl.gz", b"not gzip", "Not a gzipped file"),
-        ("train.csv", b"de,en\nx,\xe4\n", "'utf-8' codec can't decode byte 0xe4"),
+        ("train.jsonl", b'{"de": "x"}\n[1]\n', "fault in line 2: it is no JSON object"),
+        ("train.csv", b"de,en\nx,\xe4\n", "is not UTF-8 in line 2, byte 3"),
         ("train.csv", b"de,en\nx,y\nx,y,z\n", "Expected 2 fields in line 3, saw 3"),
         ("train.parquet", b"PAR1 but not really", "magic bytes"),
-        ("README.md", b"hello", "doesn't contain any data files"),
+        ("train.de", b"\xff\n", "is not UTF-8 in line 1"),
+        ("README.md", b"hello", "has no data files"),
     ],
 )
 def test_hub_corpus_with_a_faulty_file_is_refused_by_its_name(tmp_path, hub_corpus, name, content, message):
     (tmp_path / name).write_bytes(content)
+    if name == "train.de":
+        (tmp_path / "train.en").write_bytes(b"x\n")
     sentence = refusal(hub_corpus(tmp_path, splits=FROM_TRAIN))
     assert message in sentence
     assert str(tmp_path) in sentence
@@ -166,15 +174,58 @@ def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_f
     (hub_folder / "notes.docx").write_bytes(b"")
     assert "is no file of a known kind" in refusal(hub_corpus(hub_folder / "notes.docx"))
     assert "data.path and data.dataset are both null" in refusal(hub_corpus(None))
+    shutil.rmtree(hub_folder)
+    hub_folder.mkdir()
+    assert "has no data files" in refusal(hub_corpus(hub_folder))
 
 
-def test_hub_dataset_that_cannot_be_loaded_is_refused(hub_corpus, monkeypatch, tmp_path):
-    def missing(*_args, **_options):
-        raise datasets.exceptions.DatasetNotFoundError("Dataset 'no/such' doesn't exist on the Hub.\nMore")
+def test_unreachable_hub_is_reported_at_once(hub_corpus, monkeypatch, tmp_path):
+    import httpx2 as httpx
 
-    monkeypatch.setattr(datasets, "load_dataset_builder", missing)
-    expected = "data.dataset: no/such cannot be loaded: Dataset 'no/such' doesn't exist on the Hub"
-    assert refusal(hub_corpus(None, dataset="no/such")) == expected
+    def unreachable(*_args, **_options):
+        raise httpx.ConnectError("Name or service not known")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", unreachable)
+    sentence = refusal(hub_corpus(None, dataset="nobody/such-a-corpus-of-the-tests"))
+    assert "cannot be reached" in sentence
+    assert "data.path" in sentence
+    assert not huggingface_hub.constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE")
+
+
+def test_unknown_or_gated_hub_dataset_is_refused(hub_corpus, monkeypatch, tmp_path):
+
+    def raising(error):
+        def call(*_args, **_options):
+            raise error("no", response=_Response())
+
+        return call
+
+    for error, message in (
+        (errors.RepositoryNotFoundError, "there is no 'no/such' on the Hugging Face hub"),
+        (errors.RevisionNotFoundError, "data.revision: 'no/such' has no revision 'v9'"),
+        (errors.GatedRepoError, "accepted its terms"),
+    ):
+        monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", raising(error))
+        assert message in refusal(hub_corpus(None, dataset="no/such", revision="v9"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "no" / "such").mkdir(parents=True)
     assert "lies on this machine" in refusal(hub_corpus(None, dataset="no/such"))
+
+
+class _Response:
+    headers: ClassVar[dict[str, str]] = {}
+    request = None
+    status_code = 404
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"splits": {"train": "train"}}, "splits must give train, validation, test, got train"),
+        ({"splits": {"train": 0.9, "validation": 0.9, "test": 0.1}}, "splits must add up to at most 1, got 1.9"),
+    ],
+)
+def test_hub_corpus_with_an_invalid_value_is_refused_by_its_name(hub_corpus, changed, message):
+    with pytest.raises(ValueError, match=message):
+        hub_corpus(None, **changed)

@@ -48,6 +48,12 @@ class HubDataset:
     seed: Annotated[int, Field(ge=0)]
     limit: Annotated[int, Field(ge=1)] | None
 
+    def __post_init__(self) -> None:
+        if set(self.splits) != set(SPLITS):
+            raise ValueError(f"splits must give {', '.join(SPLITS)}, got {', '.join(self.splits) or 'nothing'}")
+        if sum(self._fractions.values()) > 1 + 1e-9:
+            raise ValueError(f"splits must add up to at most 1, got {sum(self._fractions.values()):g}")
+
     @property
     def _fractions(self) -> dict[str, float]:
         return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
@@ -115,6 +121,7 @@ class HubCorpus(HubDataset, Corpus):
     tokenizer: TokenizerTrainer
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.source_language, self.target_language = _language(self.source), _language(self.target)
 
     def load(self) -> dict[str, datasets.Dataset]:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import logging
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import huggingface_hub
+from huggingface_hub import errors as hub_errors
 
 from attnlab.errors import ExperimentError
 
 READERS = {"json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv", "tsv": "csv", "parquet": "parquet"}
 """Suffix -> module of `datasets`."""
 KNOWN_KINDS = f"known kinds are: {', '.join(READERS)}, each also with .gz"
+_HUB_SECONDS = 10.0
 
 
 def load_splits(
@@ -29,29 +34,31 @@ def load_splits(
 
     columns: the wanted ones, two at least; for parallel text files their suffixes.
     """
-    try:
-        with _quiet():
-            return _load_from_hub(dataset, name, revision) if path is None else _load_local(path, name, columns)
-    except ExperimentError:
-        raise
-    except Exception as error:  # the library passes on whatever its readers raise
-        setting = "name" if "BuilderConfig" in str(error) else "dataset" if path is None else "path"
-        raise ExperimentError(f"data.{setting}: {path or dataset} cannot be loaded: {_reason(error)}") from error
+    if path is not None:
+        return _load_local(path, name, columns)
+    if dataset is None:
+        raise ExperimentError("data.path and data.dataset are both null; give data.path a local folder or file")
+    return _load_from_hub(dataset, name, revision)
 
 
 def _load_local(path: Path, name: str | None, columns: Sequence[str]) -> dict[str, datasets.Dataset]:
+    if not path.exists():
+        raise ExperimentError(f"data.path: there is no {path}; give a local folder or file")
     # Reading a local file anew is cheap, and a cache of it could go stale. The rows stay readable when the
     # folder is gone, because they are mapped by then.
-    with tempfile.TemporaryDirectory(prefix="attnlab-") as cache:
-        found = _read(path, name, columns, cache)
-        for split in found.values():
-            split.data.table.validate(full=True)
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as cache, _quiet():
+        try:
+            found = _read(path, name, columns, cache)
+            for split in found.values():
+                split.data.table.validate(full=True)
+        except ExperimentError:
+            raise
+        except Exception as error:  # the library passes on whatever its readers raise
+            raise ExperimentError(f"data.{_local_fault(path, name, error)}") from error
     return found
 
 
 def _read(path: Path, name: str | None, columns: Sequence[str], cache: str) -> dict[str, datasets.Dataset]:
-    if not path.exists():
-        raise ExperimentError(f"data.path: there is no {path}; give a local folder or file")
     if path.is_dir():
         parallel = _read_parallel(path, columns, cache)
         if parallel:
@@ -69,6 +76,10 @@ def _kind_of(file: Path) -> str:
     return file.name.removesuffix(".gz").rsplit(".", 1)[-1].lower()
 
 
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(file for file in path.rglob("[!.]*") if file.is_file())
+
+
 def _check_kind(where: str, builder: datasets.DatasetBuilder) -> None:
     """Raise ExperimentError where the data would be read by another reader than those of the known kinds."""
     kind = type(builder).__module__.rpartition(".")[2]
@@ -78,7 +89,7 @@ def _check_kind(where: str, builder: datasets.DatasetBuilder) -> None:
 
 def _csv_options(path: Path) -> dict[str, Any]:
     """`None` and `NA` are words here, not missing values, and a quotation mark in tsv is one."""
-    kinds = {_kind_of(file) for file in (path, *path.rglob("[!.]*"))} & READERS.keys()
+    kinds = {_kind_of(file) for file in _files(path)} & READERS.keys()
     if kinds == {"tsv"}:
         return {"na_filter": False, "sep": "\t", "quoting": csv.QUOTE_NONE}
     return {"na_filter": False} if kinds == {"csv"} else {}
@@ -109,31 +120,100 @@ def _read_parallel(folder: Path, columns: Sequence[str], cache: str) -> dict[str
     return joined
 
 
-def _load_from_hub(dataset: str | None, name: str | None, revision: str | None) -> dict[str, datasets.Dataset]:
-    """From the hub, or from the library's cache where the hub cannot be reached."""
-    if dataset is None:
-        raise ExperimentError("data.path and data.dataset are both null; give data.path a local folder or file")
+def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict[str, datasets.Dataset]:
     if Path(dataset).exists():  # `load_dataset` would read the folder
         raise ExperimentError(f"data.dataset: {dataset} lies on this machine; give it to data.path instead")
-    builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
-    _check_kind(f"data.dataset: {dataset}", builder)
-    builder.download_and_prepare()
-    return dict(builder.as_dataset())
+    unreachable = _why_unreachable(dataset, revision)
+    with _quiet(offline=unreachable is not None):
+        try:
+            builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
+            _check_kind(f"data.dataset: {dataset}", builder)
+            builder.download_and_prepare()
+            return dict(builder.as_dataset())
+        except ExperimentError:
+            raise
+        except Exception as error:  # the library passes on whatever its readers raise
+            if unreachable:
+                raise ExperimentError(
+                    f"data.dataset: the Hugging Face hub cannot be reached for {dataset!r} ({unreachable}), "
+                    "and the local cache has no copy of it; give data.path a local folder or file instead"
+                ) from error
+            key = "data.name" if "BuilderConfig" in str(error) else "data.dataset"
+            raise ExperimentError(f"{key}: {dataset!r} cannot be loaded: {_reason(error)}") from error
+
+
+def _why_unreachable(dataset: str, revision: str | None) -> str | None:
+    """Why the hub gives no answer, or None where it does. `datasets` alone tries for half a minute."""
+    try:
+        huggingface_hub.HfApi().dataset_info(dataset, revision=revision, timeout=_HUB_SECONDS)
+    except hub_errors.RevisionNotFoundError as error:
+        raise ExperimentError(f"data.revision: {dataset!r} has no revision {revision!r}") from error
+    except (hub_errors.RepositoryNotFoundError, hub_errors.HFValidationError) as error:  # gated ones among them
+        raise ExperimentError(
+            f"data.dataset: there is no {dataset!r} on the Hugging Face hub, or it is only for those who are logged in "
+            "and accepted its terms; ids read owner/name, such as bentrevett/multi30k; data.path takes local data"
+        ) from error
+    except Exception as error:  # whatever the HTTP library of the day raises
+        return _reason(error)
+    return None
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the library: errors are raised in our own words, and small local files need no progress bars."""
-    logger, bars = logging.getLogger("datasets"), datasets.are_progress_bars_disabled()
-    level = logger.level
+def _quiet(offline: bool = False) -> Iterator[None]:
+    """Silence the library: errors are raised in our own words, and small local files need no progress bars.
+
+    offline: as with HF_HUB_OFFLINE=1, which the libraries only read when they are imported.
+    """
+    logger = logging.getLogger("datasets")
+    modules: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
+    level, bars, before = logger.level, datasets.are_progress_bars_disabled(), datasets.config.HF_HUB_OFFLINE
     logger.setLevel(logging.CRITICAL + 1)
     datasets.disable_progress_bars()
+    for module in modules:
+        module.HF_HUB_OFFLINE = offline or before
     try:
         yield
     finally:
         logger.setLevel(level)
         if not bars:
             datasets.enable_progress_bars()
+        for module in modules:
+            module.HF_HUB_OFFLINE = before
+
+
+def _local_fault(path: Path, name: str | None, error: Exception) -> str:
+    """The setting that is at fault, and a sentence about it."""
+    if name is not None and "BuilderConfig" in str(error):
+        return f"name: {path} has no configuration {name!r} ({_reason(error)}); null takes the default"
+    if isinstance(error, FileNotFoundError):
+        return f"path: {path} has no data files; {KNOWN_KINDS}"
+    if isinstance(error, StopIteration) or "corresponds to no data" in str(error):
+        return f"path: {path} has no rows; give one that has some"
+    for file in [file for file in _files(path) if _kind_of(file) in READERS] or _files(path):
+        fault = _faulty_line(file)
+        if fault is not None:
+            return f"path: {file} {fault}"
+    return f"path: {path} cannot be read as a dataset ({_reason(error)}); mend the files, or leave some out"
+
+
+def _faulty_line(file: Path) -> str | None:
+    """Which line of a text file is not UTF-8, or not the JSON of a row; None where all are, or in other files."""
+    kind = _kind_of(file)
+    if kind == "parquet":
+        return None
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                if kind in ("jsonl", "ndjson") and text.strip() and not isinstance(json.loads(text), dict):
+                    return f"has a fault in line {number}: it is no JSON object with the columns as its keys"
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8 in line {number}, byte {error.start + 1}; save it as UTF-8"
+    except json.JSONDecodeError as error:
+        return f"has a fault in line {number}: it is no JSON ({error.msg}, column {error.colno}); mend the file"
+    except (OSError, EOFError) as error:
+        return f"cannot be read: {error}"
+    return None
 
 
 def _reason(error: BaseException) -> str:
