@@ -22,6 +22,7 @@ Guess = Literal["argmax", "sample"]
 STREAM = 2015
 
 
+@dataclass(frozen=True, kw_only=True)
 class TeacherForcing(ABC):
     """The probability, at each training step, that the decoder is fed the reference and not its own guess.
 
@@ -32,8 +33,8 @@ class TeacherForcing(ABC):
         softmax (Bengio et al. 2015, section 2.4, names both).
     """
 
-    coin: Coin
-    guess: Guess
+    coin: Coin = "token"
+    guess: Guess = "argmax"
 
     @abstractmethod
     def ratio_at(self, step: int) -> float:
@@ -48,8 +49,6 @@ class ConstantTeacherForcing(TeacherForcing):
     """
 
     ratio: Ratio
-    coin: Coin = "token"
-    guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
         return self.ratio
@@ -66,15 +65,6 @@ class LinearTeacherForcing(TeacherForcing):
     start: Ratio
     end: Ratio
     slope: Annotated[float, Field(gt=0, le=1)]
-    coin: Coin = "token"
-    guess: Guess = "argmax"
-
-    def __post_init__(self) -> None:
-        if self.end > self.start:
-            raise ValueError(
-                f"end must be at most start, because the ratio falls, got end {self.end} and start {self.start}; "
-                "choose a smaller end or a greater start"
-            )
 
     def ratio_at(self, step: int) -> float:
         return max(self.end, self.start - self.slope * step)
@@ -88,8 +78,6 @@ class ExponentialTeacherForcing(TeacherForcing):
     """
 
     k: Annotated[float, Field(gt=0, lt=1)]
-    coin: Coin = "token"
-    guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
         return self.k**step
@@ -103,8 +91,6 @@ class InverseSigmoidTeacherForcing(TeacherForcing):
     """
 
     k: Annotated[float, Field(ge=1)]
-    coin: Coin = "token"
-    guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
         # Numerator and denominator are multiplied by exp(-i / k), because exp(i / k) overflows at i = 710 k.
