@@ -237,9 +237,7 @@ def check_length(text: str) -> None:
 
 
 def known_ids(translator: Translator, target: Sequence[int]) -> list[int]:
-    """The ids as they are; raises ExperimentError for one that is no token, or an `<eos>` before the end."""
-    if EOS in target[:-1]:
-        raise ExperimentError("target: <eos> may only be its last token")
+    """The ids as they are; raises ExperimentError for one that is no token."""
     try:
         return [translator.target_tokenizer.id_of(token) for token in target]
     except ValueError as error:

@@ -25,7 +25,18 @@ def cpu_has_bfloat16() -> bool:
     a hundred times slower. ARM was never tried.
     """
     known = torch.cpu.get_capabilities()
-    return torch.backends.mkldnn.is_available() and bool(known.get("avx512_bf16") or known.get("amx_bf16"))
+    if not torch.backends.mkldnn.is_available() or not (known.get("avx512_bf16") or known.get("amx_bf16")):
+        return False
+    if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
+        return False  # ATEN_CPU_CAPABILITY can restrict torch's own products
+    # ONEDNN_MAX_CPU_ISA can restrict oneDNN; the only way to find out is to run a recurrence.
+    x, weights, bias = torch.zeros(1, 1, 1), torch.zeros(4, 1), torch.zeros(4)  # an `nn.LSTM` would draw its weights
+    try:
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            torch.lstm(x, (x, x), [weights, weights, bias, bias], True, 1, 0.0, False, False, True)
+    except RuntimeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -103,8 +114,6 @@ class Hardware:
             raise ExperimentError(
                 "hardware.precision must be 32 or auto on this machine, whose CPU has no bfloat16, got bf16"
             )
-        if self.accelerator == "gpu" and self.devices > (count := torch.cuda.device_count()):
-            raise ExperimentError(f"hardware.devices must be at most {count} on this machine, got {self.devices}")
         if self.threads > cores():
             raise ExperimentError(f"hardware.threads must be at most {cores()} on this machine, got {self.threads}")
 

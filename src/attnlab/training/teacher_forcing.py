@@ -22,7 +22,6 @@ Guess = Literal["argmax", "sample"]
 STREAM = 2015
 
 
-@dataclass(frozen=True, kw_only=True)
 class TeacherForcing(ABC):
     """The probability, at each training step, that the decoder is fed the reference and not its own guess.
 
@@ -33,8 +32,8 @@ class TeacherForcing(ABC):
         softmax (Bengio et al. 2015, section 2.4, names both).
     """
 
-    coin: Coin = "token"
-    guess: Guess = "argmax"
+    coin: Coin
+    guess: Guess
 
     @abstractmethod
     def ratio_at(self, step: int) -> float:
@@ -49,6 +48,8 @@ class ConstantTeacherForcing(TeacherForcing):
     """
 
     ratio: Ratio
+    coin: Coin = "token"
+    guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
         return self.ratio
@@ -65,6 +66,8 @@ class LinearTeacherForcing(TeacherForcing):
     start: Ratio
     end: Ratio
     slope: Annotated[float, Field(gt=0, le=1)]
+    coin: Coin = "token"
+    guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
         return max(self.end, self.start - self.slope * step)
@@ -78,6 +81,8 @@ class ExponentialTeacherForcing(TeacherForcing):
     """
 
     k: Annotated[float, Field(gt=0, lt=1)]
+    coin: Coin = "token"
+    guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
         return self.k**step
@@ -91,6 +96,8 @@ class InverseSigmoidTeacherForcing(TeacherForcing):
     """
 
     k: Annotated[float, Field(ge=1)]
+    coin: Coin = "token"
+    guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
         # Numerator and denominator are multiplied by exp(-i / k), because exp(i / k) overflows at i = 710 k.
