@@ -95,8 +95,8 @@ class Attention(nn.Module):
             exactly 0 at pads and sum to 1 over S (unless a local-p scope does not renormalise). In a row without a
             real key, both are zeros.
 
-        Raises ValueError for shapes that do not fit, and where a source is too long for the location score; TypeError
-        for a mask that is not bool.
+        Raises ValueError for wrong shapes and a source too long for the location score; RuntimeError where `t` does not
+        expand to (B, T); TypeError for a mask that is not bool.
         """
         return self.attend(query, self.remember(keys, values, mask), t=t)
 
