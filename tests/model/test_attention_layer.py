@@ -158,8 +158,6 @@ def test_window_of_local_m_follows_t():
     assert [default[0, i].nonzero().flatten().tolist() for i in range(T)] == [[0, 1], [0, 1, 2], [1, 2, 3]]
     _, by_row = attention(QUERY[:, 0], KEYS, t=torch.tensor([0, 1, 2, 9]))
     assert [row.nonzero().flatten().tolist() for row in by_row] == [[0, 1], [0, 1, 2], [1, 2, 3], [4, 5]]
-    with pytest.raises(ValueError, match=r"t must be a number or \(4, 3\), got \(4,\)"):
-        attention(QUERY, KEYS, t=torch.tensor([0, 1, 2, 3]))
 
 
 def test_local_p_with_renormalise_sums_to_one():
@@ -290,26 +288,21 @@ NO_SETTINGS = "is not a setting; the chosen parts have no settings"
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"score": "bahdanua"}, ValueError, f"{SCORE_NAMES}, got 'bahdanua'; did you mean bahdanau?"),
+        ({"score": "bahdanua"}, ValueError, f"{SCORE_NAMES}, got 'bahdanua'"),
         ({"score": 3}, TypeError, f"{SCORE_NAMES}, or a Score of your own, got 3"),
         ({"score": nn.Linear}, TypeError, f"{SCORE_NAMES}, or a Score of your own, got <class"),
-        ({"score": lambda **sizes: sizes}, TypeError, "must return a Score, got {'query_size': 4, 'key_size': 4}"),
-        ({"score": "linear_projection"}, ValueError, f"{SCORE_NAMES}, got 'linear_projection'"),
         ({"normaliser": "hardmax"}, ValueError, "normaliser must be one of softmax, sparsemax, got 'hardmax'"),
-        ({"scope": "local"}, ValueError, "scope must be one of global, local_m, local_p, got 'local'; did you mean"),
+        ({"scope": "local"}, ValueError, "scope must be one of global, local_m, local_p, got 'local'"),
         ({"score": "bahdanau"}, ValueError, "BahdanauScore: size is missing; it must be a whole number above 0"),
         ({"score": "concat", "size": 0}, ValueError, f"{SIZE} 0"),
         ({"score": "concat", "size": "8"}, ValueError, f"{SIZE} '8'"),
-        ({"score": "concat", "sise": 8}, TypeError, "sise is not a setting; did you mean size?; ConcatScore has: size"),
+        ({"score": "concat", "sise": 8}, TypeError, "sise is not a setting; ConcatScore has: size"),
         ({"size": 8}, TypeError, f"size {NO_SETTINGS}"),
         ({"score": Scaled(4, 4), "scale": 8}, TypeError, f"scale {NO_SETTINGS}"),
         ({"scope": "local_p", "score": "cosine", "x": 1}, TypeError, f"x {OTHER_SETTINGS}"),
         ({"scope": "local_m"}, ValueError, "LocalM: width is missing; it must be a whole number above 0"),
         ({"score": Scaled, "normaliser": Sharpened, "scale": 2.0}, TypeError, f"scale {TWO_OWNERS}"),
         ({"key_size": 6}, ValueError, "the dot score needs a query and keys of one width, but the query has 4 and"),
-        ({"query_size": 0}, ValueError, "query_size must be a whole number above 0, got 0"),
-        ({"key_size": 2.0}, TypeError, "key_size must be a whole number above 0, got 2.0"),
-        ({"projection": True}, TypeError, "projection must be a whole number above 0, got True"),
         ({"score": "location", "max_length": 9, "projection": 4}, ValueError, "location score has no keys to project"),
     ],
 )

@@ -90,12 +90,3 @@ def test_ensemble_finds_the_best_sequence_by_averaged_probabilities(searchable):
         assert best.score == pytest.approx(max(scores.values()), abs=1e-4)
         different += best.tokens != BeamSearch(40, 0.0, limit)(models[0], *one)[0][0].tokens
     assert different  # or the second model had no say
-
-
-def test_members_need_one_target_vocabulary(searchable):
-    model, source, mask = searchable()
-    other, *_ = searchable(target_vocabulary_size=7)
-    with pytest.raises(ValueError, match=r"members must have the same target vocabulary, got .*\[9, 7\]"):
-        GreedySearch(3)(Ensemble([model, other]), source, mask)
-    with pytest.raises(ValueError, match="at least one"):
-        Ensemble([])

@@ -51,8 +51,3 @@ def test_load_members_refuses_padding_on_other_sides(folders, padding):
     first, second = folders("first", Padding("pre", "post")), folders("second", padding)
     with pytest.raises(ExperimentError, match=r"^paths\.ensemble: .*second pads source and target .* the same sides"):
         load_members(first, [second])
-
-
-def test_ensemble_member_that_is_no_model_folder_is_refused(folders, tmp_path):
-    with pytest.raises(ExperimentError, match=r"nowhere must be a whole model folder"):
-        load_members(folders("first"), [tmp_path / "nowhere"])

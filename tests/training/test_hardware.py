@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -78,10 +74,6 @@ def test_hardware_with_contradictory_settings_is_refused(hardware):
         hardware(devices=2)
     with pytest.raises(ValueError, match=r"strategy single .* on 2 node"):
         hardware(nodes=2)
-    with pytest.raises(ValueError, match="strategy ddp_fork runs on one node, got nodes 2; choose strategy ddp"):
-        hardware(strategy="ddp_fork", nodes=2, devices=2)
-    with pytest.raises(ValueError, match="strategy ddp_fork is for the CPU, got accelerator gpu"):
-        hardware(strategy="ddp_fork", accelerator="gpu", devices=2)
     assert hardware(strategy="ddp_fork", devices=2).device == "cpu"
     assert hardware(accelerator="gpu").device == "cuda"
 
@@ -93,11 +85,6 @@ def test_hardware_with_missing_devices_is_refused(hardware, monkeypatch):
     for name in ("gpu", "mps"):
         with pytest.raises(ExperimentError, match=f"hardware.accelerator {name} is not on this machine; it has: cpu$"):
             hardware(accelerator=name).check_available()
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    hardware(accelerator="gpu").check_available()
-    with pytest.raises(ExperimentError, match=r"hardware\.devices must be at most 1 on this machine, got 2"):
-        hardware(accelerator="gpu", devices=2, strategy="ddp").check_available()
 
 
 # --- precision
@@ -107,7 +94,6 @@ AVX512 = {"avx2": True, "avx512_f": True, "avx512_bf16": False}
 AVX512_BFLOAT16 = AVX512 | {"avx512_bf16": True}
 AMX = AVX512_BFLOAT16 | {"amx_bf16": True}
 ARM = {"architecture": "aarch64", "neon": True, "bf16": True}
-OLDER = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 
 
 @pytest.mark.parametrize(
@@ -135,23 +121,11 @@ def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, lstm
     assert cpu_has_bfloat16() is expected
 
 
-def test_cpu_has_bfloat16_is_false_on_an_older_processor():
-    code = "from attnlab.training.hardware import cpu_has_bfloat16; print(cpu_has_bfloat16())"
-    ended = subprocess.run([sys.executable, "-c", code], env=os.environ | OLDER, capture_output=True, check=True)
-    assert ended.stdout == b"False\n"
-
-
-def test_precision_bf16_is_refused_if_the_device_lacks_it(hardware, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+def test_precision_bf16_is_refused_on_a_cpu_without_it(hardware, monkeypatch):
     monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: False)
-    for name in ("cpu", "gpu", "mps"):
-        sentence = f"^hardware.precision must be 32 or auto on this machine, whose {name} does not"
-        with pytest.raises(ExperimentError, match=sentence):
-            hardware(precision="bf16", accelerator=name).check_available()
-        hardware(accelerator=name).check_available()
+    with pytest.raises(ExperimentError, match="must be 32 or auto on this machine, whose CPU has no bfloat16"):
+        hardware(precision="bf16").check_available()
+    hardware().check_available()
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
-        if sys.stdout is None:
-            raise ExperimentError("stdout is closed")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         module, _, function = parsed.run.partition(".")
@@ -53,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {masked(problem)}", file=sys.stderr)
     try:
         sys.stdout.flush()
-    except (OSError, AttributeError):  # Python would try again at its end, and complain
-        with suppress(OSError, AttributeError):
+    except OSError:  # Python would try again at its end, and complain
+        with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 

@@ -91,8 +91,7 @@ def _intervention(args: argparse.Namespace) -> Intervention:
 
 def _typed(args: argparse.Namespace) -> bool:
     """Whether somebody types the texts at the terminal, and waits for each answer."""
-    from_stdin = not args.text and getattr(args, "source", None) is None
-    return from_stdin and sys.stdin is not None and sys.stdin.isatty()
+    return not args.text and getattr(args, "source", None) is None and sys.stdin.isatty()
 
 
 def _batch_size(args: argparse.Namespace) -> int:

@@ -15,15 +15,8 @@ Item = TypeVar("Item")
 
 
 def given_texts(texts: Sequence[str]) -> Iterator[str]:
-    """The texts, or the lines of stdin where there are none; raises ExperimentError for what is not UTF-8."""
-    if not texts:
-        if sys.stdin is None:
-            raise ExperimentError("no TEXT is given, and stdin is closed")
-        yield from lines_of(sys.stdin.buffer, "stdin")
-    for number, text in enumerate(texts, 1):
-        if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise ExperimentError(f"TEXT {number} is not UTF-8")
-        yield text
+    """The texts, or the lines of stdin where there are none; raises ExperimentError for a line that is not UTF-8."""
+    yield from texts or lines_of(sys.stdin.buffer, "stdin")
 
 
 def lines_of(stream: BinaryIO, name: str) -> Iterator[str]:
@@ -66,7 +59,7 @@ def given_pairs(texts: Sequence[str], source: Path | None, target: Path | None) 
 
 def with_progress(answers: Iterable[Item], of_a_file: bool) -> Iterator[Item]:
     """The answers; of a file, with a bar on stderr where that is a terminal and stdout is not."""
-    if not of_a_file or sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
+    if not of_a_file or not sys.stderr.isatty() or sys.stdout.isatty():
         yield from answers
         return
     from rich.console import Console

@@ -15,7 +15,7 @@ from attnlab.plots.figure import save_png
 def draw(maps: Sequence[AttentionMap], path: Path, as_sentences: bool = False) -> None:
     """Write heat maps, a .png for each, or coloured sentences; or a page with all of them.
 
-    Raises ExperimentError where there is nothing to draw, or it cannot be written.
+    Raises ExperimentError where there is nothing to draw, or too much.
     """
     if not maps:
         raise ExperimentError(f"there is no attention to draw; {path} is not written")
@@ -28,7 +28,5 @@ def draw(maps: Sequence[AttentionMap], path: Path, as_sentences: bool = False) -
         else:
             for number, each in enumerate(maps, 1):
                 save_png(heat_map(each), path if len(maps) == 1 else path.with_stem(f"{path.stem}_{number}"))
-    except OSError as error:
-        raise ExperimentError(f"{path} cannot be written: {error.strerror}") from None
     except ValueError as error:  # matplotlib's for a picture of many thousand pixels
         raise ExperimentError(f"{path} cannot be drawn ({error}); give fewer texts, or a .html file") from None

@@ -19,10 +19,8 @@ from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.inference.requests import (
     BATCH_SIZE,
     NO_CHANGE,
-    check_intervention,
     check_sources,
     check_steps,
-    check_texts,
     framed,
     rows_by_length,
     windows,
@@ -102,7 +100,6 @@ class SentenceClassifier:
         check_one_look(intervene)
         device = next(self.model.parameters()).device
         for window in windows(texts, batch_size):
-            check_texts(window)
             ids = self.tokenizer.encode_ids(window)
             found: dict[int, ClassifiedText] = {}
             for rows in rows_by_length(ids, batch_size):
@@ -126,7 +123,6 @@ class SentenceClassifier:
 
 def check_one_look(intervention: Intervention) -> None:
     """Raise ExperimentError for an intervention that a classifier, which looks once and writes nothing, cannot have."""
-    check_intervention(intervention)
     if intervention.force:
         raise ExperimentError("force: a classifier writes no tokens that could be forced")
     check_steps(intervention, 1)

@@ -15,14 +15,6 @@ WINDOW = 64  # batches of a stream whose sentences are sorted by length together
 NO_CHANGE = Intervention()
 
 
-def check_intervention(intervention: object) -> None:
-    """Raise ExperimentError for what is no intervention."""
-    if not isinstance(intervention, Intervention):
-        raise ExperimentError(
-            f"intervene must be an Intervention, such as attnlab.Intervention('uniform'), got {intervention!r}"
-        )
-
-
 def check_steps(intervention: Intervention, length: int) -> None:
     """Raise ExperimentError where an intervention names steps behind the end of a target of so many tokens."""
     if intervention.steps > length:
@@ -30,13 +22,6 @@ def check_steps(intervention: Intervention, length: int) -> None:
             f"intervene: weights and force must name steps below {length}, the most tokens of this target, got "
             f"{intervention.steps - 1}"
         )
-
-
-def check_texts(texts: Sequence[object]) -> None:
-    """Raise ExperimentError for what is no text."""
-    for text in texts:
-        if not isinstance(text, str):
-            raise ExperimentError(f"a text must be a string, got {text!r}")
 
 
 def check_sources(intervention: Intervention, batch: Any) -> None:

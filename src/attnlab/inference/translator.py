@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any, overload
@@ -23,10 +23,8 @@ from attnlab.evaluation.hypotheses import HypothesisText
 from attnlab.inference.requests import (
     BATCH_SIZE,
     NO_CHANGE,
-    check_intervention,
     check_sources,
     check_steps,
-    check_texts,
     framed,
     rows_by_length,
     windows,
@@ -185,8 +183,8 @@ class Translator:
 
         A blank text gets a translation without tokens, and the model is not asked.
 
-        Raises ExperimentError for settings that are unknown or out of range, for what is no text, and for an
-        intervention that does not fit the model or the sentence.
+        Raises ExperimentError for settings that are unknown or out of range, and for an intervention that does not fit
+        the model or the sentence.
         """
         if isinstance(texts, str):
             return next(self.stream([texts], intervene=intervene, **settings))
@@ -213,7 +211,6 @@ class Translator:
         check_steps(intervene, search.max_length)
         to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, search.replace_unknown)
         for window in windows(texts, batch_size):
-            check_texts(window)
             ids = self.source_tokenizer.encode_ids(window)
             asked = [row for row, text in enumerate(window) if text.strip()]
             found = {row: Translation(text, "", [], 0.0, [], None) for row, text in enumerate(window)}
@@ -226,9 +223,11 @@ class Translator:
                     masks = batch.source_mask.cpu().numpy()
                     for i, row in enumerate(rows):
                         mask = masks[i] if with_attention else None
-                        found[row] = self._translation(
-                            window[row], ids[row], batch.source[i], mask, hypotheses[i], to_text
-                        )
+                        best, *others = [
+                            self._translation(window[row], ids[row], batch.source[i], mask, hypothesis, to_text)
+                            for hypothesis in hypotheses[i]
+                        ]
+                        found[row] = replace(best, alternatives=others)
             yield from (found[row] for row in range(len(window)))
 
     @overload
@@ -244,17 +243,13 @@ class Translator:
 
         One source with a list of targets scores each of them. A forced token stands in the place of the target's.
 
-        Raises ExperimentError as calling it, and for lists of different lengths.
+        Raises ExperimentError as calling it; ValueError for lists of different lengths.
         """
         if isinstance(target, str):
-            if not isinstance(source, str):
-                raise ExperimentError("score takes a list of targets where it is given a list of sources")
+            assert isinstance(source, str)
             return next(self.stream_scores([(source, target)], intervene))
-        if isinstance(source, str):
-            source = [source] * len(target)
-        if len(source) != len(target):
-            raise ExperimentError(f"score takes as many targets as sources, got {len(source)} and {len(target)}")
-        return list(self.stream_scores(zip(source, target, strict=True), intervene))
+        sources = [source] * len(target) if isinstance(source, str) else source
+        return list(self.stream_scores(zip(sources, target, strict=True), intervene))
 
     def stream_scores(
         self, pairs: Iterable[tuple[str, str]], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
@@ -263,7 +258,6 @@ class Translator:
         intervene = NO_CHANGE if intervene is None else intervene
         model, forced = self.intervened(intervene).model, self.forced(intervene)
         for window in windows(pairs, batch_size):
-            check_texts([text for pair in window for text in pair])
             sources = self.source_tokenizer.encode_ids([source for source, _ in window])
             targets = self.target_tokenizer.encode_ids([target for _, target in window])
             for target in targets:
@@ -304,7 +298,6 @@ class Translator:
 
     def intervened(self, intervention: Intervention) -> Intervened:
         """The model under an intervention; raises ExperimentError where it has no attention that could be changed."""
-        check_intervention(intervention)
         if intervention.changes_weights and self.model.decoder.attention is None:
             raise ExperimentError("intervene changes the attention, but the model has none; only force= goes with it")
         return Intervened(self.model, intervention)
@@ -322,23 +315,16 @@ class Translator:
         ids: list[int],
         source: Tensor,
         mask: NDArray[np.bool_] | None,
-        hypotheses: list[Hypothesis],
+        hypothesis: Hypothesis,
         to_text: HypothesisText,
     ) -> Translation:
         """source (S,) and mask (S,): the row of the batch; no mask leaves the attention out."""
-        source_tokens = self.source_tokenizer.tokens([*ids, EOS])
-
-        def answer(hypothesis: Hypothesis, alternatives: list[Translation]) -> Translation:
-            weights = None if mask is None else hypothesis.attention_weights
-            return Translation(
-                source=text,
-                text=to_text(hypothesis, source, text),
-                tokens=self.target_tokenizer.tokens(hypothesis.tokens + [EOS] * hypothesis.finished),
-                score=hypothesis.score,
-                source_tokens=source_tokens,
-                attention=None if weights is None else weights.float().cpu().numpy()[:, mask],
-                alternatives=alternatives,
-            )
-
-        best, *others = hypotheses
-        return answer(best, [answer(other, []) for other in others])
+        weights = None if mask is None else hypothesis.attention_weights
+        return Translation(
+            source=text,
+            text=to_text(hypothesis, source, text),
+            tokens=self.target_tokenizer.tokens(hypothesis.tokens + [EOS] * hypothesis.finished),
+            score=hypothesis.score,
+            source_tokens=self.source_tokenizer.tokens([*ids, EOS]),
+            attention=None if weights is None else weights.float().cpu().numpy()[:, mask],
+        )

@@ -57,12 +57,8 @@ class ModelFacts:
     @property
     def sizes(self) -> dict[str, int]:
         """The sizes among the run-time arguments of the model's constructor."""
-        sizes = {
-            "source_vocabulary_size": self.source_vocabulary_size,
-            "target_vocabulary_size": self.target_vocabulary_size,
-            "num_classes": self.num_classes,
-        }
-        return {name: size for name, size in sizes.items() if size is not None}
+        others = ("identity", "step")
+        return {name: size for name, size in asdict(self).items() if name not in others and size is not None}
 
 
 def save_model(

@@ -129,11 +129,9 @@ class Seq2Seq(nn.Module):
         """Read the target as reference (teacher forcing), or in part as the model's own last guess.
 
         Args:
-            batch: the sentence pairs.
             feed_reference: (B, T) bool; where False, position t is fed a guess of step t-1 in place of the
                 reference. None feeds the reference everywhere.
             sample_guesses: a guess is drawn from the model's distribution, and not its likeliest token.
-            intervention: changes the attention weights.
         """
         memory, state = self.encode(batch.source, batch.source_mask, intervention)
         inputs, mask = batch.target_input, batch.target_mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -37,8 +38,6 @@ class Ensemble(nn.Module):
 
     def __init__(self, members: Sequence[Seq2Seq]) -> None:
         super().__init__()
-        if not members:
-            raise ValueError("members must be at least one model")
         self.padding = members[0].padding
         self.members: Sequence[Seq2Seq] = nn.ModuleList(members)  # type: ignore[assignment]
 
@@ -52,9 +51,6 @@ class Ensemble(nn.Module):
             member.step(tokens, its_state, its_memory)
             for member, its_state, its_memory in zip(self.members, state.parts, memory.parts, strict=True)
         ]
-        sizes = [logits.shape[-1] for logits, _, _ in steps]
-        if len(set(sizes)) > 1:
-            raise ValueError(f"members must have the same target vocabulary, got vocabularies of {sizes} tokens")
         log_probs = torch.stack([next_log_probs(logits) for logits, _, _ in steps])  # (M, B, V)
         return (
             log_probs.logsumexp(0) - math.log(len(steps)),
@@ -82,14 +78,14 @@ def load_members(
 
     Raises ExperimentError for a broken folder, or a model that does not match the first.
     """
+    models = [load_model(each, device, allow) for each in (folder, *others)]
     for other in others:
         for name in TOKENIZERS:
-            if _bytes(folder / name) != _bytes(other / name):
+            if not filecmp.cmp(folder / name, other / name, shallow=False):
                 raise ExperimentError(
                     f"paths.ensemble: the model in {other} has another {name} than the one in {folder}; give models "
                     "that were trained on the same prepared data"
                 )
-    models = [load_model(each, device, allow) for each in (folder, *others)]
     first = models[0].padding
     for other, model in zip(others, models[1:], strict=True):
         if (model.padding.encoder, model.padding.decoder) != (first.encoder, first.decoder):
@@ -99,9 +95,3 @@ def load_members(
                 "pad on the same sides"
             )
     return models
-
-
-def _bytes(path: Path) -> bytes:
-    if not path.is_file():
-        raise ExperimentError(f"{path.parent} must be a whole model folder, but {path.name} is missing")
-    return path.read_bytes()

@@ -37,8 +37,6 @@ def write_token_by_token(
     Args:
         limits: (B,) tokens to write at most, `<eos>` included.
         min_length: tokens to write before `<eos>` may come.
-        choose: takes the next tokens.
-        forced: step -> the token to take there.
     """
     memory, state = model.encode(source, source_mask)
     alive = torch.arange(len(source) * copies, device=source.device)

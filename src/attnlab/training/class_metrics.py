@@ -38,7 +38,6 @@ class ClassMetrics(nn.Module):
         self.nll.update(-log_probabilities.gather(1, labels.unsqueeze(1)))
 
     def compute(self) -> dict[str, Tensor]:
-        """The numbers of all sentences so far."""
         return {"accuracy": self.accuracy.compute(), "f1": self.f1.compute(), "nll": self.nll.compute()}
 
     def confusions(self) -> Tensor:
@@ -48,6 +47,5 @@ class ClassMetrics(nn.Module):
         return confusions
 
     def reset(self) -> None:
-        """Forget all sentences."""
         for metric in (self.accuracy, self.f1, self.confusion, self.nll):
             metric.reset()

@@ -46,7 +46,8 @@ class Hardware:
     accelerator: the kind of device.
     devices: processes of one node, one device each.
     nodes: machines.
-    strategy: `single` process; `ddp_fork` forks the others from this one, `ddp` starts them as commands.
+    strategy: `single` process; `ddp_fork` forks the others from this one (on the CPUs of one node), `ddp` starts them
+        as commands.
     precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products and the encoder's
         recurrences in bfloat16); auto is bf16 on processors known to be faster with it, else 32.
     matmul_precision: torch's setting for 32-bit matrix products on devices with a faster, less precise kind. It also
@@ -72,12 +73,6 @@ class Hardware:
             raise ValueError(
                 f"strategy single has one process, but there are {self.devices} device(s) on {self.nodes} node(s); "
                 "choose strategy ddp (or ddp_fork on one node), or devices 1 and nodes 1"
-            )
-        if self.strategy == "ddp_fork" and self.nodes > 1:
-            raise ValueError(f"strategy ddp_fork runs on one node, got nodes {self.nodes}; choose strategy ddp")
-        if self.strategy == "ddp_fork" and self.accelerator != "cpu":
-            raise ValueError(
-                f"strategy ddp_fork is for the CPU, got accelerator {self.accelerator}; choose strategy ddp"
             )
 
     def with_precision(self) -> Hardware:
@@ -107,7 +102,7 @@ class Hardware:
             )
 
     def check_available(self) -> None:
-        """Raise ExperimentError if this machine lacks the devices or the precision, or has fewer cores than threads.
+        """Raise ExperimentError if this machine lacks the devices or its CPU bfloat16, or has fewer cores than threads.
 
         More threads than cores are slower than one thread: each small operation waits for all of them.
         """
@@ -115,18 +110,10 @@ class Hardware:
         if not available[self.accelerator]:
             names = ", ".join(name for name, there in available.items() if there)
             raise ExperimentError(f"hardware.accelerator {self.accelerator} is not on this machine; it has: {names}")
-        has_bfloat16 = {
-            "cpu": cpu_has_bfloat16,
-            "gpu": lambda: torch.cuda.is_bf16_supported(including_emulation=False),
-            "mps": lambda: False,
-        }
-        if self.precision == "bf16" and not has_bfloat16[self.accelerator]():
+        if self.precision == "bf16" and self.accelerator == "cpu" and not cpu_has_bfloat16():
             raise ExperimentError(
-                f"hardware.precision must be 32 or auto on this machine, whose {self.accelerator} does not compute in "
-                "bfloat16, got bf16"
+                "hardware.precision must be 32 or auto on this machine, whose CPU has no bfloat16, got bf16"
             )
-        if self.accelerator == "gpu" and self.devices > (count := torch.cuda.device_count()):
-            raise ExperimentError(f"hardware.devices must be at most {count} on this machine, got {self.devices}")
         if self.threads > cores():
             raise ExperimentError(f"hardware.threads must be at most {cores()} on this machine, got {self.threads}")
 

@@ -30,7 +30,10 @@ from attnlab.training.settings import (
 )
 from attnlab.training.teacher_forcing import toss
 
-_REMEDY = "try a smaller training.optimizer.learning_rate; the last checkpoint holds the state before"
+_REMEDY = (
+    "try a smaller training.optimizer.learning_rate, training.gradient_clip=1.0 or hardware.precision=32; the last "
+    "checkpoint holds the state before"
+)
 
 
 @dataclass
@@ -164,15 +167,9 @@ class LabModule(pl.LightningModule):
         """
         if (value.device.type != "cpu" and not self.is_recorded) or bool(value.isfinite()):
             return
-        optimizer: Any = self.optimizers()
-        tries = [f"a smaller training.optimizer.learning_rate (it is {optimizer.param_groups[0]['lr']:g} in this step)"]
-        if not self.settings.gradient_clip:
-            tries.append("training.gradient_clip=1.0 (nothing is clipped now)")
-        if self.trainer.precision != "32-true":
-            tries.append("hardware.precision=32")
         raise ExperimentError(
             f"training diverged in step {self.global_step + 1} (epoch {self.current_epoch}): {what} is "
-            f"{value.item()}; try {' or '.join(tries)}; the last checkpoint holds the state before"
+            f"{value.item()}; {_REMEDY}"
         )
 
 
@@ -197,9 +194,6 @@ class Seq2SeqModule(LabModule):
     """Trains a Seq2Seq model and validates it twice: teacher-forced and free-running.
 
     Args:
-        model: the model.
-        settings: how to train it.
-        text_metrics: metrics of the decoded text.
         decode: turns target ids into text.
         references: gives the target texts of rows of the validation split.
         seed: of the teacher-forcing coins.

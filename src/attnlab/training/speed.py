@@ -24,12 +24,12 @@ class SpeedCounters(pl.Callback):
         validations, including pictures, checkpoints and their upload.
     time/training_wall_seconds, time/validation_wall_seconds: wall-clock time, which includes a GPU's work.
     system/resident_megabytes: memory of this process.
-    system/peak_training_megabytes: its peak since this training started; Linux only.
-    system/peak_cuda_megabytes: the peak of tensors on the GPU since this training started; on a GPU only.
+    system/peak_training_megabytes: its peak since this process started to train; Linux only.
+    system/peak_cuda_megabytes: the peak of tensors on the GPU since then; on a GPU only.
 
     The rate uses processor time, which other programs on the machine disturb less than wall-clock time. With several
     processes, all counters are those of the first one without its children, which may be the others. A resumed
-    training continues the counters of its checkpoint.
+    training continues the counters of its checkpoint, except for the peaks.
     """
 
     def __init__(self, every: int) -> None:
@@ -39,15 +39,14 @@ class SpeedCounters(pl.Callback):
         self._since = (0.0, 0.0)  # processor time and wall clock when the seconds were last updated
         self._phase = "training"
         self._children = True
-        self._peaks: dict[str, float] = {}  # by the metric's name, those before a resume included
 
     def state_dict(self) -> dict[str, Any]:
         self._update()
-        return {**self._seconds, "tokens": self._tokens, "sentences": self._sentences, "peaks": dict(self._peaks)}
+        return {**self._seconds, "tokens": self._tokens, "sentences": self._sentences}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._seconds = {name: state[name] for name in self._seconds}
-        self._tokens, self._sentences, self._peaks = state["tokens"], state["sentences"], state["peaks"]
+        self._tokens, self._sentences = state["tokens"], state["sentences"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._children = trainer.world_size == 1
@@ -77,19 +76,17 @@ class SpeedCounters(pl.Callback):
         return cpu_seconds() if self._children else time.process_time(), time.monotonic()
 
     def _update(self) -> None:
-        """Add the time since the last call to the current phase, and update the peaks."""
+        """Add the time since the last call to the current phase."""
         now = self._now()
         for clock, before, after in zip(("cpu", "wall"), self._since, now, strict=True):
             self._seconds[f"{self._phase}_{clock}"] += after - before
         self._since = now
-        for name, peak in peak_megabytes().items():
-            self._peaks[name] = max(peak, self._peaks.get(name, 0.0))
 
     def _counters(self) -> dict[str, float]:
         self._update()
         counters = {
             **{f"time/{name}_seconds": seconds for name, seconds in self._seconds.items()},
-            **self._peaks,
+            **peak_megabytes(),
             "speed/sentences": self._sentences,
             "system/resident_megabytes": psutil.Process().memory_info().rss / 1e6,
         }

@@ -69,13 +69,6 @@ class LinearTeacherForcing(TeacherForcing):
     coin: Coin = "token"
     guess: Guess = "argmax"
 
-    def __post_init__(self) -> None:
-        if self.end > self.start:
-            raise ValueError(
-                f"end must be at most start, because the ratio falls, got end {self.end} and start {self.start}; "
-                "choose a smaller end or a greater start"
-            )
-
     def ratio_at(self, step: int) -> float:
         return max(self.end, self.start - self.slope * step)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import inspect
 import logging
 import math
 import sys
@@ -31,36 +30,19 @@ from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
 
-# Arguments of Lightning's Trainer: ours where a config gives no others; and those that our own settings decide.
+# Arguments of Lightning's Trainer: ours where a config gives no others, and those that a config may give.
 DEFAULTS = {"num_sanity_val_steps": 0, "enable_model_summary": False, "enable_progress_bar": False}
-INSTEAD = {
-    **dict.fromkeys(("accelerator", "devices", "num_nodes", "strategy", "precision"), "hardware"),
-    **dict.fromkeys(("max_steps", "max_epochs"), "training.max_steps and training.max_epochs"),
-    **dict.fromkeys(("min_steps", "min_epochs", "fast_dev_run"), "training.max_steps, or debug=one_step"),
-    **dict.fromkeys(("limit_train_batches", "limit_val_batches", "limit_test_batches"), "training.limit_batches"),
-    **dict.fromkeys(("val_check_interval", "check_val_every_n_epoch"), "training.validate_every"),
-    **dict.fromkeys(("gradient_clip_val", "gradient_clip_algorithm"), "training.gradient_clip"),
-    "max_time": "training.max_minutes",
-    "accumulate_grad_batches": "training.accumulate",
-    "log_every_n_steps": "training.log_every",
-    "overfit_batches": "debug=overfit",
-    "callbacks": "callbacks.<name>._target_",
-    "logger": "loggers.<name>._target_",
-    **dict.fromkeys(("enable_checkpointing", "default_root_dir"), "tracking and paths"),
-    **dict.fromkeys(("plugins", "use_distributed_sampler", "reload_dataloaders_every_n_epochs"), ""),
-}
+OPTIONS = (*DEFAULTS, "barebones", "benchmark", "detect_anomaly", "deterministic", "profiler", "sync_batchnorm")
 
 
 def check_options(options: Mapping[str, Any]) -> list[str]:
     """What is wrong with the section `trainer` of a config, more arguments of Lightning's Trainer."""
-    allowed = sorted(inspect.signature(pl.Trainer).parameters.keys() - INSTEAD.keys())
-    problems = [
-        f"trainer.{name} is set by attnlab; {f'change {INSTEAD[name]}' if INSTEAD[name] else 'leave it out'}"
+    return [
+        f"trainer.{name} is not one of {', '.join(OPTIONS)}; the sections hardware, training, callbacks and loggers "
+        "decide all else"
         for name in options
-        if name in INSTEAD
+        if name not in OPTIONS
     ]
-    unknown = [name for name in options if name not in INSTEAD and name not in allowed]
-    return problems + [f"trainer.{name} is not an argument; it may be one of {', '.join(allowed)}" for name in unknown]
 
 
 def own_parts(

@@ -163,7 +163,6 @@ def remember(
         source_mask: (B, S).
         masked: False lets the attention weigh pads.
         attention: None where nothing attends.
-        intervention: changes the weights of the attention, and what it may see.
     """
     masked = masked and (intervention is None or intervention.mask_pads)
     positions = count_positions(source_mask)

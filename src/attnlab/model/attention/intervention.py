@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
-
-
-def _positions(given: Any) -> Any:
-    return given if isinstance(given, str) and given == "all" else tuple(map(operator.index, given))
-
-
-def _rows(given: Any) -> dict[int, tuple[float, ...]]:
-    rows = given.items() if isinstance(given, Mapping) else enumerate(given)
-    return {operator.index(step): tuple(map(float, row)) for step, row in rows}
-
-
-def _tokens(given: Any) -> dict[int, str | int]:
-    return {operator.index(step): t if isinstance(t, str) else operator.index(t) for step, t in given.items()}
-
-
-_FIELDS: tuple[tuple[str, Callable[[Any], Any], str], ...] = (
-    ("hide", _positions, "positions or 'all'"),
-    ("weights", _rows, "{step: [one number for each source token]}"),
-    ("temperature", float, "a number"),
-    ("force", _tokens, "{step: token}"),
-    ("seed", operator.index, "a whole number"),
-)
 
 
 @dataclass(frozen=True)
@@ -57,7 +34,7 @@ class Intervention:
             translation that ends before does not come to it.
         seed: of `permuted`.
 
-    Raises ValueError for a value of a wrong type or out of range.
+    Raises ValueError for a value out of range.
     """
 
     kind: Literal["uniform", "permuted"] | None = None
@@ -71,12 +48,10 @@ class Intervention:
     def __post_init__(self) -> None:
         if self.kind not in ("uniform", "permuted", None):
             raise ValueError(f"kind must be 'uniform', 'permuted' or None, got {self.kind!r}")
-        for name, read, wanted in _FIELDS:
-            given = getattr(self, name)
-            try:
-                object.__setattr__(self, name, read(given))
-            except (TypeError, ValueError):
-                raise ValueError(f"{name} must be {wanted}, got {given!r}") from None
+        if not isinstance(self.hide, str):
+            object.__setattr__(self, "hide", tuple(map(int, self.hide)))
+        rows = self.weights.items() if isinstance(self.weights, Mapping) else enumerate(self.weights)
+        object.__setattr__(self, "weights", {int(step): tuple(map(float, row)) for step, row in rows})
         if not self.temperature > 0:
             raise ValueError(f"temperature must be above 0, got {self.temperature}")
         if any(place < 0 for place in (*self.positions_to_hide, *self.weights, *self.force)):

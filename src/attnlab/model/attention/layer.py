@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -42,8 +41,8 @@ class Attention(nn.Module):
         settings: those of the score, the normaliser and the scope, such as size=256 or width=10;
             docs/attention_module.md lists them.
 
-    Raises ValueError for an unknown name, a wrong or missing value, and for choices that do not go together; TypeError
-    for an unknown setting and for a part that cannot be used.
+    Raises ValueError for an unknown name, a wrong or missing setting, and choices that do not go together; TypeError
+    for an unknown setting and a part that cannot be used.
     """
 
     def __init__(
@@ -58,14 +57,14 @@ class Attention(nn.Module):
         **settings: Any,
     ) -> None:
         super().__init__()
-        self.query_size = _width("query_size", query_size)
-        self.key_size = self.query_size if key_size is None else _width("key_size", key_size)
+        self.query_size = query_size
+        self.key_size = query_size if key_size is None else key_size
         parts = [_Part(Score, score), _Part(Normaliser, normaliser), _Part(Scope, scope)]
         _hand_out(settings, parts)
         make_score: Callable[..., Score]
         make_score, of_normaliser, make_scope = parts
         if projection is not None:
-            make_score = functools.partial(LinearProjection, _width("projection", projection), score=make_score)
+            make_score = functools.partial(LinearProjection, projection, score=make_score)
         self.attention = MemoryAttention(
             make_score(query_size=self.query_size, key_size=self.key_size),
             of_normaliser() if inspect.isclass(of_normaliser.chosen) else of_normaliser.chosen,
@@ -96,8 +95,8 @@ class Attention(nn.Module):
             exactly 0 at pads and sum to 1 over S (unless a local-p scope does not renormalise). In a row without a
             real key, both are zeros.
 
-        Raises ValueError for shapes that do not fit, and where a source is too long for the location score; TypeError
-        for a mask that is not bool.
+        Raises ValueError for wrong shapes and a source too long for the location score; RuntimeError where `t` does not
+        expand to (B, T); TypeError for a mask that is not bool.
         """
         return self.attend(query, self.remember(keys, values, mask), t=t)
 
@@ -131,10 +130,7 @@ class Attention(nn.Module):
             raise ValueError(f"query must be ({rows}, T, {width}) or ({rows}, {width}), got {_shape(query)}")
         t = torch.as_tensor(torch.arange(queries.shape[1]) if t is None else t, device=query.device)
         t = t.unsqueeze(1) if single and t.dim() == 1 else t
-        try:
-            t = t.expand(queries.shape[:2])
-        except RuntimeError as error:
-            raise ValueError(f"t must be a number or {_shape(queries)[:2]}, got {_shape(t)}") from error
+        t = t.expand(queries.shape[:2])
 
         # A row without a real key attends to its pads, so that nothing is divided by 0; then it gets its zeros.
         empty = memory.lengths == 0
@@ -166,7 +162,7 @@ class _Part:
         names = classes_by_name(kind)
         word = kind.__name__.lower()
         if isinstance(choice, str) and choice not in names:
-            raise ValueError(f"{word} must be one of {', '.join(names)}, got {choice!r}{_hint(choice, names)}")
+            raise ValueError(f"{word} must be one of {', '.join(names)}, got {choice!r}")
         self.chosen: Any = names[choice] if isinstance(choice, str) else choice
         is_right = issubclass(self.chosen, kind) if inspect.isclass(self.chosen) else callable(self.chosen)
         if not is_right:
@@ -183,10 +179,7 @@ class _Part:
         if isinstance(self.chosen, self.kind):
             return self.chosen
         if not inspect.isclass(self.chosen):
-            made = self.chosen(**sizes)
-            if not isinstance(made, self.kind):
-                raise TypeError(f"{self.chosen!r} must return a {self.kind.__name__}, got {made!r}")
-            return made
+            return self.chosen(**sizes)
         found = self.chosen
         taken = {name: size for name, size in sizes.items() if name in inspect.signature(found).parameters}
         among_settings = {name: size for name, size in taken.items() if name in settings_of(found)}
@@ -203,27 +196,11 @@ def _hand_out(settings: dict[str, Any], parts: list[_Part]) -> None:
         owners = [part for part in parts if name in part.settings]
         if not owners:
             having = [f"{part.chosen.__name__} has: {', '.join(part.settings)}" for part in parts if part.settings]
-            hint = _hint(name, [known for part in parts for known in part.settings])
-            raise TypeError(
-                f"{name} is not a setting{hint}; {'; '.join(having) or 'the chosen parts have no settings'}"
-            )
+            raise TypeError(f"{name} is not a setting; {'; '.join(having) or 'the chosen parts have no settings'}")
         if len(owners) > 1:
             both = " and of ".join(part.chosen.__name__ for part in owners)
             raise TypeError(f"{name} is a setting of {both}; give one of them as an instance or a function")
         owners[0].given[name] = value
-
-
-def _hint(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
-
-
-def _width(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number above 0, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be a whole number above 0, got {value!r}")
-    return value
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:

@@ -45,8 +45,6 @@ class DecoderBody(nn.Module):
     Args:
         into_cell: width of the context that goes into the cell; 0 for none.
         into_readout: width of the context that goes into the readout; 0 for none.
-        dropout: on the embeddings.
-        layer_dropout: between layers.
     """
 
     def __init__(
