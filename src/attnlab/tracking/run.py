@@ -32,8 +32,7 @@ from attnlab.tracking.run_folder import (
 )
 from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
 
-FIRST_PAUSE = 60.0  # seconds without another try after an upload failed; twice as long after each further one
-LONGEST_PAUSE = 1800.0
+PAUSE = 300.0  # seconds without another try after an upload failed: training does not wait for it again and again
 
 
 class Run:
@@ -54,7 +53,7 @@ class Run:
         self._upload = upload
         self._process: int | None = os.getpid()
         self._finished = False
-        self._try_again_at, self._pause = 0.0, FIRST_PAUSE
+        self._try_again_at = 0.0
 
     @classmethod
     def start(
@@ -203,11 +202,8 @@ class Run:
             return
         problem = self._upload(self)
         if problem is None:
-            self._try_again_at, self._pause = 0.0, FIRST_PAUSE
             return
-        # It may stay away for hours: training does not wait for it again and again.
-        self._try_again_at = time.monotonic() + self._pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._try_again_at = time.monotonic() + PAUSE
         later = "; everything is on disk, and the same command again or pipelines/deliver.py uploads it"
         print(f"warning: {problem}{later if (self.folder / STATE).is_file() else ''}", file=sys.stderr)
 

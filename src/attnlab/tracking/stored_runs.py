@@ -9,7 +9,6 @@ from pathlib import Path
 
 from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
-from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
 from attnlab.errors import ExperimentError
@@ -105,12 +104,8 @@ class StoredRuns:
             # `models:/<id>` would be looked up in the tracker that MLflow takes by default.
             source = str(model.artifact_location)
             known = [each for each in client.search_model_versions(f"name = '{name}'") if each.source == source]
-            if not known:
-                try:
-                    client.create_registered_model(name)
-                except MlflowException as error:
-                    if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
-                        raise
+            if not client.search_registered_models(f"name = '{name}'"):
+                client.create_registered_model(name)
             version = known[0] if known else client.create_model_version(name, source, run_id, model_id=model.model_id)
             client.set_registered_model_alias(name, alias, version.version)
             if not version.description:
