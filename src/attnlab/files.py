@@ -81,8 +81,6 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 def sync(path: Path) -> None:
     """Flush a file or a folder to the disk."""
-    if os.name != "posix":
-        return  # elsewhere a folder cannot be opened, and no file for this alone
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

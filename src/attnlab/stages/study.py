@@ -71,10 +71,10 @@ def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path
     from attnlab.experiment.point import point_of
     from attnlab.stages import chain
 
-    opened = [chain.data_to_train_on(point.experiment) for point in points]  # what is wrong with them shows first
-    for number, (point, data) in enumerate(zip(points, opened, strict=True), start=1):
+    for number, point in enumerate(points, start=1):
         print(f"[{number}/{len(points)}] {point.label}, seed {point.seed}", file=sys.stderr)
         chain.main(point.experiment)
+        data = chain.data_to_train_on(point.experiment)
         yield point, data, point_of(point.experiment, data)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError, masked, masked_values
-from attnlab.files import atomic_file, atomic_folder, write_json
+from attnlab.files import atomic_folder, write_json
 from attnlab.tracking.run_folder import (
     DONE,
     LATER_METRICS,
@@ -132,17 +132,12 @@ class Run:
             later.close()
             self._try_to_upload()
 
-    def log_artifact(self, path: Path, folder: str = "") -> None:
-        """A file, or a folder with all it holds, as artifact `folder/name`."""
+    def log_artifact(self, folder: Path) -> None:
+        """A folder with all it holds, under its own name."""
         if not self._is_ours():
             return
-        place = self.folder / OUTBOX / folder / path.name
-        if path.is_dir():
-            with atomic_folder(place) as temporary:
-                shutil.copytree(path, temporary, dirs_exist_ok=True)
-        else:
-            with atomic_file(place) as temporary:
-                shutil.copyfile(path, temporary)
+        with atomic_folder(self.folder / OUTBOX / folder.name) as temporary:
+            shutil.copytree(folder, temporary, dirs_exist_ok=True)
         self._try_to_upload()
 
     def sync(self, safe_offset: int | None = None) -> None:

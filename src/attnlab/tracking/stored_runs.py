@@ -118,15 +118,12 @@ class StoredRuns:
             raise ExperimentError(f"run: {self._connection.shown} has no run {run_id} in this experiment")
         return run
 
-    def _copy(self, run_id: str, name: str, into: Path) -> Path | None:
-        """A copy of a file or a folder on the top of a run's artifacts; None where there is none."""
-        if not any(found.path == name for found in self._client.list_artifacts(run_id)):
-            return None
-        into.mkdir(parents=True, exist_ok=True)
-        return Path(self._client.download_artifacts(run_id, name, str(into)))
-
     def _read(self, run: MlflowRun, into: Path) -> StoredRun:
-        run_id = str(run.info.run_id)
+        run_id, evaluation = str(run.info.run_id), None
+        if any(found.path == EVALUATION for found in self._client.list_artifacts(run_id)):
+            place = into / run_id
+            place.mkdir(parents=True, exist_ok=True)
+            evaluation = Path(self._client.download_artifacts(run_id, EVALUATION, str(place)))
         history = {
             name: sorted(
                 (point.step, point.value)
@@ -143,5 +140,5 @@ class StoredRuns:
             metrics=dict(run.data.metrics),
             history=history,
             parent=run.data.tags.get("mlflow.parentRunId"),
-            evaluation=self._copy(run_id, EVALUATION, into / run_id),
+            evaluation=evaluation,
         )
