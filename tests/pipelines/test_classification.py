@@ -128,7 +128,6 @@ MIXTURES = {
     "window": (("task=classification", "model/scope=local_m"), "model.scope local_m follows the target word by word"),
     "joint": (("task=classification", "data.tokenizer.joint=true"), "data.tokenizer.joint must be false"),
     "ensemble": (("task=classification", "paths.ensemble=[other]"), "paths.ensemble must be null"),
-    "preset against task": (("experiment=rt_polarity", "task=translation"), "with task=translation choose a corpus"),
 }  # fmt: skip
 
 
