@@ -1,4 +1,4 @@
-"""Files and folders: written whole or not at all, JSON and YAML read with clear errors.
+"""Files and folders: written whole or not at all, JSON read with clear errors.
 
 Content reaches the disk before its rename does: a rename may survive a power failure that the content did not.
 """
@@ -13,13 +13,12 @@ import platform
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
-import yaml  # type: ignore[import-untyped]
 from pydantic import TypeAdapter, ValidationError
 
 from attnlab.errors import ExperimentError
@@ -82,8 +81,6 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 def sync(path: Path) -> None:
     """Flush a file or a folder to the disk."""
-    if os.name != "posix":
-        return  # elsewhere a folder cannot be opened, and no file for this alone
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -175,17 +172,3 @@ def check_writable(place: str, folder: Path) -> None:
         raise ExperimentError(
             f"{place}: {folder} cannot be written, for {nearest} takes no files ({error.strerror}); name another place"
         ) from None
-
-
-def parse_yaml(text: str, load: Callable[[str], Any] = yaml.safe_load) -> Any:
-    """What the text holds; raises ValueError, with a sentence that lacks but the name of the file.
-
-    load: `OmegaConf.create` refuses a key that comes twice, as it does in configs.
-    """
-    try:
-        return load(text)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: such as a date that does not exist
-        mark = getattr(error, "problem_mark", None)
-        line = f" in line {mark.line + 1}" if mark else ""
-        reason = getattr(error, "problem", None) or " ".join(str(error).split())
-        raise ValueError(f"is not valid YAML{line}: {reason}; correct it there") from None

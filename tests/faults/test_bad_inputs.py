@@ -40,16 +40,6 @@ def test_config_with_wrong_values_is_refused_with_a_sentence_for_each() -> None:
     assert number > 300
 
 
-def test_judge_of_sentences_finds_a_missing_a_vague_and_a_needless_one() -> None:
-    fault = Fault("seed", "abc", ("got 'abc'", "a whole number"))
-    good = "seed must be a whole number, got 'abc'"
-    assert unlike([good], [fault]) == []
-    assert unlike([], [fault])
-    assert unlike(["seed must be something else, got 'abc'"], [fault])
-    assert unlike([good, good], [fault])
-    assert unlike([good, "model must be smaller"], [fault])
-
-
 def refused(command: Command, *arguments: str) -> str:
     """The sentences of a command that must end with code 1, a sentence a line and nothing else."""
     ended = command(*arguments)

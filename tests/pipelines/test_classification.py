@@ -112,21 +112,6 @@ def test_classifier_trains_on_data_that_prepare_wrote(command: Command, folder: 
     assert "validation/accuracy" in (folder / "training" / "history.csv").read_text()
 
 
-def test_sentence_beyond_the_location_scores_rows_is_refused_before_training(
-    command: Command, folder: Path, tiny: tuple[str, ...]
-) -> None:
-    (folder / "corpus" / "validation.jsonl").write_text('{"text": "w1 w2 w3 bad <b>", "label": 1}\n')
-    given = [text for text in tiny if not text.startswith("model.attention.")]
-    location = (*given, "model/attention=location", "tracking=none")
-    ended = command("train.py", *location, "model.attention.max_length=6")
-    refused(
-        ended,
-        "model.attention.max_length is 6, the tokens (`<eos>` included) of the longest source that the location score "
-        "reads, but the validation split has a source of 8; raise it to 8",
-    )
-    assert not (folder / "runs" / "points").exists()
-
-
 MIXTURES = {
     "pairs": (("task=classification", "data=dates"), "with task=classification choose labelled sentences"),
     "labels": (("data=rt_polarity",), "with task=translation choose a corpus of sentence pairs"),
@@ -143,7 +128,6 @@ MIXTURES = {
     "window": (("task=classification", "model/scope=local_m"), "model.scope local_m follows the target word by word"),
     "joint": (("task=classification", "data.tokenizer.joint=true"), "data.tokenizer.joint must be false"),
     "ensemble": (("task=classification", "paths.ensemble=[other]"), "paths.ensemble must be null"),
-    "preset against task": (("experiment=rt_polarity", "task=translation"), "with task=translation choose a corpus"),
 }  # fmt: skip
 
 
@@ -153,12 +137,6 @@ def test_sections_of_another_task_are_refused_in_a_sentence(
 ) -> None:
     refused(command("train.py", *overrides), said)
     assert left(folder) == []
-
-
-def test_section_of_another_task_is_reported_with_other_problems(command: Command) -> None:
-    ended = command("train.py", "task=classification", "data=dates", "seed=1.5")
-    refused(ended, "data._target_ must be", "seed must be a whole number")
-    assert len(ended.err.strip().splitlines()) == 2
 
 
 CHOICES = [

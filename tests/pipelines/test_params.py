@@ -46,9 +46,9 @@ def test_nested_settings_are_composed_and_null_leaves_them_to_the_config() -> No
 
 INVALID = {
     "a list": (b"- a\n", "params.yaml must be a mapping"),
-    "broken": (b"seed: [\n", "params.yaml is not valid YAML in line 2"),
+    "broken": (b"seed: [\n", "params.yaml cannot be read: "),
     "not UTF-8": (b"seed: \xff\n", "params.yaml cannot be read: 'utf-8' codec"),
-    "twice": (b"seed: 1\nseed: 2\n", "is not valid YAML in line 2: found duplicate key seed"),
+    "twice": (b"seed: 1\nseed: 2\n", "found duplicate key seed"),
     "unknown key": (b"sed: 1\n", "sed"),
     "wrong type": (b"seed: one\n", "seed must be a whole number of at least 0 and below 4294967296, got 'one'"),
     "settings in the place of a choice": (
@@ -58,7 +58,6 @@ INVALID = {
     ),
     "overrides": (b"overrides: seed=2\n", "overrides must be a list of texts"),
     "override": (b"overrides: [seed]\n", "seed"),
-    "ensemble": (b"overrides: ['paths.ensemble=[other]']\n", "paths.ensemble names models that no stage makes"),
 }
 
 

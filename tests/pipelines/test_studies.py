@@ -44,7 +44,7 @@ def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, s
     first, second = (command(*arguments, "--into", into) for into in ("first", "second"))
     assert first.code == second.code == 0, first.err + second.err
     printed = [Path("first", file).read_text(encoding="utf-8") for file in TABLES.get(name, [])]
-    assert first.out == "".join([*printed, f"first/{name}.png\n"])
+    assert first.out.endswith("".join([*printed, f"first/{name}.png\n"]))
     assert "is finished already" not in first.err
     assert "is finished already" in second.err
     assert sorted(path.name for path in Path("first").iterdir()) == files
@@ -171,9 +171,6 @@ MISTAKES = {
     "option": ("length_curve", ("--step", "3"), "unrecognized arguments: --step"),
     "data": ("alignments", ("--data", "wmt14"), "--data: invalid choice: 'wmt14'"),
     "score": ("alignments", ("--scores", "dot,foo"), "model/attention must be one of "),
-    "fixed group": ("length_curve", ("search=beam",), "search is what this study chooses by itself; leave it out"),
-    "varied group": ("vanishing_gradients", ("model/attention=dot",), "model/attention is what this study chooses"),
-    "seed": ("alignments", ("seed=3",), "seed is what this study chooses by itself; leave it out"),
     "steps": ("vanishing_gradients", ("--steps", "0"), "training.max_steps must be a whole number above 0 or null"),
     "length": ("length_curve", ("data.min_length=50",), "data.min_length must be at most max_length ("),
     "setting": ("alignments", ("training.max_stepz=1",), "did you mean training.max_steps?"),

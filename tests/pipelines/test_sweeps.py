@@ -187,7 +187,6 @@ def test_optuna_sweep_with_two_objectives_finds_solutions(folder: Path, command:
         (["launcher.workers=2"], "launcher.workers must be"),
         (["sweep=optuna", "sweep.trials=0"], "sweep.trials must be"),
         (["launcher=cloud"], "launcher"),
-        (["padding=pre_post,pre_post"], "gives a value twice"),
         (["launcher=slurm"], "there is no Slurm on this machine"),
     ],
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from attnlab.sweeps.leader import duration, line_of, showing_progress
+from attnlab.sweeps.leader import line_of, showing_progress
 from attnlab.sweeps.record import JobRecord, SweepFolder
 
 
@@ -21,18 +19,13 @@ def test_line_estimates_the_time_left_from_the_jobs_that_trained():
         job(4, "running", 300),
     ]
     # Mean 150 s; 6 points are left, one of which has run for 50 s; two workers: (6 * 150 - 50) / 2.
-    assert line_of(jobs, 10, 2, now=350.0) == "sweep: 3 of 10 done, 1 running, 1 failed, 7 min left"
+    assert line_of(jobs, 10, 2, now=350.0) == "sweep: 3 of 10 done, 1 running, 1 failed, 0:07:05 left"
 
 
 def test_line_guesses_no_time_before_a_job_has_ended_and_at_the_end():
     assert line_of([job(0, "running", 0)], 4, 1, now=10.0) == "sweep: 0 of 4 done, 1 running, 0 failed"
     jobs = [job(0, "finished", 0, 10), job(1, "failed", 0, 10)]
     assert line_of(jobs, 2, 1, now=20.0) == "sweep: 1 of 2 done, 0 running, 1 failed"
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (89.4, "89 s"), (90, "2 min"), (5400, "1 h 30 min")])
-def test_duration_is_given_in_the_unit_that_fits(seconds, text):
-    assert duration(seconds) == text
 
 
 def test_progress_on_exit_reports_a_job_that_ended_last(tmp_path, capsys):

@@ -75,13 +75,6 @@ def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, r
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_outbox_without_uploads_does_not_grow(point):
-    fit(point)
-    drawn = sorted(path.name for path in (point / "run" / "outbox" / "attention").iterdir())
-    assert drawn == ["step_000004", "step_000008"]
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_model_without_attention_draws_nothing(point):
     fit(point, lambda module: None)
     assert not (point / "run" / "outbox").exists()

@@ -71,13 +71,6 @@ def test_short_params_name_no_attention_unmasked_padding_and_a_corpus_from_outsi
     assert readable_name(short) == "no attention · multi30k_tok · seed 2"
 
 
-def test_short_params_name_the_coin_and_the_guess_of_teacher_forcing():
-    node = FORCING | {"coin": "token", "guess": "argmax"}
-    changes = [{}, {"coin": "sequence"}, {"guess": "sample"}, {"coin": "batch", "guess": "sample"}]
-    named = [short_params(config(training={"teacher_forcing": node | change}))["teacher_forcing"] for change in changes]
-    assert named == ["0.5", "0.5 coin per sequence", "0.5 sampled", "0.5 coin per batch sampled"]
-
-
 @pytest.mark.parametrize("partial", [{}, {"model": None}, {"model": {}, "data": None}])
 def test_short_params_of_a_config_without_these_sections_is_empty(partial):
     assert short_params(partial) == {}

@@ -209,6 +209,8 @@ def command_line() -> tuple[str, ...]:
     """The words that repeat this job. Stages of DVC read what it composed, so that there they are `dvc repro`."""
     if "DVC_STAGE" in os.environ:
         return "dvc", "repro"
+    if not HydraConfig.initialized():  # a study
+        return "python", *sys.argv
     job, given = HydraConfig.get().job, sys.argv[1:]
     if HydraConfig.get().mode == RunMode.MULTIRUN:  # this point alone
         given = [*([] if job.config_name == "config" else ["-cn", str(job.config_name)]), *overrides()]

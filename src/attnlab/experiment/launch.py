@@ -7,15 +7,13 @@ import importlib
 import io
 import logging
 import os
-import select
 import signal
-import string
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, chdir, contextmanager, nullcontext, redirect_stderr
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
@@ -24,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
 from attnlab.experiment.experiment import Experiment, overrides
-from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
+from attnlab.experiment.hydra_config import is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
 from attnlab.tracking.params import readable_name, short_params
@@ -59,35 +57,15 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
     with mistakes_as_sentences():
         if "DVC_STAGE" in os.environ:  # a stage that outlives a killed `dvc repro` would write what the next one writes
             end_with(starter())
-        if help_shown():
-            arguments = sys.argv[1:]
-            if not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
-                print("", help_text([text for text in arguments if not text.startswith("-")]), sep="\n")
-                return
-        with leading() if leads_sweeps else nullcontext():
+        help_shown()  # Hydra prints the rest
+        global _leader
+        with ExitStack() as stack:  # Hydra calls `on_multirun_end` only where no job failed
+            _leader = stack if leads_sweeps else None
             application()
 
 
 _leader: ExitStack | None = None
-
-
-@contextmanager
-def leading() -> Iterator[None]:
-    """Within this block a multirun is a sweep; its run is closed at the end, also after a failure.
-
-    Hydra calls `on_multirun_end` only where no job failed.
-    """
-    global _leader
-    try:
-        with ExitStack() as _leader:
-            yield
-    finally:
-        _leader = None
-
-
-def leader() -> ExitStack | None:
-    """What is closed at the end of the sweep; None outside of `leading`."""
-    return _leader
+"""What is closed at the end of the sweep; None in a command that leads none."""
 
 
 def help_shown() -> bool:
@@ -96,16 +74,6 @@ def help_shown() -> bool:
     if is_asked:
         print(str(sys.modules["__main__"].__doc__).strip())
     return is_asked
-
-
-def help_text(overrides: list[str]) -> str:
-    """What Hydra shows for --help; Hydra itself takes seconds to list the groups."""
-    config = compose_config(overrides)
-    template = string.Template(OmegaConf.select(config, "hydra.help.template"))
-    OmegaConf.set_struct(config, False)
-    del config["hydra"]
-    listed = "".join(f"{group}: {', '.join(choices)}\n" for group, choices in groups().items())
-    return template.safe_substitute(APP_CONFIG_GROUPS=listed, CONFIG=OmegaConf.to_yaml(config))
 
 
 def run_job(stage: str, config: DictConfig) -> Any:
@@ -147,7 +115,7 @@ def _run(stage: str, config: DictConfig) -> Any:
 
 def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
     """Print what these experiments would cost, and end the process before Hydra makes a folder for them."""
-    if leader() is None:
+    if _leader is None:
         raise ExperimentError("dry_run is for pipelines/train.py; leave it out")
     importlib.import_module("attnlab.stages.dry_run").main(experiments, points)
     sys.exit(0)
@@ -173,8 +141,8 @@ class CommandCallback(Callback):
             plan = SweepPlan.of(config, config_name)
             if plan.experiments[0].dry_run:
                 dry_run(plan.experiments, plan.points)
-            if (stack := leader()) is not None:
-                stack.enter_context(plan.led())
+            if _leader is not None:
+                _leader.enter_context(plan.led())
 
     def on_run_end(self, config: DictConfig, **more: Any) -> None:
         # Hydra itself would print the overrides of a failed job, in which there may be a password.
@@ -196,7 +164,7 @@ def mistakes_as_sentences() -> Iterator[None]:
     """End the process with the sentences of an error that the user can mend; any other error keeps its traceback."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    with _ending_with_the_reader():
+    try:
         try:
             yield
         except JobFailedError:
@@ -216,31 +184,11 @@ def mistakes_as_sentences() -> Iterator[None]:
             if not of_hydra:
                 raise
             _fail([hydra_sentence(error)])
-
-
-@contextmanager
-def _ending_with_the_reader() -> Iterator[None]:
-    """End the process silently where the reader of its output has gone away (`head`)."""
-    try:
-        try:
-            yield
-        except SystemExit:
-            sys.stdout.flush()  # not only at the very end, where Python would print the error
-            raise
-        sys.stdout.flush()
-    except BrokenPipeError:
-        unread = [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]
-        if not unread:
-            raise  # of another pipe
-        for stream in unread:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the output has gone away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
-
-
-def _is_unread(stream: TextIO) -> bool:
-    poll = select.poll()
-    poll.register(stream.fileno(), select.POLLOUT)
-    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def show_problems(problems: list[str], place: str = "") -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import shutil
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +57,7 @@ class SweepPlan:
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         parsed = parser.parse_overrides([*(f"{key}={value}" for key, value in of_sweeper.items()), *overrides])
         values = [_values(override) for override in parsed]
-        experiments, problems = [], _given_twice(parsed, values)
+        experiments, problems = [], []
         for point in _points(values):
             try:
                 experiments.append(check(compose_in_command([*given["hydra"], *point], name)))
@@ -124,14 +123,6 @@ def _values(override: Override) -> list[str]:
     if isinstance(value, IntervalSweep):
         return [f"{key}={value.start}", f"{key}={value.end}"]
     return [f"{key}={value}" for value in override.sweep_string_iterator()]
-
-
-def _given_twice(parsed: Sequence[Override], values: Sequence[list[str]]) -> list[str]:
-    return [
-        f"{override.input_line}: gives a value twice, but a point is one run; give each once"
-        for override, each in zip(parsed, values, strict=True)
-        if not isinstance(override.value(), IntervalSweep) and len(set(each)) < len(each)
-    ]
 
 
 def _points(values: list[list[str]]) -> list[list[str]]:

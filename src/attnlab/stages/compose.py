@@ -16,7 +16,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from attnlab.experiment.launch import CommandCallback
-from attnlab.files import atomic_file, parse_yaml
+from attnlab.files import atomic_file
 from attnlab.tracking.params import leaves
 
 INTO = "build"
@@ -44,10 +44,6 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
     chosen = [f"{key}={_as_override(value)}" for key, value in choices if value not in (None, {})]
     places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
     experiment = composition.compose([*chosen, *overrides, *(more or []), *places, "chain=false"])
-    if experiment.paths.ensemble:
-        raise ExperimentError(
-            "paths.ensemble names models that no stage makes; leave it out here, and give it to pipelines/evaluate.py"
-        )
     hydra = {
         # The stages compose no groups: what was chosen here is what their report shows.
         "runtime": {"choices": experiment.choices},
@@ -73,13 +69,11 @@ def read_params(path: Path) -> dict[str, Any]:
     """The choices; raises ExperimentError where the file is no mapping of keys to values."""
     try:
         # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
-        params: Any = OmegaConf.to_container(parse_yaml(path.read_text(encoding="utf-8"), OmegaConf.create))
+        params: Any = OmegaConf.to_container(OmegaConf.load(path))
     except FileNotFoundError:
         raise ExperimentError(f"there is no {path.name} here; start in the project's folder") from None
-    except (OSError, UnicodeDecodeError, OmegaConfBaseException) as error:
+    except (OSError, ValueError, OmegaConfBaseException, yaml.YAMLError) as error:
         raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
-    except ValueError as error:
-        raise ExperimentError(f"{path.name} {error}") from None
     if not isinstance(params, dict):
         raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
     return params

@@ -43,7 +43,6 @@ def prepare_where_missing(experiment: Experiment) -> Path:
             raise ExperimentError(
                 f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true"
             )
-        check_replaceable("paths.data", folder, PREPARED_DATA)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not (folder / "data.json").is_file():

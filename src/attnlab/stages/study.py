@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import platform
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import Experiment
 from attnlab.files import atomic_file, write_json
 
@@ -51,35 +49,21 @@ def numbers(text: str) -> list[int]:
 
 
 def compose_points(arguments: Namespace, common: Sequence[str], varied: Mapping[str, Sequence[str]]) -> list[Point]:
-    """The experiments, checked before any of them runs; raises ExperimentError with every problem.
+    """The experiments, checked before any of them runs.
 
     Args:
-        arguments: of `study_parser`. The settings among them go last.
-        common: overrides that all of them share. Of these, the settings may change the values, but not the groups.
+        arguments: of `study_parser`. The settings among them go before what the study varies.
+        common: overrides that all of them share.
         varied: {label: overrides}.
     """
     from attnlab.experiment.composition import compose
 
     common = (*common, f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
-    own = {override.split("=", 1)[0] for overrides in (["seed="], *varied.values()) for override in overrides}
-    own |= {key for key in (override.split("=", 1)[0] for override in common) if "." not in key}
-    theirs = [setting.split("=", 1)[0].lstrip("+~") for setting in arguments.settings]
-    taken = [f"{key} is what this study chooses by itself; leave it out" for key in theirs if key in own]
-    if taken:
-        raise ExperimentError(taken)
-    problems: list[str] = []
-    points = []
-    for label, overrides in varied.items():
-        for seed in arguments.seeds:
-            try:
-                experiment = compose([*common, *overrides, f"seed={seed}", "chain=false", *arguments.settings])
-            except ExperimentError as error:
-                problems += error.problems
-                break  # its other seeds would say the same
-            points.append(Point(label, seed, experiment))
-    if problems:
-        raise ExperimentError(list(dict.fromkeys(problems)))
-    return points
+    return [
+        Point(label, seed, compose([*common, *arguments.settings, *overrides, f"seed={seed}", "chain=false"]))
+        for label, overrides in varied.items()
+        for seed in arguments.seeds
+    ]
 
 
 def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path]]:
@@ -87,10 +71,10 @@ def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path
     from attnlab.experiment.point import point_of
     from attnlab.stages import chain
 
-    opened = [chain.data_to_train_on(point.experiment) for point in points]  # what is wrong with them shows first
-    for number, (point, data) in enumerate(zip(points, opened, strict=True), start=1):
+    for number, point in enumerate(points, start=1):
         print(f"[{number}/{len(points)}] {point.label}, seed {point.seed}", file=sys.stderr)
         chain.main(point.experiment)
+        data = chain.data_to_train_on(point.experiment)
         yield point, data, point_of(point.experiment, data)
 
 
@@ -131,16 +115,15 @@ def write_study(
 
     Prints the table and the place of the figure.
     """
+    import pandas as pd
     import torch
 
     from attnlab.plots.figure import save_png
 
     into: Path = arguments.into
     save_png(figure, into / f"{name}.png")
-    with atomic_file(into / f"{name}.csv") as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    with atomic_file(into / f"{name}.csv") as temporary:
+        pd.DataFrame(list(rows)).to_csv(temporary, index=False)
     content = {
         **{name: value for name, value in vars(arguments).items() if name != "into"},
         "seeds": sorted({point.seed for point in points}),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,6 @@ _PATIENCE = 15.0  # seconds for a worker to close its run
 _LOOK_INTERVAL = 1.0  # seconds
 
 
-class SweepFailedError(ExperimentError):
-    """Some of the jobs failed."""
-
-
 @contextmanager
 def led(
     record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher, anew: bool = False
@@ -44,7 +41,7 @@ def led(
     anew: everything is trained again, and the sweep has a run of its own again beside the one that it had before. One
         that was stopped in doing so goes on.
 
-    Raises SweepFailedError, in place of whatever the block raised, where jobs failed.
+    Raises ExperimentError, in place of whatever the block raised, where jobs failed.
     """
     folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.of_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
@@ -128,14 +125,14 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path
         run.finish("FAILED", reason)
         # What Hydra stopped at outside of any job has not been said.
         own = error.problems if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError) else []
-        raise SweepFailedError([*own, f"{reason}; what they say stands above"]) from error
+        raise ExperimentError([*own, f"{reason}; what they say stands above"]) from error
     if error is not None:
         run.finish("FAILED", sentence(error))
 
 
 @contextmanager
 def showing_progress(folder: SweepFolder, points: int, workers: int, start: float) -> Iterator[None]:
-    """Print `sweep: 3 of 12 done, 2 running, 0 failed, 4 min left` whenever a job ends."""
+    """Print `sweep: 3 of 12 done, 2 running, 0 failed, 0:04:10 left` whenever a job ends."""
     is_over = threading.Event()
 
     def watch() -> None:
@@ -166,16 +163,9 @@ def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) ->
     if left and took:
         mean = sum(took) / len(took)
         spent = sum(min(now - job.started, mean) for job in jobs if job.status == "running")
-        line += f", {duration(max(0.0, left * mean - spent) / min(workers, left))} left"
+        seconds = round(max(0.0, left * mean - spent) / min(workers, left))
+        line += f", {timedelta(seconds=seconds)} left"
     return line
-
-
-def duration(seconds: float) -> str:
-    """`40 s`, `4 min`, `2 h 10 min`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 @contextmanager

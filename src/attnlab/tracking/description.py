@@ -10,7 +10,6 @@ from attnlab.tracking.run_folder import RunRecord, RunState
 
 # Of the metrics of a split, those that a person looks at first.
 MAIN = ("bleu", "chrf", "exact_match", "aer", "accuracy", "f1", "token_nll", "nll")
-LONGEST_LINE = 60  # of a command: a block of code widens the column that it stands in
 
 
 def description(state: RunState, metrics: Mapping[str, float]) -> str:
@@ -44,16 +43,12 @@ def _data(record: RunRecord) -> str:
 
 
 def _commands(state: RunState) -> str:
-    """A block of shell commands, in lines that the page does not cut; empty where nothing repeats the run."""
+    """A block of shell commands, a line for each override; empty where nothing repeats the run."""
     if not state.record.command:
         return ""
     revision = state.origin.get("mlflow.source.git.commit")
     lines = ["# the code was in no git checkout" if revision is None else f"git checkout {revision}"]
     if revision is not None and state.origin.get("git_dirty") != "false":
         lines.insert(0, "# there were changes that were not committed")
-    command = [""]
-    for word in map(shlex.quote, state.record.command):
-        if command[-1] and len(command[-1]) + len(word) > LONGEST_LINE:
-            command.append(" ")
-        command[-1] += f" {word}" if command[-1] else word
-    return "\n".join(["```sh", *lines, " \\\n".join(command), "```"])
+    program, words = state.record.command[:2], map(shlex.quote, state.record.command[2:])
+    return "\n".join(["```sh", *lines, " \\\n  ".join([shlex.join(program), *words]), "```"])

@@ -174,12 +174,9 @@ def _padding(node: Mapping[str, Any]) -> str | None:
 
 
 def _teacher_forcing(node: Mapping[str, Any]) -> str | None:
-    """The schedule (a constant by its ratio), and the coin and the guess where they are not the usual ones."""
+    """The schedule, a constant by its ratio."""
     name = choice_name(node) if node else None
-    schedule = str(node["ratio"]) if name == "constant" and "ratio" in node else name
-    coin = "" if node.get("coin", "token") == "token" else f"coin per {node['coin']}"
-    guess = "sampled" if node.get("guess") == "sample" else ""
-    return " ".join(word for word in (schedule, coin, guess) if word) or None
+    return str(node["ratio"]) if name == "constant" and "ratio" in node else name
 
 
 def _data(node: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError, masked, masked_values
-from attnlab.files import atomic_file, atomic_folder, write_json
+from attnlab.files import atomic_folder, write_json
 from attnlab.tracking.run_folder import (
     DONE,
     LATER_METRICS,
@@ -32,8 +32,7 @@ from attnlab.tracking.run_folder import (
 )
 from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
 
-FIRST_PAUSE = 60.0  # seconds without another try after an upload failed; twice as long after each further one
-LONGEST_PAUSE = 1800.0
+PAUSE = 300.0  # seconds without another try after an upload failed: training does not wait for it again and again
 
 
 class Run:
@@ -54,7 +53,7 @@ class Run:
         self._upload = upload
         self._process: int | None = os.getpid()
         self._finished = False
-        self._try_again_at, self._pause = 0.0, FIRST_PAUSE
+        self._try_again_at = 0.0
 
     @classmethod
     def start(
@@ -133,17 +132,12 @@ class Run:
             later.close()
             self._try_to_upload()
 
-    def log_artifact(self, path: Path, folder: str = "") -> None:
-        """A file, or a folder with all it holds, as artifact `folder/name`."""
+    def log_artifact(self, folder: Path) -> None:
+        """A folder with all it holds, under its own name."""
         if not self._is_ours():
             return
-        place = self.folder / OUTBOX / folder / path.name
-        if path.is_dir():
-            with atomic_folder(place) as temporary:
-                shutil.copytree(path, temporary, dirs_exist_ok=True)
-        else:
-            with atomic_file(place) as temporary:
-                shutil.copyfile(path, temporary)
+        with atomic_folder(self.folder / OUTBOX / folder.name) as temporary:
+            shutil.copytree(folder, temporary, dirs_exist_ok=True)
         self._try_to_upload()
 
     def sync(self, safe_offset: int | None = None) -> None:
@@ -203,11 +197,8 @@ class Run:
             return
         problem = self._upload(self)
         if problem is None:
-            self._try_again_at, self._pause = 0.0, FIRST_PAUSE
             return
-        # It may stay away for hours: training does not wait for it again and again.
-        self._try_again_at = time.monotonic() + self._pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._try_again_at = time.monotonic() + PAUSE
         later = "; everything is on disk, and the same command again or pipelines/deliver.py uploads it"
         print(f"warning: {problem}{later if (self.folder / STATE).is_file() else ''}", file=sys.stderr)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
-from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
 from attnlab.errors import ExperimentError
@@ -105,12 +104,8 @@ class StoredRuns:
             # `models:/<id>` would be looked up in the tracker that MLflow takes by default.
             source = str(model.artifact_location)
             known = [each for each in client.search_model_versions(f"name = '{name}'") if each.source == source]
-            if not known:
-                try:
-                    client.create_registered_model(name)
-                except MlflowException as error:
-                    if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
-                        raise
+            if not client.search_registered_models(f"name = '{name}'"):
+                client.create_registered_model(name)
             version = known[0] if known else client.create_model_version(name, source, run_id, model_id=model.model_id)
             client.set_registered_model_alias(name, alias, version.version)
             if not version.description:
@@ -123,15 +118,12 @@ class StoredRuns:
             raise ExperimentError(f"run: {self._connection.shown} has no run {run_id} in this experiment")
         return run
 
-    def _copy(self, run_id: str, name: str, into: Path) -> Path | None:
-        """A copy of a file or a folder on the top of a run's artifacts; None where there is none."""
-        if not any(found.path == name for found in self._client.list_artifacts(run_id)):
-            return None
-        into.mkdir(parents=True, exist_ok=True)
-        return Path(self._client.download_artifacts(run_id, name, str(into)))
-
     def _read(self, run: MlflowRun, into: Path) -> StoredRun:
-        run_id = str(run.info.run_id)
+        run_id, evaluation = str(run.info.run_id), None
+        if any(found.path == EVALUATION for found in self._client.list_artifacts(run_id)):
+            place = into / run_id
+            place.mkdir(parents=True, exist_ok=True)
+            evaluation = Path(self._client.download_artifacts(run_id, EVALUATION, str(place)))
         history = {
             name: sorted(
                 (point.step, point.value)
@@ -148,5 +140,5 @@ class StoredRuns:
             metrics=dict(run.data.metrics),
             history=history,
             parent=run.data.tags.get("mlflow.parentRunId"),
-            evaluation=self._copy(run_id, EVALUATION, into / run_id),
+            evaluation=evaluation,
         )
