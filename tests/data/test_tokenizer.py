@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.data.tokenizer import Tokenizer
-from attnlab.data.trainers import BpeTrainer, CharacterTrainer, UnigramTrainer, WordTrainer
+from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 from attnlab.errors import ExperimentError
 
 TEXT = [
@@ -22,7 +22,6 @@ ALL_TRAINERS = [
     WordTrainer(min_frequency=1),
     CharacterTrainer(),
     BpeTrainer(vocabulary_size=150, min_frequency=1),
-    UnigramTrainer(vocabulary_size=150),
     WordTrainer(split="whitespace", min_frequency=1),
 ]
 
@@ -77,7 +76,7 @@ def test_tokenizer_shows_and_decodes_special_tokens(trainer):
     assert tokenizer.decode([BOS, *ids, EOS, PAD]) == "the cat"
     assert "<unk>" in tokenizer.decode([*ids, UNK])
     shown = list("the␣cat") if isinstance(trainer, CharacterTrainer) else ["the", "cat"]
-    assert tokenizer.tokens(ids) == shown or isinstance(trainer, BpeTrainer | UnigramTrainer)
+    assert tokenizer.tokens(ids) == shown or isinstance(trainer, BpeTrainer)
     assert not any("▁" in token for token in tokenizer.tokens(ids))
 
 
@@ -116,17 +115,17 @@ def test_tokenizer_file_is_the_same_bytes_in_another_process(tmp_path):
     program = """
 import sys, random
 from pathlib import Path
-from attnlab.data.trainers import BpeTrainer, UnigramTrainer, WordTrainer
+from attnlab.data.trainers import BpeTrainer, WordTrainer
 chance = random.Random(1)
 words = ["".join(chance.choices("abcdeäö한국어를", k=chance.randint(1, 7))) for _ in range(900)]
 texts = [" ".join(chance.choices(words, k=8)) for _ in range(300)]
-for trainer in (BpeTrainer(vocabulary_size=200), UnigramTrainer(vocabulary_size=200), WordTrainer()):
+for trainer in (BpeTrainer(vocabulary_size=200), WordTrainer()):
     for i in range(2):
         trainer.train(texts).save(Path(sys.argv[1]) / f"{type(trainer).__name__}-{sys.argv[2]}{i}.json")
 """
     for process in "ab":
         subprocess.run([sys.executable, "-c", program, str(tmp_path), process], check=True)
-    for trainer in ("BpeTrainer", "UnigramTrainer", "WordTrainer"):
+    for trainer in ("BpeTrainer", "WordTrainer"):
         files = list(tmp_path.glob(f"{trainer}-*"))
         assert len(files) == 4
         assert len({path.read_bytes() for path in files}) == 1

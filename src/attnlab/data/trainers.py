@@ -1,9 +1,9 @@
-"""The four ways to cut text into tokens: words, characters, BPE and unigram pieces; and the tokenisers of a model."""
+"""The ways to cut text into tokens: words, characters, BPE pieces; and the tokenisers of a model."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,9 +19,7 @@ from attnlab.errors import ExperimentError
 
 # A word with the mark of its start, or one punctuation mark: no piece spans the border between two of them.
 _WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
-_ANY_CHARACTER = r"[\s\S]"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
-_NO_LIMIT = 2**31
 _LEARNER: dict[str, Any] = {"special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
 
 
@@ -86,7 +84,7 @@ class CharacterTrainer(_Trainer):
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.WordLevel({}, unk_token=_UNKNOWN))
         backend.normalizer = normalizers.Sequence(self.normalizers())
-        backend.pre_tokenizer = pre_tokenizers.Split(Regex(_ANY_CHARACTER), "isolated")
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
         backend.decoder = decoders.Fuse()
         return _train_words(backend, texts, self.vocabulary_size, self.min_frequency)
 
@@ -106,74 +104,25 @@ class BpeTrainer(_Trainer):
         self.mark_word_starts(backend)
         trainer = learners.BpeTrainer(vocab_size=self.vocabulary_size, min_frequency=self.min_frequency, **_LEARNER)
         backend.train_from_iterator(texts, trainer)
-        return _finished(backend)
-
-
-@dataclass(frozen=True)
-class UnigramTrainer(_Trainer):
-    """Pieces of words by a unigram language model (Kudo 2018), which knows no minimum frequency."""
-
-    vocabulary_size: Annotated[int, Field(ge=5)] = 8_000
-
-    def train(self, texts: Iterable[str]) -> Tokenizer:
-        backend = tokenizers.Tokenizer(models.Unigram())
-        self.mark_word_starts(backend)
-        trainer = learners.UnigramTrainer(vocab_size=self.vocabulary_size, unk_token=_UNKNOWN, **_LEARNER)
-        try:
-            backend.train_from_iterator(texts, trainer)
-        except Exception as error:  # the library raises plain Exception
-            raise ExperimentError(
-                f"data.tokenizer: no unigram model of {self.vocabulary_size} pieces could be learnt from the "
-                f"training split ({error}); try a smaller data.tokenizer.vocabulary_size or another "
-                "data/tokenizer"
-            ) from error
-        return _finished(backend, settle=_settle_unigram)
+        return _finished(json.loads(backend.to_str()))
 
 
 def _train_words(
     backend: tokenizers.Tokenizer, texts: Iterable[str], vocabulary_size: int | None, min_frequency: int
 ) -> Tokenizer:
-    trainer = learners.WordLevelTrainer(
-        vocab_size=vocabulary_size or _NO_LIMIT, min_frequency=min_frequency, **_LEARNER
-    )
+    trainer = learners.WordLevelTrainer(vocab_size=vocabulary_size or 2**31, min_frequency=min_frequency, **_LEARNER)
     backend.train_from_iterator(texts, trainer)
-    return _finished(backend, settle=_settle_words)
-
-
-def _finished(
-    backend: tokenizers.Tokenizer, settle: Callable[[dict[str, Any]], None] = lambda model: None
-) -> Tokenizer:
-    """Without the library's special tokens, which it would find in anybody's text."""
     state = json.loads(backend.to_str())
-    state["added_tokens"] = []
-    settle(state["model"])
-    return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(state)))
+    # Special tokens at 0 to 3 and no gap, though the library takes them for words where text has them.
+    vocabulary = state["model"]["vocab"]
+    words = sorted((i, word) for word, i in vocabulary.items() if word not in SPECIAL_TOKENS)
+    state["model"]["vocab"] = {word: i for i, word in enumerate([*SPECIAL_TOKENS, *(word for _, word in words)])}
+    return _finished(state)
 
 
-def _settle_words(model: dict[str, Any]) -> None:
-    """Special tokens at 0 to 3 and no gap, though the library takes them for words where text has them."""
-    words = sorted((i, word) for word, i in model["vocab"].items() if word not in SPECIAL_TOKENS)
-    model["vocab"] = {word: i for i, word in enumerate([*SPECIAL_TOKENS, *(word for _, word in words)])}
-
-
-def _settle_unigram(model: dict[str, Any]) -> None:
-    """Makes scores and order a function of the text, which the library goes through in a random order.
-
-    Its sums differ in the last bits, and the characters that no other piece needs get scores 0.0001 apart as
-    they come; here all of these have the lowest score.
-    """
-    special, pieces = model["vocab"][: len(SPECIAL_TOKENS)], model["vocab"][len(SPECIAL_TOKENS) :]
-    lowest = min((score for _, score in pieces), default=0.0)
-    steps = {}
-    for piece, score in pieces:
-        step = (score - lowest) / 1e-4
-        if len(piece) == 1 and abs(step - round(step)) < 1e-6:
-            steps[round(step)] = piece
-    spare: set[str] = set()
-    while len(spare) in steps:
-        spare.add(steps[len(spare)])
-    settled = [[piece, round(lowest if piece in spare else score, 6)] for piece, score in pieces]
-    model["vocab"] = special + sorted(settled, key=lambda entry: (-entry[1], entry[0]))
+def _finished(state: dict[str, Any]) -> Tokenizer:
+    """Without the library's special tokens, which it would find in anybody's text."""
+    return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps({**state, "added_tokens": []})))
 
 
 @dataclass(frozen=True)

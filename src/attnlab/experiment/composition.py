@@ -72,15 +72,12 @@ def check(config: DictConfig) -> Experiment:
 def with_task_of_model(config: DictConfig) -> DictConfig:
     """The config with the sections of classification, where `paths.model` is a classifier and no task was chosen."""
     folder, task = config.paths.model, Classification()
-    if config.task != Translation.name or not isinstance(folder, str):
-        return config
-    if not (here(folder) / task.shared_files[0]).is_file():
-        return config
-    # Of its corpus nothing is read: the prepared data are there.
-    other = compose_in_command([f"task={task.name}", "data.path=unread"], "config")
-    sections = {name: other[name] for name in ("task", *task.sections)}
-    OmegaConf.set_struct(config, False)
-    config.update(sections)
+    is_classifier = isinstance(folder, str) and (here(folder) / task.shared_files[0]).is_file()
+    if is_classifier and config.task == Translation.name:
+        # Of its corpus nothing is read: the prepared data are there.
+        other = compose_in_command([f"task={task.name}", "data.path=unread"], "config")
+        OmegaConf.set_struct(config, False)
+        config.update({name: other[name] for name in ("task", *task.sections)})
     return config
 
 

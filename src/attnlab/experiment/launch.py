@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import signal
+import string
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
 from attnlab.experiment.experiment import Experiment, overrides
-from attnlab.experiment.hydra_config import is_of_hydra
+from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
 from attnlab.tracking.params import readable_name, short_params
@@ -57,15 +58,17 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
     with mistakes_as_sentences():
         if "DVC_STAGE" in os.environ:  # a stage that outlives a killed `dvc repro` would write what the next one writes
             end_with(starter())
-        help_shown()  # Hydra prints the rest
+        arguments = sys.argv[1:]
+        if help_shown() and not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
+            print("", help_text([text for text in arguments if not text.startswith("-")]), sep="\n")
+            return
         global _leader
         with ExitStack() as stack:  # Hydra calls `on_multirun_end` only where no job failed
             _leader = stack if leads_sweeps else None
             application()
 
 
-_leader: ExitStack | None = None
-"""What is closed at the end of the sweep; None in a command that leads none."""
+_leader: ExitStack | None = None  # what is closed at the end of the sweep; None in a command that leads none
 
 
 def help_shown() -> bool:
@@ -74,6 +77,16 @@ def help_shown() -> bool:
     if is_asked:
         print(str(sys.modules["__main__"].__doc__).strip())
     return is_asked
+
+
+def help_text(overrides: list[str]) -> str:
+    """What Hydra shows for --help; Hydra itself takes seconds to list the groups."""
+    config = compose_config(overrides)
+    template = string.Template(OmegaConf.select(config, "hydra.help.template"))
+    OmegaConf.set_struct(config, False)
+    del config["hydra"]
+    listed = "".join(f"{group}: {', '.join(choices)}\n" for group, choices in groups().items())
+    return template.safe_substitute(APP_CONFIG_GROUPS=listed, CONFIG=OmegaConf.to_yaml(config))
 
 
 def run_job(stage: str, config: DictConfig) -> Any:

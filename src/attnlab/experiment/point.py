@@ -175,14 +175,14 @@ def read_done(point: Path) -> dict[str, Any]:
 
 def remember_estimate(identity: str, minutes: float) -> None:
     """Keep what a dry run estimated, in the user's cache, for the run to compare itself with."""
-    write_json(_estimates() / f"{identity}.json", {"minutes": minutes})
+    write_json(_estimate_of(identity), minutes)
 
 
 def estimated_minutes(identity: str) -> float | None:
     """What the last dry run of an experiment estimated; None where there was none."""
-    path = _estimates() / f"{identity}.json"
-    return float(read_own_record(path, dict[str, float], "remove it")["minutes"]) if path.is_file() else None
+    path = _estimate_of(identity)
+    return float(path.read_text()) if path.is_file() else None
 
 
-def _estimates() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "attnlab" / "estimates"
+def _estimate_of(identity: str) -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "attnlab", "estimates", f"{identity}.json")

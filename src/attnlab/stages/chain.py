@@ -118,7 +118,7 @@ def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
         f"  device   {hardware.devices} x {hardware.accelerator}, {hardware.threads} thread(s), precision "
         f"{hardware.precision}",
         f"  folder   {point}",
-        "  MLflow   " + experiment.tracking.where_to_look(experiment.paths.runs_folder).replace("\n", "\n           "),
+        f"  MLflow   {experiment.tracking.where_to_look(experiment.paths.runs_folder)}",
     ]
 
 

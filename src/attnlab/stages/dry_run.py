@@ -58,15 +58,17 @@ class Estimate:
 
 def main(experiments: Sequence[Experiment], points: int) -> None:
     """Print a table of the estimates. points: of the whole sweep, of which these are some."""
+    began, level = psutil.Process().create_time(), log.level
+    estimates: list[Estimate] = []
     log.setLevel(logging.WARNING)  # the steps of a trial are no news
-    began = psutil.Process().create_time()
-    estimates = []
-    with progress_bars() as progress:
-        for done, experiment in enumerate(experiments):
-            progress("dry run", done, len(experiments))
-            estimates.append(estimate(experiment, began))
-            began = time.time()
-        progress("dry run", len(experiments), len(experiments))
+    try:
+        with progress_bars() as progress:
+            for done, experiment in enumerate(experiments):
+                progress("dry run", done, len(experiments))
+                estimates.append(estimate(experiment, began))
+                began = time.time()
+    finally:
+        log.setLevel(level)
     parts = list(dict.fromkeys(part for each in estimates for part in each.parameters))
     heads = ("experiment", *parts, "parameters", "steps", "seconds a step", "memory, MB", "minutes", "disk, MB")
     table = Table(*heads, title="Dry run: nothing was trained or kept")
@@ -92,25 +94,30 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
             prepare(experiment, folder := place / "data")
         data = experiment.task.open_data(folder)
         experiment.task.check_data(experiment, data)
-        rows = data.sizes
-        samples = {count: _sample(experiment, folder, place / f"{count} rows", count) for count in (FEW, MANY)}
+        for count in (FEW, MANY):
+            write_sample(folder, place / f"{count} rows", count)
         if isinstance(experiment.tracking, MlflowTracking):
             experiment.tracking.connection(place)  # imports MLflow, which takes time and memory
         trial = _short(experiment, math.ceil(data.split("validation").target_lengths.mean()) + 1)
         watch, point = _Watch(), place / "point"
         with redirect_stderr(io.StringIO()):
-            train(trial, samples[MANY], point, UntrackedRun(), watch=[watch])
+            train(trial, experiment.task.open_data(place / f"{MANY} rows"), point, UntrackedRun(), watch=[watch])
             ended, peak = time.time(), max(peak_megabytes().values())
-            seconds = {count: _seconds_to_evaluate(trial, point, sample.folder) for count, sample in samples.items()}
+            seconds = {}
+            for count in (FEW, MANY):
+                since = time.monotonic()
+                evaluate(trial, point / "model", place / f"{count} rows", point / f"evaluated {count}")
+                seconds[count] = time.monotonic() - since
         steps_per_epoch = settings.steps_per_epoch(len(watch.sizes) * settings.accumulate)
         steps = settings.total_steps(steps_per_epoch)
         validations = math.ceil(steps / min(settings.validate_every or steps_per_epoch, steps))
-        limit = (settings.limit_batches or math.inf) * settings.batching.size
-        of_validation = watch.validation * max(1, min(rows["validation"], limit) / MANY) + (ended - watch.validated)
-        each = max(0.0, seconds[MANY] - seconds[FEW]) / max(1, min(MANY, rows["test"]) - min(FEW, rows["test"]))
-        of_evaluation = seconds[MANY] + each * max(0, rows["test"] - MANY) if experiment.chain else 0.0
-        of_training = steps * watch.seconds_a_step + validations * of_validation
-        of_training = min(of_training, 60 * (settings.max_minutes or math.inf))
+        shown = min(data.sizes["validation"], (settings.limit_batches or math.inf) * settings.batching.size)
+        of_validation = watch.validation * max(1, shown / MANY) + ended - watch.validated
+        rows = data.sizes["test"]
+        each = max(0.0, seconds[MANY] - seconds[FEW]) / max(1, min(MANY, rows) - FEW)
+        of_evaluation = seconds[MANY] + each * max(0, rows - MANY) if experiment.chain else 0.0
+        most = 60 * (settings.max_minutes or math.inf)
+        of_training = min(steps * watch.seconds_a_step + validations * of_validation, most)
         found = Estimate(
             readable_name(short_params(experiment.logged)),
             watch.parameters,
@@ -122,12 +129,6 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
         )
         remember_estimate(identity_of(experiment, data), found.minutes)
     return found
-
-
-def _sample(experiment: Experiment, folder: Path, into: Path, rows: int) -> Any:
-    """Prepared data whose validation and test have so many rows, evenly chosen."""
-    write_sample(folder, into, rows)
-    return experiment.task.open_data(into)
 
 
 def _short(experiment: Experiment, length: int) -> Experiment:
@@ -182,12 +183,6 @@ class _Watch(pl.Callback):
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         self.validated = time.time()
         self.validation += self.validated
-
-
-def _seconds_to_evaluate(experiment: Experiment, point: Path, data: Path) -> float:
-    began = time.monotonic()
-    evaluate(experiment, point / "model", data, point / f"evaluated {data.name}")
-    return time.monotonic() - began
 
 
 def _disk(experiment: Experiment, point: Path, data: Path) -> float:

@@ -180,5 +180,4 @@ def main(experiment: Experiment) -> None:
         raise ExperimentError("paths.model and paths.data must name a model folder and the prepared data; give both")
     into = output_folder() / "evaluation" if paths.evaluation is None else here(paths.evaluation)
     evaluate_and_track(experiment, here(paths.model), here(paths.data), into)
-    say(f"metrics: {into / 'metrics.json'}")
-    say(f"MLflow:  {experiment.tracking.where_to_look(paths.runs_folder)}")
+    say(f"metrics: {into / 'metrics.json'}\nMLflow:  {experiment.tracking.where_to_look(paths.runs_folder)}")

@@ -156,7 +156,7 @@ class MlflowTracking(Tracking):
         if not is_whole or (same, self.log_model) != (run.state.record, run.state.log_model):
             return None
         query = "SELECT lifecycle_stage FROM runs WHERE run_uuid = ?"
-        return run.uploaded if _asked(_database(address), query, run.uploaded.run_id) == "active" else None
+        return run.uploaded if _asked(address, query, run.uploaded.run_id) == "active" else None
 
     def of_sweep(self) -> Tracking:
         return replace(self, run_name=None, system_metrics=False, log_model=False, when_unreachable="refuse")
@@ -182,9 +182,9 @@ class MlflowTracking(Tracking):
         page, store = "", masked(address)
         if address.startswith("sqlite:///"):
             # By itself MLflow leads to the pages for language model prompts.
-            found = _asked(_database(address), "SELECT experiment_id FROM experiments WHERE name = ?", self.experiment)
+            found = _asked(address, "SELECT experiment_id FROM experiments WHERE name = ?", self.experiment)
             page = "" if found is None else f"#/experiments/{found}/runs?workflowType=machine_learning"
-            store = f"sqlite:///{_short(_database(address))}"
+            store = f"sqlite:///{_short(Path(address.removeprefix('sqlite:///')))}"
         program = _short(Path(sys.executable).with_name("mlflow"))
         options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1 --port {port}"
         return f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen http://127.0.0.1:{port}/{page}"
@@ -198,12 +198,9 @@ class NoTracking(Tracking):
     keep_heat_maps = 0
 
 
-def _database(address: str) -> Path:
-    return Path(address.removeprefix("sqlite:///"))
-
-
-def _asked(database: Path, query: str, value: str) -> Any:
+def _asked(address: str, query: str, value: str) -> Any:
     """The first value that an sqlite database finds; None where it has none."""
+    database = Path(address.removeprefix("sqlite:///"))
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute(query, [value]).fetchone()
         return None if found is None else found[0]
