@@ -126,7 +126,6 @@ MIXTURES = {
     "no attention": (("task=classification", "model/attention=none"), "Could not override 'model/decoder'"),
     "coverage": (("task=classification", "model/coverage=see2017"), "Could not override 'model/coverage'"),
     "window": (("task=classification", "model/scope=local_m"), "model.scope local_m follows the target word by word"),
-    "joint": (("task=classification", "data.tokenizer.joint=true"), "data.tokenizer.joint must be false"),
     "ensemble": (("task=classification", "paths.ensemble=[other]"), "paths.ensemble must be null"),
 }  # fmt: skip
 
