@@ -116,6 +116,7 @@ def test_chain_false_trains_without_evaluating(command: Command, folder: Path, t
     refused(command("train.py", *tiny, "chain=false", "paths.data=elsewhere"), "holds no prepared data")
 
 
+@pytest.mark.usefixtures("database")
 def test_environment_variables_stay_unresolved_in_what_is_written(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

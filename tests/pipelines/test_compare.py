@@ -44,7 +44,7 @@ def test_compare_of_the_last_sweep_writes_page_and_tables(command: Command, swee
 REFUSALS = {
     "none": ((), "give exactly one of sweep, runs, filter, builds, such as sweep=last; got none of them"),
     "two": (("sweep=last", "runs=[a]"), "got sweep and runs"),
-    "metric of some": (("sweep=last", "metric=aer"), "metric: aer is missing in no attention · seed 1,"),
+    "metric of some": (("sweep=last", "metric=aer"), "metric must be one that all runs have and that systems can be ranked by: bleu, chrf,"),
     "samples": (("sweep=last", "samples=3"), "samples must be a whole number between 100 and 100000, got 3"),
     "confidence": (("sweep=last", "confidence=1"), "confidence must be a number of at least 0.5 and below 1, got 1"),
     "key": (("sweep=last", "sample=3"), "sample is not a setting; did you mean samples?"),
@@ -82,6 +82,7 @@ def test_compare_of_a_single_point_writes_a_page(command: Command, folder: Path)
     assert "nothing to compare it with" in page
 
 
+@pytest.mark.usefixtures("database")
 def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folder: Path) -> None:
     """The sweep's run gets the comparison, whichever way its children were asked for."""
     import dataclasses

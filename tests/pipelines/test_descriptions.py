@@ -11,6 +11,8 @@ from entry_points import ANY_ATTENTION, TINY, Command, mlflow_client, succeeded,
 from mlflow.entities import Run
 from test_refusals import refused
 
+pytestmark = pytest.mark.usefixtures("database")
+
 NOTE = "mlflow.note.content"
 QUIET = ("tracking.system_metrics=false", "tracking.heat_map_sentences=0")
 TRACKED = (*TINY, *QUIET)

@@ -90,10 +90,9 @@ def test_wrong_gold_alignment_is_refused_with_its_row(case: str, command: Comman
 def test_missing_column_of_alignments_is_refused_with_the_columns(command: Command, folder: Path) -> None:
     corpus = ("data=hub", write(folder / "corpus", GOLD), "data.source=de", "data.target=en")
     refused(command("prepare.py", *corpus, "data.alignments=links"), "data.alignments: there is no column 'links'")
-    alone = command("prepare.py", *corpus, "data.possible_alignments=gold")
-    refused(alone, "possible_alignments must be null where alignments is null")
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("unit", ["word", "character"])
 def test_summarisation_with_coverage_reports_rouge_in_page_and_mlflow(
     unit: str, command: Command, folder: Path
