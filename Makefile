@@ -41,8 +41,8 @@ settings: $(INSTALLED) ## write docs/settings.md and docs/settings.schema.json a
 	$(BIN)/python docs/make_settings.py
 
 TESTED := $(BIN)/python -m pytest -n 2 --dist worksteal
-# Slow tests wait for servers and processes: a third one uses the time. Those that share a server stay together.
-SLOW := $(BIN)/python -m pytest -n 3 --dist loadgroup
+# Slow tests wait for servers and processes: a third one uses the time.
+SLOW := $(BIN)/python -m pytest -n 3 --dist worksteal
 
 test: $(INSTALLED) .dvc/config.local ## run the test suite
 	$(TESTED) -m "not slow" --ignore=tests/faults

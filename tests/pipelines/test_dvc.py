@@ -15,7 +15,7 @@ import yaml
 from dvc_project import STAGES, choose, commit, copy_of_project, dvc, hashes, ran
 from entry_points import ROOT, TINY
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_path"), pytest.mark.xdist_group("dvc")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_path")]
 
 # The table and the experiments below choose attentions, of which some have no size.
 ANY_ATTENTION = [choice for choice in TINY[1:] if not choice.startswith(("model.attention.", "training.max_steps"))]

@@ -23,7 +23,7 @@ from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("server")]  # they share what they ask
+pytestmark = pytest.mark.slow
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 RUNS = ["bahdanau · seed 1", "bahdanau · seed 2", "dot · seed 1", "dot · seed 2"]

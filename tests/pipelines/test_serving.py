@@ -18,7 +18,7 @@ from servers import served_model
 from attnlab.api import load
 from attnlab.inference.translator import Translation, Translator
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("serving")]  # they share what they ask
+pytestmark = pytest.mark.slow
 
 TRAINED = [
     *(choice for choice in TINY if not choice.startswith(("training.max_steps", "training.validate_every"))),
