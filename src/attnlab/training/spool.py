@@ -8,6 +8,7 @@ leaves at most one incomplete line, at the end; readers ignore it and the next w
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import math
 import os
@@ -70,6 +71,8 @@ class MetricSpool:
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
         try:
             file = self._opened()
+            if not os.fstat(file.fileno()).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "it was removed; the same command trains again")
             file.write(line.encode())
             file.flush()
         except OSError as error:
