@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from attnlab.config.paths import LEARNING_CURVES, MODEL, Output, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
-from attnlab.files import atomic_folder, read_own_record, write_json
+from attnlab.files import atomic_folder, read_own_record
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, forget_runs, reset_without_checkpoint
 from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
@@ -173,16 +173,6 @@ def read_done(point: Path) -> dict[str, Any]:
     return read_own_record(point / DONE, dict[str, Any], "train it again with rerun=true")
 
 
-def remember_estimate(identity: str, minutes: float) -> None:
-    """Keep what a dry run estimated, in the user's cache, for the run to compare itself with."""
-    write_json(_estimate_of(identity), minutes)
-
-
-def estimated_minutes(identity: str) -> float | None:
-    """What the last dry run of an experiment estimated; None where there was none."""
-    path = _estimate_of(identity)
-    return float(path.read_text()) if path.is_file() else None
-
-
-def _estimate_of(identity: str) -> Path:
+def estimate_file(identity: str) -> Path:
+    """Where a dry run keeps the minutes that it estimated, for the run to compare itself with: in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "attnlab", "estimates", f"{identity}.json")

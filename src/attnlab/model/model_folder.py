@@ -172,7 +172,11 @@ def bind_section(config: Mapping[str, Any], section: str, kind: type, allow: Col
             f"Where you trust it, allow it: allow={tuple(foreign)!r} in Python, "
             f"{' '.join(f'--allow {module}' for module in foreign)} at the shell"
         )
-    return bind(node, kind, section)
+    try:
+        return bind(node, kind, section)
+    except ExperimentError as error:
+        older = "the model folder was written by another version of attnlab, or changed since: train the model again"
+        raise ExperimentError([*error.problems, older]) from error
 
 
 def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M:

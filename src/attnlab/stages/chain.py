@@ -20,7 +20,7 @@ from attnlab.experiment.point import (
     check_wanted_places,
     checkpoint_to_go_on_from,
     continue_training,
-    estimated_minutes,
+    estimate_file,
     only_one_at_a_time,
     parent_of,
     point_of,
@@ -134,9 +134,10 @@ def evaluate_and_report(experiment: Experiment, data: Any, point: Path, began: f
         """Logged with what a dry run said of it."""
         if began is None:
             return {}
-        minutes, estimated = (time.time() - began) / 60, estimated_minutes(point.name)
-        if estimated is None:
+        minutes, file = (time.time() - began) / 60, estimate_file(point.name)
+        if not file.is_file():
             return {"time/minutes": minutes}
+        estimated = float(file.read_text())
         say(f"took {minutes:.2g} minutes; the dry run estimated {estimated:.2g}")
         return {"time/minutes": minutes, "time/estimated_minutes": estimated}
 

@@ -27,7 +27,8 @@ from attnlab.data.prepared import write_sample
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.launch import log
-from attnlab.experiment.point import identity_of, remember_estimate
+from attnlab.experiment.point import estimate_file, identity_of
+from attnlab.files import write_json
 from attnlab.progress import progress_bars
 from attnlab.stages.evaluate import evaluate
 from attnlab.stages.prepare import prepare, prepared_folder
@@ -127,7 +128,7 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
             peak,
             _disk(experiment, point, folder) / 1e6,
         )
-        remember_estimate(identity_of(experiment, data), found.minutes)
+        write_json(estimate_file(identity_of(experiment, data)), found.minutes)
     return found
 
 
