@@ -194,6 +194,8 @@ def mistakes_as_sentences() -> Iterator[None]:
             # Hydra's error for a missing config is an OSError, too, but of no system call.
             if isinstance(error, OSError) and error.errno and (of_hydra or error.errno in MACHINE_FAULTS):
                 _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
+            if type(error).__name__ == "MisconfigurationException":  # Lightning's, of what a config passes on to it
+                _fail([str(error)])
             if not of_hydra:
                 raise
             _fail([hydra_sentence(error)])

@@ -118,19 +118,19 @@ def parent_of(experiment: Experiment, data: Any) -> Path | None:
             f"its weights alone, training.initial_weights={parent / 'model'}"
         )
     experiment.task.check_same_tokens(parent / "model", data.folder)
-    return parent
-
-
-def continue_training(experiment: Experiment, parent: Path, point: Path) -> Path | None:
-    """Copy the checkpoints and learning curves of the experiment `parent`; returns the checkpoint to go on from."""
     from attnlab.training.checkpoints import checkpoint_step  # imports Lightning, which takes seconds
 
     step, most = checkpoint_step(parent / "checkpoints" / LAST), experiment.training.max_steps
     if most is not None and most <= step:
         raise ExperimentError(
-            f"training.max_steps must be above the {step} steps of the experiment {parent.name} that it continues, got "
+            f"training.max_steps must be above the {step} steps of the experiment {identity} that it continues, got "
             f"{most}"
         )
+    return parent
+
+
+def continue_training(parent: Path, point: Path) -> Path | None:
+    """Copy the checkpoints and learning curves of the experiment `parent`; returns the checkpoint to go on from."""
     (point / RUN_FOLDER).mkdir(exist_ok=True)
     shutil.copyfile(parent / SPOOL_NAME, point / SPOOL_NAME)
     with atomic_folder(point / "checkpoints") as temporary:

@@ -50,7 +50,7 @@ def main(experiment: Experiment) -> Any:
     experiment.use_hardware()
     check_wanted_places(experiment)
     data = data_to_train_on(experiment)
-    point, parent = point_of(experiment, data), parent_of(experiment, data)
+    parent, point = parent_of(experiment, data), point_of(experiment, data)
     if not is_first_process():
         # The first process does all the rest. Nothing changes here before all of them have started to train, so that
         # each sees the same.
@@ -81,7 +81,7 @@ def main(experiment: Experiment) -> Any:
             last = None if anew else checkpoint_to_go_on_from(point)
             if last is None:
                 begin_anew(experiment, point)
-                last = None if parent is None else continue_training(experiment, parent, point)
+                last = None if parent is None else continue_training(parent, point)
         if not finished or state_of_its_run(experiment, point / "model") == point:
             with experiment.tracking.start(experiment.paths.runs_folder, point, record, finished) as run:
                 update_job(run_id=run.run_id)

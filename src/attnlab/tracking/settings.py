@@ -159,7 +159,7 @@ class MlflowTracking(Tracking):
         return run.uploaded if _asked(address, query, run.uploaded.run_id) == "active" else None
 
     def of_sweep(self) -> Tracking:
-        return replace(self, run_name=None, system_metrics=False, log_model=False, when_unreachable="refuse")
+        return replace(self, system_metrics=False, log_model=False, when_unreachable="refuse")
 
     def of_a_begun_run(self) -> Tracking:
         return replace(self, when_unreachable="warn")
