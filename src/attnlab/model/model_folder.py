@@ -175,6 +175,8 @@ def bind_section(config: Mapping[str, Any], section: str, kind: type, allow: Col
     try:
         return bind(node, kind, section)
     except ExperimentError as error:
+        if section == "search":  # which a caller may change
+            raise
         older = "the model folder was written by another version of attnlab, or changed since: train the model again"
         raise ExperimentError([*error.problems, older]) from error
 
