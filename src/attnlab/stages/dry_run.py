@@ -137,7 +137,7 @@ def _short(experiment: Experiment, length: int) -> Experiment:
     steps, settings = WARM_UP + MEASURED, experiment.training
     changed: dict[str, Any] = {
         "max_steps": steps, "max_epochs": None, "max_minutes": None, "limit_batches": None, "validate_every": steps,
-        "patience": None, "average_checkpoints": 1, "log_every": 10, "continue_from": None,
+        "patience": None, "average_checkpoints": 1, "continue_from": None,
     }  # fmt: skip
     search = experiment.search
     if search is not None:
