@@ -106,9 +106,8 @@ def train_in(experiment: Experiment, data: Any, point: Path, run: Run, resume_fr
 def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
     """What is about to be trained, on what, and where it goes."""
     with torch.device("meta"), ShapesAlone():
-        model = experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
-    counts = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
-    parts = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+        counts = parameters(experiment.model(**experiment.task.sizes(data), padding=experiment.padding))
+    parts = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
     hardware = experiment.hardware
     return [
@@ -120,6 +119,12 @@ def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
         f"  folder   {point}",
         f"  MLflow   {experiment.tracking.where_to_look(experiment.paths.runs_folder)}",
     ]
+
+
+def parameters(model: torch.nn.Module) -> dict[str, int]:
+    """How many numbers each part of a model learns, where it learns any."""
+    counts = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
+    return {name: count for name, count in counts.items() if count}
 
 
 def evaluate_and_report(experiment: Experiment, data: Any, point: Path, began: float | None) -> None:

@@ -30,6 +30,7 @@ from attnlab.experiment.launch import log
 from attnlab.experiment.point import estimate_file, identity_of
 from attnlab.files import write_json
 from attnlab.progress import progress_bars
+from attnlab.stages.chain import parameters
 from attnlab.stages.evaluate import evaluate
 from attnlab.stages.prepare import prepare, prepared_folder
 from attnlab.stages.train import train
@@ -159,8 +160,7 @@ class _Watch(pl.Callback):
     """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
-        counts = {name: sum(p.numel() for p in part.parameters()) for name, part in pl_module.model.named_children()}
-        self.parameters = {name: count for name, count in counts.items() if count}
+        self.parameters = parameters(pl_module.model)
         sampler: Any = trainer.train_dataloader.sampler  # type: ignore[union-attr]
         lengths = sampler.source_lengths, sampler.target_lengths
         self.sizes = [len(rows) * sum(side[rows].max() + 1 for side in lengths) for rows in sampler.batches()]

@@ -40,7 +40,6 @@ from attnlab.tracking.run_folder import RunRecord
 def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
     """Write the evaluation folder, whole or not at all, and return its metrics."""
     data = experiment.task.open_data(data_folder)
-    experiment.task.check_same_tokens(model_folder, data_folder)
     hardware = experiment.hardware
     half = torch.autocast(hardware.device, torch.bfloat16) if hardware.precision == "bf16" else nullcontext()
     with progress_bars() as progress, half:
@@ -125,6 +124,7 @@ def evaluate_and_track(
     state.mkdir(parents=True, exist_ok=True)
     own_name = None if state.name == facts.identity else name_of_run(experiment, model)
     opened, job = experiment.task.open_data(data), current_job()
+    experiment.task.check_same_tokens(model, data)  # before MLflow has a run of it
     record = record_of(experiment, config_of_run(experiment, model), facts.identity, opened, own_name)
     tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
     is_kept = kept is not None and (kept / "metrics.json").is_file()
