@@ -13,7 +13,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo settings test test-older-cpu test-chains test-faults check coverage mutate audit clean
+.PHONY: help setup demo settings test test-all test-older-cpu test-chains test-faults check coverage mutate audit clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,8 +24,9 @@ setup: $(INSTALLED) ## make the environment .venv, where it is missing or out of
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "attnlab needs Python 3.11 or newer; name one by: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-compile --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true  # as pip does, but on all processors; templates are no Python
 	@touch $@
 
 # DVC wants git; an unpacked archive has none.
@@ -46,6 +47,9 @@ SLOW := $(BIN)/python -m pytest -n 3 --dist worksteal
 
 test: $(INSTALLED) .dvc/config.local ## run the test suite
 	$(TESTED) -m "not slow" --ignore=tests/faults
+
+test-all: $(INSTALLED) .dvc/config.local ## all that test, test-chains and test-faults run, in the shortest time
+	$(SLOW) tests
 
 test-older-cpu: $(INSTALLED) ## the tests that depend on the processor, as if it had AVX2 only
 	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(TESTED) -m "processor and not slow" tests/model tests/training tests/search tests/pipelines

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         assert isinstance(item, pytest.Function)
         if OF_THE_PROCESSOR.search(item.name) or OF_THE_PROCESSOR.search(inspect.getsource(item.function)):
             item.add_marker(pytest.mark.processor)
+    items[:] = slow_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def slow_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Each worker begins with its share of the slow modules, so that none of them starts a long test at the end.
+
+    Workers begin with equal parts of the list, one after the other, and then take from each other's ends.
+    """
+    modules: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow") is not None or "faults" in item.path.parts:
+            modules.setdefault(item.path, []).append(item)
+    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for module in sorted(modules.values(), key=len, reverse=True):
+        min(shares, key=len).extend(module)
+    slow = set(chain.from_iterable(shares))
+    others = iter([item for item in items if item not in slow])
+    size = -(-len(items) // workers)
+    return [item for share in shares for item in (*share, *islice(others, max(0, size - len(share))))] + list(others)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
