@@ -49,7 +49,7 @@ test: $(INSTALLED) .dvc/config.local ## run the test suite
 	$(TESTED) -m "not slow" --ignore=tests/faults
 
 test-all: $(INSTALLED) .dvc/config.local ## all that test, test-chains and test-faults run, in the shortest time
-	$(SLOW) tests
+	$(BIN)/python -m pytest -n 4 --dist worksteal tests
 
 test-older-cpu: $(INSTALLED) ## the tests that depend on the processor, as if it had AVX2 only
 	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(TESTED) -m "processor and not slow" tests/model tests/training tests/search tests/pipelines

@@ -133,6 +133,7 @@ def tiny_model() -> Callable[..., Any]:
         readout_size: int = 7,
         input_feeding: str = "none",
         tied_embeddings: str = "none",
+        initialisation: str = "torch",
         hidden_size: int = 4,
         decoder_hidden_size: int | None = None,
         embedding_size: int = 6,
@@ -187,6 +188,7 @@ def tiny_model() -> Callable[..., Any]:
             readout=part_of("readout", readout or names["readout"], SMALL | {"size": readout_size}, dropout=dropout),
             input_feeding=part_of("input_feeding", input_feeding),
             tied_embeddings=tied_embeddings,
+            initialisation=part_of("initialisation", initialisation)(),
         )
         model = part(
             source_vocabulary_size=source_vocabulary_size,

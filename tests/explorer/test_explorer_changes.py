@@ -7,7 +7,6 @@ import pytest
 
 from attnlab.explorer import analysis
 from attnlab.explorer.analysis import Edit
-from attnlab.explorer.likeliest_weights import likeliest_weights
 from attnlab.model.attention.intervention import Intervention
 
 TEXT = "May 13, 2026"
@@ -59,20 +58,6 @@ def test_weight_is_dragged_and_moved_by_keys_and_the_row_sums_to_one(visit, tran
     assert 0.6 < weights[2] <= 1
     assert sum(weights) == pytest.approx(1, abs=1e-4)
     after = analysis.score(ours, TEXT, base["ids"], Intervention(weights={0: weights}))
-    np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
-
-
-def test_likeliest_weights_raise_the_chosen_token(visit, translator):
-    ours = translator()
-    seen, base = visit({"a": ours}), analysis.translate(ours, TEXT)
-    seen.open(TEXT)
-    seen.page.get_by_role("tab", name="Weights").click()
-    token, i, _ = base["likeliest"][0][1]
-    seen.page.get_by_role("button", name=f"Likeliest for “{token}”", exact=True).click()
-    seen.page.locator(".steps button.changed").wait_for()
-    seen.settle()
-    found = likeliest_weights(ours, TEXT, base["ids"], 0, i)
-    after = analysis.score(ours, TEXT, base["ids"], Intervention(weights={0: found["weights"]}))
     np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
 
 

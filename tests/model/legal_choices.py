@@ -65,7 +65,7 @@ OF_TRAINING_AND_SEARCH: dict[str, list[Any]] = {
     "coin": ["token", "sequence", "batch"],
     "guess": ["argmax", "sample"],
     "label_smoothing": [0.0, 0.1],
-    "optimizer": ["sgd", "adam", "adadelta"],
+    "optimizer": ["sgd", "adam", "adadelta", "adagrad"],
     "precision": ["full", "bf16"],
     "search": ["greedy", "beam", "beam_with_penalties", "sample"],
 }

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
 from attnlab.training.loss import summed_loss
-from attnlab.training.optimisation import SGD, Adadelta, Adam, Optimizer
+from attnlab.training.optimisation import SGD, Adadelta, Adagrad, Adam, Optimizer
 from attnlab.training.teacher_forcing import (
     ConstantTeacherForcing,
     ExponentialTeacherForcing,
@@ -35,7 +35,9 @@ FORCINGS: dict[str, Callable[..., TeacherForcing]] = {
 }
 # Steps so small that the gradient predicts the change of the loss, and that no likeliest token, fed as a guess,
 # becomes another.
-OPTIMIZERS: dict[str, Optimizer] = {"sgd": SGD(1e-4), "adam": Adam(1e-5), "adadelta": Adadelta(0.01)}
+OPTIMIZERS: dict[str, Optimizer] = {
+    "sgd": SGD(1e-4), "adam": Adam(1e-5), "adadelta": Adadelta(0.01), "adagrad": Adagrad(1e-5, 0.0),
+}  # fmt: skip
 
 
 def forcing_of(row: Row) -> TeacherForcing:

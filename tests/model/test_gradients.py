@@ -18,7 +18,7 @@ from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.model.attention.attention import Coverage, MultiHeadAttention, coverage_loss
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
-from attnlab.model.input_feeding import AttentionalHiddenFeeding, ExpectedEmbeddingFeeding
+from attnlab.model.input_feeding import AttentionalHiddenFeeding, ExpectedEmbeddingFeeding, SoftmaxOutputFeeding
 from attnlab.model.normalisers import Softmax, Sparsemax
 from attnlab.model.readouts import AttentionalReadout
 
@@ -123,10 +123,13 @@ def test_gradients_of_input_feedings_match_finite_differences():
     sizes = {"hidden_size": H, "context_size": D, "embedding_size": 3}
     readout = AttentionalReadout(5, 0.0, **sizes)
     output, embedding = torch.nn.Linear(5, 7).double(), torch.nn.Embedding(7, 3).double()
-    expected = ExpectedEmbeddingFeeding(readout=readout, embedding_size=3)
-    assert right(lambda x: expected(x, output, embedding), [drawn(B, 5)], output, embedding)
-    attentional = AttentionalHiddenFeeding(readout=readout, embedding_size=3)
-    assert right(lambda x: attentional(x, output, embedding), [drawn(B, 5)])
+    for kind, learned in (
+        (ExpectedEmbeddingFeeding, [output, embedding]),
+        (SoftmaxOutputFeeding, [output]),
+        (AttentionalHiddenFeeding, []),
+    ):
+        feeding = kind(readout=readout, embedding_size=3, vocabulary_size=7)
+        assert right(lambda x, feeding=feeding: feeding(x, output, embedding), [drawn(B, 5)], *learned)
 
 
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])

@@ -26,7 +26,7 @@ def test_dry_run_writes_nothing_and_the_run_says_how_wrong_it_was(folder: Path, 
     assert list(folder.iterdir()) == []
     (estimate,) = cache.glob("attnlab/estimates/*.json")
     minutes = json.loads(estimate.read_text())
-    assert 0 < minutes < 5
+    assert minutes > 0
 
     ended = succeeded(command("train.py", *TINY, UNTRACKED))
     (point,) = folder.glob("runs/points/*")

@@ -155,7 +155,7 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     monkeypatch.setattr(evaluate, "read_facts", lambda _: SimpleNamespace(identity="i", step=1))
     whole, prepared = experiment(), SimpleNamespace(digest="d", folder=tmp_path / "data", sizes={})
     whole.hardware = SimpleNamespace(repeatable="yes")
-    whole.task = SimpleNamespace(columns=("source",), open_data=lambda _: prepared)
+    whole.task = SimpleNamespace(columns=("source",), open_data=lambda _: prepared, check_same_tokens=lambda *_: None)
     with only_one_at_a_time(point):
         pass  # trained
     evaluate.evaluate_and_track(whole, tmp_path / "model", tmp_path / "data", tmp_path / "evaluation")

@@ -49,6 +49,7 @@ def settings() -> Callable[..., Any]:
             "batching": Batching("sentences", 16, True, None),
             "optimizer": Adam(0.01), "schedule": ConstantSchedule(), "label_smoothing": 0.0, "gradient_clip": 1.0,
             "validate_every": 4, "patience": None, "log_every": 1, "keep_best": 1, "average_checkpoints": 1,
+            "average_decay": None,
         }  # fmt: skip
         if kind is TranslationTraining:
             forcing = ConstantTeacherForcing(1.0)

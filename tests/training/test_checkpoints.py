@@ -13,6 +13,7 @@ from pytorch_lightning.callbacks import LambdaCallback
 
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import CheckpointFiles, averaged_weights, best_checkpoints, checkpoint_step
+from attnlab.training.settings import TOKEN_NLL
 from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
 
@@ -161,6 +162,30 @@ def test_best_checkpoints_are_those_with_the_best_logged_values(monitor, lower_i
     weights, step = averaged_weights(best_checkpoints(run.checkpoint, 3))
     assert step == 4 * (ranked[0] + 1)
     run.module.model.load_state_dict(weights)
+
+
+def test_moving_average_is_validated_drawn_and_kept_while_training_goes_on_from_the_plain_weights(train):
+    steps, drawn = [], []
+    watch = LambdaCallback(
+        on_train_batch_end=lambda trainer, module, *_: steps.append(copied(module.model)),
+        on_validation_end=lambda trainer, module: drawn.append(copied(module.model)),
+    )
+    run = train(max_steps=6, validate_every=3, average_decay=0.8, callbacks=[watch])
+    plain = train(max_steps=6, validate_every=3)
+    average = steps[0]
+    for weights in steps[1:]:
+        average = {name: 0.8 * average[name] + 0.2 * weights[name] for name in average}
+    kept, step = averaged_weights([run.folder / "checkpoints" / "step=6.ckpt"])
+    assert step == 6
+    torch.testing.assert_close(kept, average)
+    torch.testing.assert_close(drawn[-1], average)
+    torch.testing.assert_close(steps[-1], copied(plain.module.model))
+    assert run.values("train/token_nll") == plain.values("train/token_nll")
+    assert run.values(TOKEN_NLL) != plain.values(TOKEN_NLL)
+
+
+def copied(model):
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -71,7 +71,7 @@ STOPPED = [
     *(({"validate_every": every}, stop) for every in (4, None, 3, 5) for stop in (5, 9, 12, 13)),
     *((choices, 8) for choices in ({"on": {"workers": 2}}, {"model": {"cell": "gru"}}, {"model": {"cell": "rnn"}})),
     pytest.param({"on": {"precision": "bf16"}}, 8, marks=pytest.mark.bfloat16),
-    *((choices, 8) for choices in ({"patience": 3}, {"accumulate": 2})),
+    *((choices, 8) for choices in ({"patience": 3}, {"accumulate": 2}, {"average_decay": 0.9})),
 ]
 
 

@@ -11,6 +11,7 @@ import torch
 from attnlab.training.optimisation import (
     SGD,
     Adadelta,
+    Adagrad,
     Adam,
     ConstantSchedule,
     CosineSchedule,
@@ -68,6 +69,8 @@ def test_optimisers_pass_their_settings_to_torch():
     assert [sgd.defaults[k] for k in ("lr", "momentum", "weight_decay")] == [0.5, 0.9, 0.1]
     adadelta = Adadelta(0.5, 0.9, 1e-3, 0.1)(parameters)
     assert [adadelta.defaults[k] for k in ("lr", "rho", "eps", "weight_decay")] == [0.5, 0.9, 1e-3, 0.1]
+    adagrad = Adagrad(0.15, 0.1, 0.2)(parameters)
+    assert [adagrad.defaults[k] for k in ("lr", "initial_accumulator_value", "weight_decay")] == [0.15, 0.1, 0.2]
 
 
 def test_adam_makes_the_first_step_of_its_formula():

@@ -32,7 +32,6 @@ from attnlab.errors import ExperimentError
 from attnlab.explorer import analysis
 from attnlab.explorer.beam_tree import beam
 from attnlab.explorer.corpus import first_pairs
-from attnlab.explorer.likeliest_weights import likeliest_weights
 from attnlab.explorer.step_numbers import step_numbers
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
@@ -42,7 +41,7 @@ HOSTS = ["127.0.0.1", "localhost"]
 checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))
 ANALYSES: dict[str, Callable[..., Any]] = {
     function.__name__: checked(function)
-    for function in (analysis.translate, analysis.score, analysis.classify, likeliest_weights, beam, step_numbers)
+    for function in (analysis.translate, analysis.score, analysis.classify, beam, step_numbers)
 }
 
 

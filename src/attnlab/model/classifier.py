@@ -20,6 +20,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.score import Score
 from attnlab.model.encoder import Encoder
+from attnlab.model.initialisation import Initialisation, TorchInitialisation
 from attnlab.model.normalisers import Normaliser
 from attnlab.model.scopes import LocalM, Scope
 
@@ -47,6 +48,7 @@ class Classifier(nn.Module):
     Args:
         dense_size: units of the layer d.
         dropout: on that layer.
+        initialisation: how the weights are drawn.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Classifier(nn.Module):
         heads: Part[MultiHeadAttention] | None,
         dense_size: PositiveInt,
         dropout: Annotated[float, Field(ge=0, lt=1)],
+        initialisation: Initialisation = TorchInitialisation(),  # noqa: B008 (frozen)
         *,
         source_vocabulary_size: int,
         num_classes: int,
@@ -78,6 +81,7 @@ class Classifier(nn.Module):
         self.dense = nn.Linear(size, dense_size)
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(dense_size, 1 if num_classes == 2 else num_classes)
+        initialisation(self)
 
     def forward(self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None) -> Classified:
         """source (B, S) and its mask -> what each sentence is."""

@@ -25,7 +25,7 @@ class InputFeeding(nn.Module, ABC):
 class AttentionalHiddenFeeding(InputFeeding):
     """x_t = [e(y_{t-1}); attentional_hidden_{t-1}] (Luong et al. 2015, section 3.3)."""
 
-    def __init__(self, *, readout: Readout, embedding_size: int) -> None:
+    def __init__(self, *, readout: Readout, embedding_size: int, vocabulary_size: int) -> None:
         super().__init__()
         if not isinstance(readout, AttentionalReadout):
             raise ValueError(
@@ -41,9 +41,20 @@ class AttentionalHiddenFeeding(InputFeeding):
 class ExpectedEmbeddingFeeding(InputFeeding):
     """x_t = [e(y_{t-1}); sum_y p_{t-1}(y) e(y)]: the softmax output of the last step as its expected embedding."""
 
-    def __init__(self, *, readout: Readout, embedding_size: int) -> None:
+    def __init__(self, *, readout: Readout, embedding_size: int, vocabulary_size: int) -> None:
         super().__init__()
         self.size = embedding_size
 
     def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:
         return output(readout).softmax(-1) @ embedding.weight
+
+
+class SoftmaxOutputFeeding(InputFeeding):
+    """x_t = [e(y_{t-1}); p_{t-1}]: the softmax output of the last step as it is, a number for each token."""
+
+    def __init__(self, *, readout: Readout, embedding_size: int, vocabulary_size: int) -> None:
+        super().__init__()
+        self.size = vocabulary_size
+
+    def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:
+        return output(readout).softmax(-1)

@@ -92,6 +92,26 @@ class Adadelta(Optimizer):
         )
 
 
+@dataclass(frozen=True)
+class Adagrad(Optimizer):
+    """Adagrad (Duchi et al. 2011), as in See et al. 2017, section 5.
+
+    initial_accumulator: where the sums of squared gradients start.
+    """
+
+    learning_rate: PositiveFloat = 0.15
+    initial_accumulator: NonNegativeFloat = 0.1
+    weight_decay: NonNegativeFloat = 0.0
+
+    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.Adagrad(
+            parameters,
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            initial_accumulator_value=self.initial_accumulator,
+        )
+
+
 class Schedule(ABC):
     """Makes the learning-rate scheduler entry of Lightning's `configure_optimizers`.
 
@@ -161,11 +181,14 @@ class HalvingSchedule(Schedule):
 
     start_step: NonNegativeInt
     every_steps: PositiveInt
+    warmup_steps: NonNegativeInt = 0
 
     def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
-        return _by_step(
-            optimizer, lambda step: 0.5 ** max(0, math.ceil((step + 1 - self.start_step) / self.every_steps))
-        )
+        def factor(step: int) -> float:
+            halvings = max(0, math.ceil((step + 1 - self.start_step) / self.every_steps))
+            return _warmup(step, self.warmup_steps) * 0.5**halvings
+
+        return _by_step(optimizer, factor)
 
 
 def _warmup(step: int, warmup_steps: int) -> float:

@@ -40,6 +40,8 @@ class Training(ABC):
     log_every: steps between two points of the training curves.
     keep_best: how many of the best checkpoints stay on disk (in addition to the last one).
     average_checkpoints: how many of the best checkpoints are averaged into the final model; 1 takes the best.
+    average_decay: of an exponential moving average of the weights, what a step keeps of it; validation, checkpoints and
+        the final model then have the average; None averages nothing.
     """
 
     max_steps: PositiveInt | None
@@ -59,6 +61,7 @@ class Training(ABC):
     log_every: PositiveInt
     keep_best: PositiveInt
     average_checkpoints: PositiveInt
+    average_decay: Annotated[float, Field(gt=0, lt=1)] | None
 
     def __post_init__(self) -> None:
         if self.max_steps is None and self.max_epochs is None:

@@ -15,9 +15,10 @@ from types import MappingProxyType
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.callbacks import EarlyStopping, WeightAveraging
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from attnlab.config.binding import bind_sections
 from attnlab.errors import ExperimentError
@@ -124,6 +125,7 @@ def build_trainer(
         own.append(Patience(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
     if sys.stderr.isatty():
         own.append(TrainingBar())
+    averaging = [] if settings.average_decay is None else [AveragedWeights(settings.average_decay)]
     trainer = pl.Trainer(
         accelerator=hardware.accelerator,
         devices=hardware.devices,
@@ -141,7 +143,7 @@ def build_trainer(
         log_every_n_steps=settings.log_every,
         logger=[SpoolLogger(spool), *loggers],
         plugins=[CheckpointFiles()],
-        callbacks=[*own, *callbacks, ReturnFreedMemory()],
+        callbacks=[*own, *callbacks, *averaging, ReturnFreedMemory()],
         use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
         default_root_dir=checkpoints.parent,
         **(DEFAULTS | dict(options)),
@@ -198,6 +200,20 @@ class Patience(EarlyStopping):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.wait_count >= self.patience:
             trainer.should_stop = True
+
+
+class AveragedWeights(WeightAveraging):
+    """An exponential moving average of the weights, which validations, their pictures and checkpoints read.
+
+    Lightning's own class has put the plain weights back when pictures are drawn, in `on_validation_end`.
+    """
+
+    on_validation_epoch_start = on_validation_epoch_end = pl.Callback.on_validation_epoch_end
+    on_validation_start = WeightAveraging.on_validation_epoch_start
+    on_validation_end = WeightAveraging.on_validation_epoch_end
+
+    def __init__(self, decay: float) -> None:
+        super().__init__(use_buffers=False, multi_avg_fn=get_ema_multi_avg_fn(decay))
 
 
 class ReturnFreedMemory(pl.Callback):

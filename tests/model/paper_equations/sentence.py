@@ -78,11 +78,17 @@ class Model:
                 c, weights = self._look(w, state, encoded.outputs, t, coverage)
             elif self.decoder == "no_attention":
                 c, weights = encoded.final.hidden[-1], []
-            into_cell = [c] if self.context in self._into_cell else []
+            conditional = self.decoder == "conditional_gru"
+            into_cell = [c] if self.context in self._into_cell and not conditional else []
             kind = self.decoder_cell or self.cell
             state = stack_step(part(body, "cell.cells."), kind, np.concatenate([y, fed, *into_cell]), state)
             if self.decoder == "step_then_attend":
                 c, weights = self._look(w, state, encoded.outputs, t, coverage)
+            if conditional:  # Nematus, 2: ask, and let a second cell step with the context
+                c, weights = self._look(w, state, encoded.outputs, t, coverage)
+                top = State(state.hidden[-1:], None if state.cell is None else state.cell[-1:])
+                top = stack_step(part(w, "decoder.second_cell.cells."), kind, c, top)
+                state.hidden[-1:], state.cell = top.hidden, top.cell and [*state.cell[:-1], *top.cell]
             s = state.hidden[-1]
             into_readout = c if self.context in self._into_readout else None
             readout = READOUTS[self.readout](part(body, "readout."), s, into_readout, y)
@@ -90,7 +96,10 @@ class Model:
             computed.log_probs.append(log_softmax(logits))
             # Luong et al. 2015, 3.3; or what the step expected of the next token.
             if self.input_feeding != "none":
-                fed = readout if self.input_feeding == "attentional_hidden" else softmax(logits) @ embedding
+                p = softmax(logits)
+                fed = {"attentional_hidden": readout, "expected_embedding": p @ embedding, "softmax_output": p}[
+                    self.input_feeding
+                ]
             if weights:
                 computed.weights.append(np.mean(weights, axis=0))
             if self.coverage is not None:
@@ -112,7 +121,7 @@ class Model:
         return float(np.mean([np.minimum(a, c).sum() for a, c in zip(weights, coverage, strict=True)]))
 
     def _fed_size(self, w: Weights) -> int:
-        if self.input_feeding == "none":
-            return 0
-        attentional = self.input_feeding == "attentional_hidden"
-        return w["output.weight"].shape[1] if attentional else w["decoder.body.embedding.weight"].shape[1]
+        vocabulary_size, readout_size = w["output.weight"].shape
+        embedding_size = w["decoder.body.embedding.weight"].shape[1]
+        sizes = {"attentional_hidden": readout_size, "expected_embedding": embedding_size, "none": 0}
+        return sizes.get(self.input_feeding, vocabulary_size)

@@ -44,7 +44,6 @@ const WORDS = {
   uniform: ["Uniform", "균등하게"],
   uniformHere: ["Uniform at this step", "이 단계만 균등하게"],
   attentionOfAllSteps: ["Attention of all steps", "모든 단계의 어텐션"],
-  makeLikeliest: ["Likeliest for “{0}”", "“{0}”의 확률을 최대로"],
   reset: ["Reset", "되돌리기"],
   changeSource: ["Change of the source", "원문 변경"],
   hide: ["Hide", "숨기기"],

@@ -69,7 +69,11 @@ class DecoderBody(nn.Module):
             hidden_size=hidden_size, context_size=into_readout, embedding_size=embedding_size
         )
         self.input_feeding: InputFeeding | None = (
-            None if input_feeding is None else input_feeding(readout=self.readout, embedding_size=embedding_size)
+            None
+            if input_feeding is None
+            else input_feeding(
+                readout=self.readout, embedding_size=embedding_size, vocabulary_size=target_vocabulary_size
+            )
         )
         fed_size = 0 if self.input_feeding is None else self.input_feeding.size
         self.cell = StackedCell(cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout)
@@ -145,6 +149,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
 
     destinations: ClassVar[Mapping[str, tuple[bool, bool]]]
     attends: ClassVar[bool] = True  # False: refuses an attention
+    steps_twice: ClassVar[bool] = False  # True: has a second cell, which reads the context
 
     def __init__(
         self,
@@ -188,6 +193,8 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
             input_feeding=input_feeding,
             target_vocabulary_size=target_vocabulary_size,
         )
+        if self.steps_twice:
+            self.second_cell = StackedCell(cell, value_size, hidden_size, layers=1, dropout=0.0)
 
     @property
     def carries_context(self) -> bool:
@@ -207,21 +214,22 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
     @property
     def feeds_back(self) -> bool:
         """Whether a step reads what the attention or the readout of the step before computed."""
-        return (self.attends and self.into_cell) or self.body.input_feeding is not None or self.coverage is not None
+        reads_context = self.steps_twice or (self.attends and self.into_cell)
+        return reads_context or self.body.input_feeding is not None or self.coverage is not None
 
     @abstractmethod
     def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
         """The embedded last token (B, E), the state before it and the memory -> output and state after."""
 
-    @abstractmethod
     def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
-        """The result of a loop over `step`, for a decoder in which nothing feeds back.
+        """The result of a loop over `step`, where nothing feeds back; a decoder that always feeds back has none.
 
         Args:
             embedded: (B, T, E), the last token of each step.
             state: the state before the first step.
             positions: (B, T), of each step in the target.
         """
+        raise NotImplementedError
 
 
 def look(

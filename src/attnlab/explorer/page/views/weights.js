@@ -1,5 +1,5 @@
-// The weights of one step by hand: drag them, make them uniform, or ask for those that make a token likeliest. And those
-// of all steps: uniform, permuted, or of another temperature.
+// The weights of one step by hand: drag them, or make them uniform. And those of all steps: uniform, permuted, or of
+// another temperature.
 
 import { ask, isSaved } from "explorer/ask.js";
 import { changesOf, changesPanel, digits, isChanged, sliders } from "explorer/changes.js";
@@ -28,10 +28,6 @@ export const weights = {
     const step = Math.min(state.step ?? 0, base.target.length - 1);
     const row = state.weights?.[step] ?? after.attention[step];
     const put = (wanted) => update((now) => ({ step, weights: { ...now.weights, [step]: wanted } }));
-    const likeliest = async (token) => {
-      const found = await ask(["likeliest_weights", { ...question(state), target: base.ids, step, token }]);
-      put(found.weights);
-    };
     return h("div", {},
       h("section", { class: "panel" },
         changesPanel("attentionOfAllSteps", state, update, h("button", { type: "button", disabled: isSaved || !(state.weights || isChanged(state)),
@@ -43,8 +39,7 @@ export const weights = {
         h("p", { class: "quiet" }, say("weightsHint")),
         sliders(base.source, row, put),
         !isSaved && h("div", { class: "controls" },
-          h("button", { type: "button", onclick: () => put(row.map(() => digits(1 / row.length))) }, say("uniformHere")),
-          base.likeliest[step].map(([token, id]) => h("button", { type: "button", onclick: () => likeliest(id) }, say("makeLikeliest", token))))),
+          h("button", { type: "button", onclick: () => put(row.map(() => digits(1 / row.length))) }, say("uniformHere")))),
       marked(free, base),
       effects(base, after, step));
   },
