@@ -19,14 +19,14 @@ SMALL = (
 SMALL_MODEL = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.decoder.hidden_size=16")
 # Trainings that hold every choice of every group; what they do not name is as in seq2seq.yaml.
 TOGETHER = [
-    ("attention=bahdanau",),
+    ("attention=bahdanau", "initialisation=bahdanau"),
     ("attention=concat", "encoder=lstm", "coverage=see2017", "readout=maxout"),
-    ("attention=cosine", "encoder=rnn", "bridge=mean", "projection=linear"),
+    ("attention=cosine", "encoder=rnn", "bridge=mean", "projection=linear", "decoder=conditional_gru"),
     ("attention=dot", "bridge=copy", "decoder=step_then_attend", "readout=attentional", "scope=local_m"),
-    ("attention=general", "bridge=first_backward", "readout=plain", "scope=local_p"),
-    ("attention=location", "normaliser=sparsemax"),
+    ("attention=general", "bridge=first_backward", "readout=plain", "scope=local_p", "initialisation=glorot"),
+    ("attention=location", "normaliser=sparsemax", "input_feeding=softmax_output"),
     ("attention=none", "decoder=no_attention", "readout=state"),
-    ("attention=normed_bahdanau", "bridge=zero", "heads=multi"),
+    ("attention=normed_bahdanau", "bridge=zero", "heads=multi", "initialisation=uniform"),
     ("attention=scaled_dot", "input_feeding=expected_embedding"),
     ("attention=scaled_luong", "input_feeding=attentional_hidden", "readout=attentional"),
 ]
