@@ -188,7 +188,7 @@ def tiny_model() -> Callable[..., Any]:
             readout=part_of("readout", readout or names["readout"], SMALL | {"size": readout_size}, dropout=dropout),
             input_feeding=part_of("input_feeding", input_feeding),
             tied_embeddings=tied_embeddings,
-            initialisation=part_of("initialisation", initialisation)(),
+            initialisation=(drawn := part_of("initialisation", initialisation)) and drawn(),
         )
         model = part(
             source_vocabulary_size=source_vocabulary_size,

@@ -5,7 +5,6 @@ Content reaches the disk before its rename does: a rename may survive a power fa
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
@@ -108,14 +107,7 @@ def _remove_leftovers(path: Path) -> None:
 
 def read_json(path: Path) -> Any:
     """What the file holds; raises OSError where there is no such file, ValueError where it is no usual JSON."""
-    check_regular(path)
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def check_regular(path: Path) -> None:
-    """Raise OSError for a device or a pipe, which could be read without an end."""
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:

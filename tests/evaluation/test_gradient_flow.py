@@ -130,18 +130,13 @@ def test_gradient_flow_norms_are_means_by_distance(one_way: Build, pairs: Build,
     sources, targets = pairs(source_lengths=(2, 4, 2), target_lengths=(3, 2, 1))
     batches = [make_batch(sources[:2], targets[:2], model.padding), make_batch(sources[2:], targets[2:], model.padding)]
     flow = gradient_flow(model, batches)
-    norms: list[list[list[float]]] = [[[] for _ in range(5)] for _ in range(3)]
+    norms: list[list[float]] = [[] for _ in range(5)]
     for source, target in zip(sources, targets, strict=True):
         gradients = state_gradients(model, make_batch([source], [target], model.padding))[0].numpy()
         for s, gradient in enumerate(gradients):
-            hidden, rest = gradient[: model.encoder.hidden_size], gradient[model.encoder.hidden_size :]
-            for part, kept in zip((gradient, hidden, rest), norms, strict=True):
-                kept[len(gradients) - 1 - s].append(float(np.sqrt((part**2).sum())))
+            norms[len(gradients) - 1 - s].append(float(np.sqrt((gradient**2).sum())))
     assert flow.sentences.tolist() == [3, 3, 3, 1, 1]
-    assert (flow.cell is not None) == (cell == "lstm")
-    for found, kept in zip([flow.state, flow.hidden, flow.cell], norms, strict=True):
-        if found is not None:
-            np.testing.assert_allclose(found, [np.mean(values) for values in kept], rtol=1e-9)
+    np.testing.assert_allclose(flow.state, [np.mean(values) for values in norms], rtol=1e-9)
 
 
 def test_gradient_flow_leaves_the_model_unchanged(one_way: Build, batch_of: Build) -> None:

@@ -57,8 +57,11 @@ def test_beam_shows_every_candidate_and_the_effect_of_the_length_penalty(seen_in
     assert seen.page.locator(".tree g").count() == len(wider["nodes"])
 
 
-@pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
-def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder):
+@pytest.mark.parametrize(
+    ("decoder", "query"),
+    [("attend_then_step", "s = sₜ₋₁"), ("step_then_attend", "s = sₜ"), ("conditional_gru", "s = s′ₜ")],
+)
+def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder, query):
     ours = translator(decoder=decoder, attention="general")
     with torch.no_grad():
         ours.model.output.bias[EOS] -= 9  # so that there is a second step
@@ -72,7 +75,7 @@ def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder)
     np.testing.assert_allclose([float(row[2]) for row in cells], head["weights"][1], atol=6e-5)
     formulas = seen.page.locator(".formula code").all_inner_texts()
     assert "eᵢ = s · W hᵢ" in formulas
-    assert ("s = sₜ₋₁" if decoder == "attend_then_step" else "s = sₜ") in formulas
+    assert query in formulas
     vectors = seen.page.locator(".vectors dd").all_inner_texts()
     for text, values in zip(vectors, (head["query"][1], head["context"][1]), strict=False):
         np.testing.assert_allclose([float(each) for each in text.split()], values, atol=6e-4)

@@ -171,17 +171,14 @@ def test_classify_prints_class_and_probability(attnlab, stdin, classifier_folder
     np.testing.assert_allclose(shown["attention"], hidden.attention, atol=1e-6)
 
 
-def test_score_of_texts_stdin_and_files_is_the_log_probability(attnlab, stdin, translator_folder, translator, tmp_path):
+def test_score_of_texts_and_stdin_is_the_log_probability(attnlab, stdin, translator_folder, translator):
     sources, targets = SOURCES[:3], ["go", "", "school a"]
     answers = translator.score(sources, targets)
     totals = [f"{each.total:.4f}" for each in answers]
     assert attnlab("score", translator_folder, sources[0], targets[0]) == totals[:1]
     stdin("".join(f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)).encode())
     assert attnlab("score", translator_folder) == totals
-    files = tmp_path / "source", tmp_path / "target"
-    for file, texts in zip(files, (sources, targets), strict=True):
-        file.write_text("".join(f"{text}\n" for text in texts))
-    (first, *_) = attnlab("score", translator_folder, "--source", files[0], "--target", files[1], "--tokens")
+    (first,) = attnlab("score", translator_folder, sources[0], targets[0], "--tokens")
     named = zip(["g", "o", "<eos>"], answers[0].log_probs, strict=True)
     assert first.split("\t") == [totals[0], *(f"{token} {log_prob:.4f}" for token, log_prob in named)]
     (shown,) = attnlab("score", translator_folder, sources[0], targets[0], "--json", "--intervene", "uniform")
@@ -218,9 +215,6 @@ MISTAKES = {
     "nothing to draw": (["translate", "{m}", "", "--heat-map", "a.png"], "there is no attention to draw; a.png is"),
     "unwritable picture": (["translate", "{m}", "x", "--heat-map", "{file}/a.png"], "{file} cannot be used: "),
     "source without target": (["score", "{m}", "x"], "give SOURCE and TARGET"),
-    "one file": (["score", "{m}", "--source", "{file}"], "give SOURCE and TARGET, or --source and --target"),
-    "missing file": (["score", "{m}", "--source", "{file}", "--target", "nowhere"], "nowhere cannot be used: "),
-    "unlike files": (["score", "{m}", "--source", "{file}", "--target", "{empty}"], "{empty} has 0 lines"),
 }  # fmt: skip
 
 

@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-from torch.nn.functional import pad
 
 WIDE = {"hidden_size": 32, "embedding_size": 40, "source_vocabulary_size": 50, "cell": "lstm", "dtype": torch.float32}
 
@@ -22,16 +21,7 @@ def weights(model, *endings):
     return torch.cat([p.detach().flatten() for name, p in model.named_parameters() if name.endswith(endings)])
 
 
-def test_torch_leaves_what_a_layer_drew(tiny_model):
-    from attnlab.model.initialisation import TorchInitialisation
-
-    model = tiny_model(**WIDE)
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    TorchInitialisation()(model)
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
-
-
-@pytest.mark.parametrize("name", ["torch", "uniform", "glorot", "bahdanau"])
+@pytest.mark.parametrize("name", ["uniform", "glorot", "bahdanau"])
 def test_embeddings_of_pads_are_zero_and_scales_stay(name, tiny_model):
     model = tiny_model(initialisation=name, attention="scaled_luong", **WIDE)
     assert not model.encoder.embedding.weight[0].any()
@@ -56,16 +46,6 @@ def test_glorot_scales_each_gate_by_its_own_width(tiny_model):
     assert float(score.W.weight.detach().std()) == pytest.approx(math.sqrt(2 / sum(score.W.weight.shape)), rel=0.2)
     assert 0 < score.v.abs().max() <= math.sqrt(6 / (1 + len(score.v)))
     assert not weights(model, "bias", "bias_ih_l0", "bias_hh").any()
-
-
-def test_forget_bias_is_that_of_the_forget_gate_alone(tiny_model):
-    from attnlab.model.initialisation import GlorotInitialisation
-
-    model = tiny_model(**WIDE)
-    GlorotInitialisation(forget_bias=1.0)(model)
-    for layer in (model.encoder.forward_layers[0].bias_ih_l0, model.decoder.body.cell.cells[0].bias_ih):
-        units = len(layer) // 4
-        assert torch.equal(layer, pad(torch.ones(units), (units, 2 * units)))
 
 
 def test_bahdanau_draws_as_appendix_b_says(tiny_model):

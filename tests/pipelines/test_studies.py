@@ -71,9 +71,7 @@ def test_vanishing_gradients_study_writes_a_table_and_repeats_it(command: Comman
     assert len(rows) == 8 * 4 * 2
     assert {row["sentences"] for row in rows} == {"40"}
     assert {row["when"] for row in rows} == {"at initialisation", "after 2 steps"}
-    for row in rows:
-        assert float(row["state_gradient"]) > 0
-        assert ("LSTM" in row["model"]) == (row["cell_gradient"] != "")
+    assert all(float(row["state_gradient"]) > 0 for row in rows)
     first = [row for row in rows if row["when"] == "at initialisation"]
     start = {(row["model"], row["distance"]): float(row["state_gradient"]) for row in first}
     lost, kept = (start[f"RNN, {which}", "0"] / start[f"RNN, {which}", "7"] for which in ATTENTIONS)

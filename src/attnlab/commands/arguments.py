@@ -43,11 +43,9 @@ def add_score(parsers: Any) -> None:
     parser = _model_parser(
         parsers, "score", "give the log-probability of translations",
         "Prints one line for each pair, in their order: the log-probability of the target in nats, <eos> included. "
-        "Without SOURCE TARGET and files, each line of stdin is a source, a tab and a target.",
+        "Without SOURCE TARGET, each line of stdin is a source, a tab and a target.",
     )  # fmt: skip
     parser.add_argument("text", metavar="SOURCE TARGET", nargs="*")
-    parser.add_argument("--source", metavar="FILE", type=Path, help="sources, one a line")
-    parser.add_argument("--target", metavar="FILE", type=Path, help="their targets, one a line")
     parser.add_argument("--tokens", action="store_true", help="add each token and its log-probability to the line")
     parser.set_defaults(run="ask.score")
 
@@ -66,7 +64,7 @@ def add_explore(parsers: Any) -> None:
         help="prepared data, such as build/data: its test pairs can be chosen, with their gold alignment",
     )  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
-    parser.set_defaults(run="explore.explore")
+    parser.set_defaults(run="ask.explore")
 
 
 def _model_parser(parsers: Any, name: str, summary: str, description: str) -> argparse.ArgumentParser:

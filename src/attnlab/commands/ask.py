@@ -1,4 +1,4 @@
-"""`attnlab translate`, `attnlab classify` and `attnlab score`: ask a trained model."""
+"""`attnlab translate`, `attnlab classify`, `attnlab score` and `attnlab explore`: ask a trained model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def classify(args: argparse.Namespace) -> None:
 
 def score(args: argparse.Namespace) -> None:
     model = _model(args, "translates", "classify")
-    pairs = given_pairs(args.text, args.source, args.target)
+    pairs = given_pairs(args.text)
     answers = model.stream_scores(pairs, _intervention(args), _batch_size(args))
 
     def lines(_: int, answer: Scored) -> list[tuple[str, ...]]:
@@ -59,6 +59,12 @@ def score(args: argparse.Namespace) -> None:
         return [(f"{answer.total:.4f}", *(f"{token} {log_prob:.4f}" for token, log_prob in tokens))]
 
     _show(answers, args, lines, "total")
+
+
+def explore(args: argparse.Namespace) -> None:
+    from attnlab.explorer import server  # costs an import of a web framework
+
+    server.explore(args.models, args.port, not args.no_browser, args.data)
 
 
 def _model(args: argparse.Namespace, does: str, other: str) -> Any:
@@ -91,7 +97,7 @@ def _intervention(args: argparse.Namespace) -> Intervention:
 
 def _typed(args: argparse.Namespace) -> bool:
     """Whether somebody types the texts at the terminal, and waits for each answer."""
-    return not args.text and getattr(args, "source", None) is None and sys.stdin.isatty()
+    return not args.text and sys.stdin.isatty()
 
 
 def _batch_size(args: argparse.Namespace) -> int:

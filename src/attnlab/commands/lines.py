@@ -1,13 +1,11 @@
-"""Texts in and answers out: lines of stdin and of files, lines of stdout, JSON."""
+"""Texts in and answers out: lines of stdin, lines of stdout, JSON."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
-from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from attnlab.errors import ExperimentError
 
@@ -16,45 +14,30 @@ Item = TypeVar("Item")
 
 def given_texts(texts: Sequence[str]) -> Iterator[str]:
     """The texts, or the lines of stdin where there are none; raises ExperimentError for a line that is not UTF-8."""
-    yield from texts or lines_of(sys.stdin.buffer, "stdin")
-
-
-def lines_of(stream: BinaryIO, name: str) -> Iterator[str]:
-    """The lines of a file, without what ends them; raises ExperimentError for one that is not UTF-8."""
-    for number, line in enumerate(stream, 1):
+    yield from texts
+    for number, line in enumerate(() if texts else sys.stdin.buffer, 1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError:
-            raise ExperimentError(f"line {number} of {name} is not UTF-8") from None
+            raise ExperimentError(f"line {number} of stdin is not UTF-8") from None
         yield text.removesuffix("\n").removesuffix("\r")
 
 
-def given_pairs(texts: Sequence[str], source: Path | None, target: Path | None) -> Iterator[tuple[str, str]]:
-    """A source and a target; or those of two files, line by line; or those on the lines of stdin, with a tab between.
+def given_pairs(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """A source and a target, or those on the lines of stdin, with a tab between.
 
-    Raises ExperimentError for other arguments, a line that is no pair, and files of different lengths.
+    Raises ExperimentError for other arguments, and for a line that is no pair.
     """
-    if len(texts) not in (0, 2) or (source is None) != (target is None) or (texts and source is not None):
-        raise ExperimentError("give SOURCE and TARGET, or --source and --target, or neither and pairs on stdin")
-    if source is not None and target is not None:
-        with source.open("rb") as sources, target.open("rb") as targets:
-            pairs = zip_longest(lines_of(sources, str(source)), lines_of(targets, str(target)))
-            for number, (one, other) in enumerate(pairs):
-                if one is None or other is None:
-                    short, long = (source, target) if one is None else (target, source)
-                    raise ExperimentError(
-                        f"{short} has {number} lines, and {long} has more; line by line they are pairs"
-                    )
-                yield one, other
-    elif texts:
-        one, other = given_texts(texts)
+    if len(texts) not in (0, 2):
+        raise ExperimentError("give SOURCE and TARGET, or neither and pairs on stdin")
+    if texts:
+        yield texts[0], texts[1]
+        return
+    for number, line in enumerate(given_texts([]), 1):
+        if line.count("\t") != 1:
+            raise ExperimentError(f"line {number} of stdin must be a source, a tab and a target, got {line!r}")
+        one, _, other = line.partition("\t")
         yield one, other
-    else:
-        for number, line in enumerate(given_texts([]), 1):
-            if line.count("\t") != 1:
-                raise ExperimentError(f"line {number} of stdin must be a source, a tab and a target, got {line!r}")
-            one, _, other = line.partition("\t")
-            yield one, other
 
 
 def with_progress(answers: Iterable[Item], of_a_file: bool) -> Iterator[Item]:

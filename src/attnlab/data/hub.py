@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from babel import Locale, UnknownLocaleError
@@ -114,7 +114,7 @@ class HubCorpus(HubDataset, Corpus):
     target: Text
     alignments: Text | None
     possible_alignments: Text | None
-    first_word: Literal[0, 1]
+    first_word: Annotated[int, Field(ge=0, le=1)]
     bleu_tokenize: BleuTokenize
     rouge: RougeUnit | None
     cleaning: Cleaning

@@ -24,7 +24,6 @@ from attnlab.errors import ExperimentError
 READERS = {"json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv", "tsv": "csv", "parquet": "parquet"}
 """Suffix -> module of `datasets`."""
 KNOWN_KINDS = f"known kinds are: {', '.join(READERS)}, each also with .gz"
-_HUB_SECONDS = 10.0
 
 
 def load_splits(
@@ -123,8 +122,10 @@ def _read_parallel(folder: Path, columns: Sequence[str], cache: str) -> dict[str
 def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict[str, datasets.Dataset]:
     if Path(dataset).exists():  # `load_dataset` would read the folder
         raise ExperimentError(f"data.dataset: {dataset} lies on this machine; give it to data.path instead")
-    unreachable = _why_unreachable(dataset, revision)
-    with _quiet(offline=unreachable is not None):
+    offline = huggingface_hub.is_offline_mode()
+    if not offline:  # by HF_HUB_OFFLINE=1
+        _check_reachable(dataset, revision)
+    with _quiet():
         try:
             builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
             _check_kind(f"data.dataset: {dataset}", builder)
@@ -133,19 +134,19 @@ def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict
         except ExperimentError:
             raise
         except Exception as error:  # the library passes on whatever its readers raise
-            if unreachable:
+            if offline:
                 raise ExperimentError(
-                    f"data.dataset: the Hugging Face hub cannot be reached for {dataset!r} ({unreachable}), "
-                    "and the local cache has no copy of it; give data.path a local folder or file instead"
+                    f"data.dataset: HF_HUB_OFFLINE is set, and the local cache has no copy of {dataset!r}; give "
+                    "data.path a local folder or file instead"
                 ) from error
             key = "data.name" if "BuilderConfig" in str(error) else "data.dataset"
             raise ExperimentError(f"{key}: {dataset!r} cannot be loaded: {_reason(error)}") from error
 
 
-def _why_unreachable(dataset: str, revision: str | None) -> str | None:
-    """Why the hub gives no answer, or None where it does. `datasets` alone tries for half a minute."""
+def _check_reachable(dataset: str, revision: str | None) -> None:
+    """Raise ExperimentError where the hub gives no answer, which `datasets` alone takes half a minute to find out."""
     try:
-        huggingface_hub.HfApi().dataset_info(dataset, revision=revision, timeout=_HUB_SECONDS)
+        huggingface_hub.HfApi().dataset_info(dataset, revision=revision, timeout=10.0)
     except hub_errors.RevisionNotFoundError as error:
         raise ExperimentError(f"data.revision: {dataset!r} has no revision {revision!r}") from error
     except (hub_errors.RepositoryNotFoundError, hub_errors.HFValidationError) as error:  # gated ones among them
@@ -154,31 +155,25 @@ def _why_unreachable(dataset: str, revision: str | None) -> str | None:
             "and accepted its terms; ids read owner/name, such as bentrevett/multi30k; data.path takes local data"
         ) from error
     except Exception as error:  # whatever the HTTP library of the day raises
-        return _reason(error)
-    return None
+        raise ExperimentError(
+            f"data.dataset: the Hugging Face hub cannot be reached for {dataset!r} ({_reason(error)}); give data.path "
+            "a local folder or file, or set HF_HUB_OFFLINE=1 to take the copy of an earlier download"
+        ) from error
 
 
 @contextmanager
-def _quiet(offline: bool = False) -> Iterator[None]:
-    """Silence the library: errors are raised in our own words, and small local files need no progress bars.
-
-    offline: as with HF_HUB_OFFLINE=1, which the libraries only read when they are imported.
-    """
+def _quiet() -> Iterator[None]:
+    """Silence the library: errors are raised in our own words, and small local files need no progress bars."""
     logger = logging.getLogger("datasets")
-    modules: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
-    level, bars, before = logger.level, datasets.are_progress_bars_disabled(), datasets.config.HF_HUB_OFFLINE
+    level, bars = logger.level, datasets.are_progress_bars_disabled()
     logger.setLevel(logging.CRITICAL + 1)
     datasets.disable_progress_bars()
-    for module in modules:
-        module.HF_HUB_OFFLINE = offline or before
     try:
         yield
     finally:
         logger.setLevel(level)
         if not bars:
             datasets.enable_progress_bars()
-        for module in modules:
-            module.HF_HUB_OFFLINE = before
 
 
 def _local_fault(path: Path, name: str | None, error: Exception) -> str:
@@ -197,16 +192,15 @@ def _local_fault(path: Path, name: str | None, error: Exception) -> str:
 
 
 def _faulty_line(file: Path) -> str | None:
-    """Which line of a text file is not UTF-8, or not the JSON of a row; None where all are, or in other files."""
-    kind = _kind_of(file)
-    if kind == "parquet":
+    """Which line of a text file is not UTF-8, or no JSON; None where all are, or in other files."""
+    if _kind_of(file) == "parquet":
         return None
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                if kind in ("jsonl", "ndjson") and text.strip() and not isinstance(json.loads(text), dict):
-                    return f"has a fault in line {number}: it is no JSON object with the columns as its keys"
+                if _kind_of(file) in ("jsonl", "ndjson") and text.strip():
+                    json.loads(text)
     except UnicodeDecodeError as error:
         return f"is not UTF-8 in line {number}, byte {error.start + 1}; save it as UTF-8"
     except json.JSONDecodeError as error:

@@ -31,15 +31,11 @@ class GradientFlow:
 
     sentences: how many have a state there; each norm is the mean over these.
     state: norm of the gradient with respect to the whole state that the recurrence carries on (Pascanu's x_k): the
-        hidden state h and, for an LSTM, the cell state c beside it.
-    hidden, cell: the same of h and of c alone, the other one held: an LSTM hands the gradient back by way of c too,
-        which h alone does not show. cell is None for other recurrences.
+        hidden state h and, for an LSTM, the cell state c beside it, by way of which it hands the gradient back too.
     """
 
     sentences: NDArray[np.int64]
     state: NDArray[np.float64]
-    hidden: NDArray[np.float64]
-    cell: NDArray[np.float64] | None
 
 
 def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> GradientFlow:
@@ -51,18 +47,14 @@ def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> GradientFlow:
     """
     found = [_norms(model, batch) for batch in batches]
     distance = np.concatenate([places for places, _ in found])
-    norms = np.concatenate([values for _, values in found], axis=1)  # (3, states)
+    norms = np.concatenate([values for _, values in found])
     sentences = np.bincount(distance)
-    state, hidden, cell = (np.bincount(distance, weights=values) / sentences for values in norms)
-    return GradientFlow(sentences, state, hidden, cell if model.encoder.state_shape.has_cell else None)
+    return GradientFlow(sentences, np.bincount(distance, weights=norms) / sentences)
 
 
 def _norms(model: Seq2Seq, batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of every real source token: its distance, and the norms (3, tokens) by whole state, hidden and cell state."""
-    gradients = state_gradients(model, batch)[batch.source_mask].double()  # (tokens, N)
-    width = model.encoder.hidden_size
-    parts = (gradients, gradients[:, :width], gradients[:, width:])
-    norms = torch.stack([part.norm(dim=1) for part in parts])
+    """Of every real source token: its distance, and the norm by its state."""
+    norms = state_gradients(model, batch)[batch.source_mask].double().norm(dim=1)  # (tokens,)
     places = distances(batch.source_mask, model.encoder.reverse_source)[batch.source_mask]
     return places.cpu().numpy(), norms.cpu().numpy()
 

@@ -20,7 +20,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.score import Score
 from attnlab.model.encoder import Encoder
-from attnlab.model.initialisation import Initialisation, TorchInitialisation
+from attnlab.model.initialisation import Initialisation
 from attnlab.model.normalisers import Normaliser
 from attnlab.model.scopes import LocalM, Scope
 
@@ -48,7 +48,7 @@ class Classifier(nn.Module):
     Args:
         dense_size: units of the layer d.
         dropout: on that layer.
-        initialisation: how the weights are drawn.
+        initialisation: how the weights are drawn; None leaves them as torch draws them.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Classifier(nn.Module):
         heads: Part[MultiHeadAttention] | None,
         dense_size: PositiveInt,
         dropout: Annotated[float, Field(ge=0, lt=1)],
-        initialisation: Initialisation = TorchInitialisation(),  # noqa: B008 (frozen)
+        initialisation: Initialisation | None = None,
         *,
         source_vocabulary_size: int,
         num_classes: int,
@@ -81,7 +81,8 @@ class Classifier(nn.Module):
         self.dense = nn.Linear(size, dense_size)
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(dense_size, 1 if num_classes == 2 else num_classes)
-        initialisation(self)
+        if initialisation is not None:
+            initialisation(self)
 
     def forward(self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None) -> Classified:
         """source (B, S) and its mask -> what each sentence is."""

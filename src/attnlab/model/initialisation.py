@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from pydantic import NonNegativeFloat, PositiveFloat
+from pydantic import PositiveFloat
 from torch import Tensor, nn
 
-from attnlab.model.attention.bahdanau import BahdanauScore
+from attnlab.model.attention.score import Score
 
 
 class Initialisation(ABC):
@@ -31,15 +31,6 @@ class Initialisation(ABC):
 
 
 @dataclass(frozen=True)
-class TorchInitialisation(Initialisation):
-    """As torch draws them: uniform within the inverse square root of the inputs (in a recurrence: of the hidden units);
-    embeddings from N(0, 1)."""
-
-    def draw(self, model: nn.Module) -> None:
-        pass
-
-
-@dataclass(frozen=True)
 class UniformInitialisation(Initialisation):
     """All from U(-r, r), biases too (Luong et al. 2015, section 4.1: 0.1; Sutskever et al. 2014, section 3.4: 0.08).
 
@@ -49,34 +40,20 @@ class UniformInitialisation(Initialisation):
     radius: PositiveFloat
 
     def draw(self, model: nn.Module) -> None:
-        for _, parameter in _arrays(model):
-            parameter.uniform_(-self.radius, self.radius)
+        for _, matrix in _matrices(model):
+            matrix.uniform_(-self.radius, self.radius)
 
 
-@dataclass(frozen=True)
 class GlorotInitialisation(Initialisation):
     """Matrices, each gate's by itself, from U(-r, r) with r = sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010,
-    equation 16); biases are zero.
-
-    forget_bias: of the forget gates of LSTM cells (Jozefowicz et al. 2015 recommend 1).
-    """
-
-    forget_bias: float = 0.0
+    equation 16); biases are zero."""
 
     def draw(self, model: nn.Module) -> None:
-        for name, parameter in _arrays(model):
+        for name, matrix in _matrices(model):
             if "bias" in name:
-                parameter.zero_()
-            elif parameter.ndim == 1:  # v of an additive score, a matrix with one row
-                nn.init.xavier_uniform_(parameter.unsqueeze(0))
+                matrix.zero_()
             else:
-                for matrix in _gates(name, parameter, model):
-                    nn.init.xavier_uniform_(matrix)
-        for module in model.modules():
-            if isinstance(module, nn.LSTM | nn.LSTMCell):
-                for name, bias in module.named_parameters(recurse=False):
-                    if name.startswith("bias_ih"):
-                        bias.chunk(4)[1].fill_(self.forget_bias)
+                nn.init.xavier_uniform_(matrix if matrix.ndim > 1 else matrix.unsqueeze(0))  # v · x is one output
 
 
 @dataclass(frozen=True)
@@ -88,32 +65,26 @@ class BahdanauInitialisation(Initialisation):
     attention_std: of W and U.
     """
 
-    std: PositiveFloat = 0.01
-    attention_std: NonNegativeFloat = 0.001
+    std: PositiveFloat
+    attention_std: PositiveFloat
 
     def draw(self, model: nn.Module) -> None:
-        for name, parameter in _arrays(model):
-            if parameter.ndim == 1:
-                parameter.zero_()
+        scores = [each for each in model.modules() if isinstance(each, Score) and hasattr(each, "U")]
+        additive = {id(parameter) for score in scores for parameter in score.parameters()}
+        for name, matrix in _matrices(model):
+            if matrix.ndim == 1:
+                matrix.zero_()
             elif "weight_hh" in name:
-                for matrix in _gates(name, parameter, model):
-                    nn.init.orthogonal_(matrix)
+                nn.init.orthogonal_(matrix)
             else:
-                parameter.normal_(0, self.std)
-        for module in model.modules():
-            if isinstance(module, BahdanauScore):
-                for linear in (module.W, module.U):
-                    linear.weight.normal_(0, self.attention_std)
+                matrix.normal_(0, self.attention_std if id(matrix) in additive else self.std)
 
 
-def _arrays(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """The parameters with at least one dimension, each once (embeddings may be tied), in their order."""
-    return ((name, parameter) for name, parameter in model.named_parameters() if parameter.ndim)
-
-
-def _gates(name: str, parameter: Tensor, model: nn.Module) -> tuple[Tensor, ...]:
-    """The matrices that a recurrent layer stacks in one parameter; any other parameter as it is."""
-    module = model.get_submodule(name.rpartition(".")[0])
-    if isinstance(module, nn.RNNBase | nn.RNNCellBase):
-        return parameter.split(module.hidden_size)
-    return (parameter,)
+def _matrices(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """The matrices and vectors that a model learns, each once (embeddings may be tied), those of each gate apart."""
+    for name, parameter in model.named_parameters():
+        layer = model.get_submodule(name.rpartition(".")[0])
+        if isinstance(layer, nn.RNNBase | nn.RNNCellBase):
+            yield from ((name, gate) for gate in parameter.split(layer.hidden_size))
+        elif parameter.ndim:
+            yield name, parameter

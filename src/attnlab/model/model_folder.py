@@ -25,7 +25,7 @@ from attnlab.config.binding import bind
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
-from attnlab.files import atomic_folder, check_regular, read_json, write_json
+from attnlab.files import atomic_folder, read_json, write_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
 
@@ -85,7 +85,6 @@ def save_model(
 def read_facts(folder: Path) -> ModelFacts:
     """The facts of a model folder; raises ExperimentError where it is invalid."""
     try:
-        check_regular(folder / "model.json")
         return TypeAdapter(ModelFacts).validate_json((folder / "model.json").read_text(encoding="utf-8"), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
@@ -152,7 +151,6 @@ def _misfits(given: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tenso
 
 def _weights(folder: Path, device: str) -> dict[str, torch.Tensor]:
     try:
-        check_regular(folder / "weights.safetensors")
         return load_file(folder / "weights.safetensors", device=device)
     except (OSError, SafetensorError) as error:
         raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error

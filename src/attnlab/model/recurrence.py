@@ -32,15 +32,6 @@ class RecurrentState:
         """The state of some rows of the batch, in their order, repeated where a row is named twice."""
         return RecurrentState(self.hidden[:, rows], None if self.cell is None else self.cell[:, rows])
 
-    def layers(self, which: slice) -> RecurrentState:
-        """The state of some layers."""
-        return RecurrentState(self.hidden[which], None if self.cell is None else self.cell[which])
-
-    def below(self, top: RecurrentState) -> RecurrentState:
-        """The state of these layers with others on top of them."""
-        cell = None if self.cell is None or top.cell is None else torch.cat([self.cell, top.cell])
-        return RecurrentState(torch.cat([self.hidden, top.hidden]), cell)
-
 
 ResultT = TypeVar("ResultT")
 

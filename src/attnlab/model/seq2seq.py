@@ -19,7 +19,7 @@ from attnlab.model.bridges import Bridge
 from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput
 from attnlab.model.encoder import Encoder
 from attnlab.model.fast_linear import gradients_after_the_loop, repeated_linear
-from attnlab.model.initialisation import Initialisation, TorchInitialisation
+from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.normalisers import Normaliser
 from attnlab.model.pads import inverse, pads_last, reorder
@@ -49,7 +49,7 @@ class Seq2Seq(nn.Module):
     Args:
         tied_embeddings: `target` uses the target embedding as the output layer's weights too (Press and Wolf 2017);
             `all` also as the source embedding, over one joint vocabulary.
-        initialisation: how the weights are drawn.
+        initialisation: how the weights are drawn; None leaves them as torch draws them.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Seq2Seq(nn.Module):
         readout: Part[Readout],
         input_feeding: Part[InputFeeding] | None,
         tied_embeddings: Literal["none", "target", "all"],
-        initialisation: Initialisation = TorchInitialisation(),  # noqa: B008 (frozen)
+        initialisation: Initialisation | None = None,
         *,
         source_vocabulary_size: int,
         target_vocabulary_size: int,
@@ -94,7 +94,8 @@ class Seq2Seq(nn.Module):
             )
         self.output = nn.Linear(self.decoder.body.readout.size, target_vocabulary_size)
         tie_embeddings(tied_embeddings, self.output, self.decoder.body.embedding, self.encoder.embedding)
-        initialisation(self)
+        if initialisation is not None:
+            initialisation(self)
 
     def encode(
         self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None

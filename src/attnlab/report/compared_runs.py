@@ -10,10 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
-from attnlab.evaluation.text_metrics import length_buckets
 from attnlab.report.measures import Measure
 from attnlab.report.stage_files import read_json, read_lines
 
@@ -24,7 +21,7 @@ class EvaluationFiles:
 
     metrics: of the test split, without null values.
     sentences: rows of hypotheses.jsonl or of predictions.jsonl.
-    by_length: rows {"from", "to", "sentences", ...} with quality by source length.
+    by_length: rows {"from", "to", "sentences", ...} with quality by source length; empty for a classifier.
     maps: attention maps; empty without attention.
     translates: true for a translation, false for a classification.
     """
@@ -62,21 +59,10 @@ def read_evaluation(folder: Path) -> EvaluationFiles:
         metrics={name: float(value) for name, value in metrics.items() if value is not None},
         signatures=read_json(folder / "signatures.json", "evaluate"),
         sentences=sentences,
-        by_length=read_json(folder / "by_length.json", "evaluate") if translates else accuracy_by_length(sentences),
+        by_length=read_json(folder / "by_length.json", "evaluate") if translates else [],
         maps=load_maps(folder / "attention.npz"),
         translates=translates,
     )
-
-
-def accuracy_by_length(sentences: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows {"from", "to", "sentences", "accuracy"} of predictions; lengths in tokens, both ends included."""
-    lengths, correct = (np.array([row[key] for row in sentences], dtype=np.float64) for key in ("length", "correct"))
-    table = []
-    for low, high in length_buckets(lengths):
-        inside = (lengths >= low) & (lengths <= high)
-        accuracy = float(correct[inside].mean())
-        table.append({"from": low, "to": high, "sentences": int(inside.sum()), "accuracy": accuracy})
-    return table
 
 
 @dataclass(frozen=True, eq=False)

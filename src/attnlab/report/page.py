@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from sacrebleu.metrics import CHRF
 
 from attnlab.evaluation.attention_map import load_maps
+from attnlab.evaluation.sentence_statistics import ROUGE
 from attnlab.files import atomic_folder
 from attnlab.plots.attention import coloured_row, coloured_sentences, heat_map, heat_map_table
 from attnlab.plots.curves import learning_curves, length_curve
@@ -26,24 +27,11 @@ from attnlab.tracking.params import as_text, choice_name, leaves, value_at
 _CHOICES = (
     "data", "data.tokenizer", "padding", "model.encoder", "model.bridge", "model.attention", "model.projection",
     "model.normaliser", "model.scope", "model.coverage", "model.heads", "model.decoder", "model.readout",
-    "model.input_feeding", "training.teacher_forcing", "training.batching", "training.optimizer", "training.schedule",
-    "search", "hardware", "seed",
+    "model.input_feeding", "model.initialisation", "training.teacher_forcing", "training.batching",
+    "training.optimizer", "training.schedule", "search", "hardware", "seed",
 )  # fmt: skip
-_HEADLINES = (
-    "bleu",
-    "chrf",
-    "rouge1",
-    "rouge2",
-    "rougeL",
-    "exact_match",
-    "perplexity",
-    "aer",
-    "accuracy",
-    "f1",
-    "nll",
-)  # on top
+_HEADLINES = ("bleu", "chrf", *ROUGE, "exact_match", "perplexity", "aer", "accuracy", "f1", "nll")  # on top
 _HEAT_MAPS = 4  # beside the page
-_WRONG = 8  # target tokens with wrong links that the page lists
 
 
 @dataclass(frozen=True)
@@ -126,7 +114,7 @@ def _of_translation(config: Mapping[str, Any], stages: Stages, info: Any, train:
         "title": [*([" → ".join(languages)] if all(languages) else []), *_names(config, "attention", "decoder")],
         "by_length": by_length,
         "samples": sample_translations(read_lines(stages.evaluation / "hypotheses.jsonl")),
-        "wrong_links": [row for row in wrong_links if row["wrong"]][:_WRONG],
+        "wrong_links": [row for row in wrong_links if row["wrong"]][:8],
         "linked_tokens": len(wrong_links),
         "tables": [heat_map_table(each) for each in maps],
     }

@@ -57,8 +57,6 @@ def measure(points: Sequence[Point], steps: int) -> Iterator[dict[str, Any]]:
                     "distance": distance,
                     "sentences": sentences,
                     "state_gradient": float(flow.state[distance]),
-                    "hidden_gradient": float(flow.hidden[distance]),
-                    "cell_gradient": None if flow.cell is None else float(flow.cell[distance]),
                 }
 
 

@@ -19,7 +19,8 @@ from attnlab.errors import masked
 
 LONGEST_VALUE = 6000  # MLflow's limit
 _KIND = re.compile(
-    r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing)$"
+    r"_(score|projection|scope|readout|feeding|corpus|search|trainer|bridge|encoder|schedule|teacher_forcing"
+    r"|initialisation)$"
 )
 # Choices inside the model that are known by the name of their group.
 OF_THE_MODEL = (

@@ -96,11 +96,11 @@ class Adadelta(Optimizer):
 class Adagrad(Optimizer):
     """Adagrad (Duchi et al. 2011), as in See et al. 2017, section 5.
 
-    initial_accumulator: where the sums of squared gradients start.
+    accumulator: where the sums of squared gradients start.
     """
 
     learning_rate: PositiveFloat = 0.15
-    initial_accumulator: NonNegativeFloat = 0.1
+    accumulator: NonNegativeFloat = 0.1
     weight_decay: NonNegativeFloat = 0.0
 
     def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -108,7 +108,7 @@ class Adagrad(Optimizer):
             parameters,
             lr=self.learning_rate,
             weight_decay=self.weight_decay,
-            initial_accumulator_value=self.initial_accumulator,
+            initial_accumulator_value=self.accumulator,
         )
 
 
@@ -130,7 +130,7 @@ class ConstantSchedule(Schedule):
     warmup_steps: NonNegativeInt = 0
 
     def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
-        return _by_step(optimizer, lambda step: _warmup(step, self.warmup_steps))
+        return _by_step(optimizer, self.warmup_steps, lambda step: 1.0)
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,9 @@ class CosineSchedule(Schedule):
     def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
         def factor(step: int) -> float:
             progress = max(0, step - self.warmup_steps) / max(1, total_steps - self.warmup_steps)
-            return _warmup(step, self.warmup_steps) * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+            return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
-        return _by_step(optimizer, factor)
+        return _by_step(optimizer, self.warmup_steps, factor)
 
 
 @dataclass(frozen=True)
@@ -185,15 +185,11 @@ class HalvingSchedule(Schedule):
 
     def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
         def factor(step: int) -> float:
-            halvings = max(0, math.ceil((step + 1 - self.start_step) / self.every_steps))
-            return _warmup(step, self.warmup_steps) * 0.5**halvings
+            return 0.5 ** max(0, math.ceil((step + 1 - self.start_step) / self.every_steps))
 
-        return _by_step(optimizer, factor)
-
-
-def _warmup(step: int, warmup_steps: int) -> float:
-    return min(1.0, (step + 1) / (warmup_steps + 1))
+        return _by_step(optimizer, self.warmup_steps, factor)
 
 
-def _by_step(optimizer: torch.optim.Optimizer, factor: Callable[[int], float]) -> dict[str, Any]:
-    return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
+def _by_step(optimizer: torch.optim.Optimizer, warmup: int, factor: Callable[[int], float]) -> dict[str, Any]:
+    scheduler = LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / (warmup + 1)) * factor(step))
+    return {"scheduler": scheduler, "interval": "step"}

@@ -203,11 +203,9 @@ class Patience(EarlyStopping):
 
 
 class AveragedWeights(WeightAveraging):
-    """An exponential moving average of the weights, which validations, their pictures and checkpoints read.
+    """An exponential moving average of the weights, which validations, their pictures and checkpoints read."""
 
-    Lightning's own class has put the plain weights back when pictures are drawn, in `on_validation_end`.
-    """
-
+    # Lightning's own class has put the plain weights back when pictures are drawn, in `on_validation_end`.
     on_validation_epoch_start = on_validation_epoch_end = pl.Callback.on_validation_epoch_end
     on_validation_start = WeightAveraging.on_validation_epoch_start
     on_validation_end = WeightAveraging.on_validation_epoch_end

@@ -86,9 +86,7 @@ class Model:
                 c, weights = self._look(w, state, encoded.outputs, t, coverage)
             if conditional:  # Nematus, 2: ask, and let a second cell step with the context
                 c, weights = self._look(w, state, encoded.outputs, t, coverage)
-                top = State(state.hidden[-1:], None if state.cell is None else state.cell[-1:])
-                top = stack_step(part(w, "decoder.second_cell.cells."), kind, c, top)
-                state.hidden[-1:], state.cell = top.hidden, top.cell and [*state.cell[:-1], *top.cell]
+                state = stack_step(part(w, "decoder.second_cell.cells."), kind, c, state)
             s = state.hidden[-1]
             into_readout = c if self.context in self._into_readout else None
             readout = READOUTS[self.readout](part(body, "readout."), s, into_readout, y)

@@ -68,13 +68,10 @@ class DecoderBody(nn.Module):
         self.readout: Readout = readout(
             hidden_size=hidden_size, context_size=into_readout, embedding_size=embedding_size
         )
-        self.input_feeding: InputFeeding | None = (
-            None
-            if input_feeding is None
-            else input_feeding(
-                readout=self.readout, embedding_size=embedding_size, vocabulary_size=target_vocabulary_size
-            )
-        )
+        sizes = {"embedding_size": embedding_size, "vocabulary_size": target_vocabulary_size}
+        self.input_feeding: InputFeeding | None = None
+        if input_feeding is not None:
+            self.input_feeding = input_feeding(readout=self.readout, **sizes)
         fed_size = 0 if self.input_feeding is None else self.input_feeding.size
         self.cell = StackedCell(cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout)
         self.state_shape = self.cell.state_shape
@@ -194,7 +191,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
             target_vocabulary_size=target_vocabulary_size,
         )
         if self.steps_twice:
-            self.second_cell = StackedCell(cell, value_size, hidden_size, layers=1, dropout=0.0)
+            self.second_cell = StackedCell(cell, value_size, hidden_size, layers, layer_dropout)
 
     @property
     def carries_context(self) -> bool:

@@ -80,7 +80,7 @@ class StepThenAttend(Decoder[Literal["readout", "previous_in_cell", "readout_and
 
 class Conditional(Decoder[Literal["cell", "cell_and_readout"]]):
     """Step, look, step again: the query is s'_t, halfway between s_{t-1} and s_t (Sennrich et al. 2017, "Nematus",
-    section 2, the conditional GRU). The second cell is of the same kind, and steps the top layer.
+    section 2, the conditional GRU). The second cell is of the same kind and depth.
 
     Args:
         context: c_t goes into the second `cell` (nmtpy), or into the readout too (`cell_and_readout`, Nematus).
@@ -95,9 +95,8 @@ class Conditional(Decoder[Literal["cell", "cell_and_readout"]]):
         hidden, token, between = self.body(embedded, None, state)
         # 2. Ask with the state between the steps: query s'_t -> context c_t.
         context, weights = look(self.attention, hidden, state, memory)
-        # 3. Step with the context: s_t = f'(s'_t, c_t), of the top layer.
-        lower, top = between.recurrent.layers(slice(-1)), between.recurrent.layers(slice(-1, None))
-        after = replace(between, recurrent=lower.below(self.second_cell(context, top)))
+        # 3. Step with the context: s_t = f'(s'_t, c_t).
+        after = replace(between, recurrent=self.second_cell(context, between.recurrent))
         # 4. Hand state, token and, where it goes there, the context to the readout.
         output = StepOutput(after.recurrent.hidden[-1], context if self.into_readout else None, token, weights)
         return output, after if state.coverage is None else replace(after, coverage=state.coverage + weights)

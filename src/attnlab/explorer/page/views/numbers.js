@@ -24,7 +24,7 @@ const SCORES = {
   Cosine: (s, k) => `eᵢ = g cos(${s}, ${k})`,
   Location: (s) => `eᵢ = (W ${s})ᵢ`,
 };
-const FED = { AttentionalHiddenFeeding: "s̃ₜ₋₁", ExpectedEmbeddingFeeding: "Σ pₜ₋₁(y) e(y)" };
+const FED = { AttentionalHiddenFeeding: "s̃ₜ₋₁", ExpectedEmbeddingFeeding: "Σ pₜ₋₁(y) e(y)", SoftmaxOutputFeeding: "pₜ₋₁" };
 const READOUTS = {
   StateReadout: "rₜ = sₜ",
   PlainReadout: "rₜ = [sₜ; cₜ; yₜ₋₁]",
@@ -32,7 +32,7 @@ const READOUTS = {
   AttentionalReadout: "s̃ₜ = tanh(W [cₜ; sₜ] + b)",
   MaxoutReadout: "rₜ = maxout(U sₜ + V yₜ₋₁ + C cₜ + b)",
 };
-const QUERIES = { AttendThenStep: ["s = sₜ₋₁", "cₜ"], StepThenAttend: ["s = sₜ", "cₜ₋₁"] };
+const QUERIES = { AttendThenStep: ["s = sₜ₋₁", "cₜ"], StepThenAttend: ["s = sₜ", "cₜ₋₁"], Conditional: ["s = s′ₜ"] };
 
 export const numbers = {
   name: "numbers",
@@ -80,19 +80,19 @@ export const numbers = {
 function formulasOf({ score, projected, biased, coverage, multi_head: many, decoder, normaliser, scope, renormalise, readout, fed,
   context_in_cell: inCell, context_in_readout: inReadout }) {
   const [query, context] = QUERIES[decoder] ?? ["s", "c"];
-  const inputs = ["yₜ₋₁", FED[fed], inCell && context].filter(Boolean);
+  const stepsTwice = decoder === "Conditional", inputs = ["yₜ₋₁", FED[fed], inCell && context].filter(Boolean);
   const output = inReadout ? READOUTS[readout] : READOUTS[readout]?.replace(/ cₜ;| \+ C cₜ/, "");
   const own = many ? { query: "q", key: "kᵢ", value: "vᵢ", context: "cⁿ" } : { query: "s", key: "hᵢ", value: "hᵢ", context: "cₜ" };
   const [s, of] = projected ? ["q′", "k′ᵢ"] : [own.query, own.key];
   const key = (KEYS[score] ?? ((h) => h))(of) + (score === "Bahdanau" && biased ? " + b₂" : "");
   const steps = [
-    `sₜ = f(sₜ₋₁, ${inputs.length > 1 ? `[${inputs.join("; ")}]` : inputs[0]})`, query,
+    `${stepsTwice ? "s′ₜ" : "sₜ"} = f(sₜ₋₁, ${inputs.length > 1 ? `[${inputs.join("; ")}]` : inputs[0]})`, query,
     many && "q = W_Qⁿ s, kᵢ = W_Kⁿ hᵢ, vᵢ = W_Vⁿ hᵢ", projected && `q′ = W_q ${own.query}, k′ᵢ = W_k ${own.key}`,
     coverage && "κᵢ = α₁ᵢ + … + αₜ₋₁ᵢ", SCORES[score]?.(s, key + (coverage ? " + w κᵢ" : ""), biased ? " + b₁" : ""), `α = ${normaliser.toLowerCase()}(e)`,
     scope === "LocalP" && "αᵢ ← αᵢ exp(−(i − pₜ)² / 2σ²)", renormalise && "α ← α / Σ αᵢ", `${own.context} = Σ αᵢ ${own.value}`,
     many && "cₜ = W_O [c¹; c²; …]",
   ];
-  const last = [output, `P(yₜ) = softmax(W ${output?.split(" ")[0] ?? "rₜ"})`];
+  const last = [stepsTwice && "sₜ = f′(s′ₜ, cₜ)", output, `P(yₜ) = softmax(W ${output?.split(" ")[0] ?? "rₜ"})`];
   // A query from before the step comes first, and the state after it behind the context.
   const formulas = [...(decoder === "AttendThenStep" ? [...steps.slice(1), steps[0]] : steps), ...last].filter(Boolean);
   return { ...own, key, formulas };
