@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from sacrebleu.metrics import CHRF
 
 from attnlab.evaluation.attention_map import load_maps
-from attnlab.evaluation.sentence_statistics import ROUGE
 from attnlab.files import atomic_folder
 from attnlab.plots.attention import coloured_row, coloured_sentences, heat_map, heat_map_table
 from attnlab.plots.curves import learning_curves, length_curve
@@ -30,7 +29,7 @@ _CHOICES = (
     "model.input_feeding", "model.initialisation", "training.teacher_forcing", "training.batching",
     "training.optimizer", "training.schedule", "search", "hardware", "seed",
 )  # fmt: skip
-_HEADLINES = ("bleu", "chrf", *ROUGE, "exact_match", "perplexity", "aer", "accuracy", "f1", "nll")  # on top
+_HEADLINES = ("bleu", "chrf", "rouge1", "rouge2", "rougeL", "exact_match", "perplexity", "aer", "accuracy", "f1", "nll")
 _HEAT_MAPS = 4  # beside the page
 
 
