@@ -170,11 +170,12 @@ def test_moving_average_is_validated_drawn_and_kept_while_training_goes_on_from_
         on_train_batch_end=lambda trainer, module, *_: steps.append(copied(module.model)),
         on_validation_end=lambda trainer, module: drawn.append(copied(module.model)),
     )
-    run = train(max_steps=6, validate_every=3, average_decay=0.8, callbacks=[watch])
+    run = train(max_steps=6, validate_every=3, average_decay=0.3, callbacks=[watch])
     plain = train(max_steps=6, validate_every=3)
     average = steps[0]
-    for weights in steps[1:]:
-        average = {name: 0.8 * average[name] + 0.2 * weights[name] for name in average}
+    for number, weights in enumerate(steps[1:], 1):
+        decay = min(0.3, (1 + number) / (10 + number))  # 2/11, 3/12, 4/13, and then 0.3
+        average = {name: decay * average[name] + (1 - decay) * weights[name] for name in average}
     kept, step = averaged_weights([run.folder / "checkpoints" / "step=6.ckpt"])
     assert step == 6
     torch.testing.assert_close(kept, average)

@@ -40,8 +40,8 @@ class Training(ABC):
     log_every: steps between two points of the training curves.
     keep_best: how many of the best checkpoints stay on disk (in addition to the last one).
     average_checkpoints: how many of the best checkpoints are averaged into the final model; 1 takes the best.
-    average_decay: of an exponential moving average of the weights, what a step keeps of it; validation, checkpoints and
-        the final model then have the average; None averages nothing.
+    average_decay: of an exponential moving average of the weights, what step n keeps of it, at most (1 + n) / (10 + n);
+        validation, checkpoints and the final model then have the average; None averages nothing.
     """
 
     max_steps: PositiveInt | None

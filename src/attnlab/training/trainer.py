@@ -18,7 +18,6 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import EarlyStopping, WeightAveraging
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
-from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from attnlab.config.binding import bind_sections
 from attnlab.errors import ExperimentError
@@ -211,7 +210,8 @@ class AveragedWeights(WeightAveraging):
     on_validation_end = WeightAveraging.on_validation_epoch_end
 
     def __init__(self, decay: float) -> None:
-        super().__init__(use_buffers=False, multi_avg_fn=get_ema_multi_avg_fn(decay))
+        # A young average keeps less, as TensorFlow's: the first weights would outweigh those of hundreds of steps.
+        super().__init__(use_buffers=False, avg_fn=lambda a, w, n: a.lerp(w, 1 - min(decay, float((1 + n) / (10 + n)))))
 
 
 class ReturnFreedMemory(pl.Callback):
