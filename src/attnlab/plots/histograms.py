@@ -1,4 +1,4 @@
-"""Histograms of sentence lengths and of attention offsets, grouped bars, and the confusion matrix."""
+"""Histograms of sentence lengths and of attention offsets, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -63,30 +63,6 @@ def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]]) -> Figur
 
 def _tick(offset: int) -> str:
     return f"≤{offset}" if offset == -FARTHEST else f"≥{offset}" if offset == FARTHEST else str(offset)
-
-
-def grouped_bars(panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -> Figure:
-    """Figure of bars side by side, a panel for each measure: {measure: {group: {bar: values}}}.
-
-    A bar is as high as the mean of its values; each of these is a dot on it.
-    """
-    figure = new_figure(7.2, 2.4 * len(panels))
-    for index, (measure, groups) in enumerate(panels.items(), start=1):
-        axes = styled_axes(figure, len(panels), 1, index, y=measure)
-        names = list(dict.fromkeys(name for bars in groups.values() for name in bars))
-        width = 0.8 / max(1, len(names))
-        for number, name in enumerate(names):
-            places = [place + (number - (len(names) - 1) / 2) * width for place in range(len(groups))]
-            values = [list(bars[name]) for bars in groups.values()]
-            colour = COLOURS[number % len(COLOURS)]
-            axes.bar(places, [np.mean(each) for each in values], width=0.9 * width, color=colour, label=name)
-            for place, each in zip(places, values, strict=True):
-                axes.plot([place] * len(each), each, ".", color=INK, markersize=3)
-        axes.set_xticks(range(len(groups)), list(groups))
-        axes.set_ylim(bottom=0)
-        if index == 1:
-            axes.legend(fontsize=8, frameon=False, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    return figure
 
 
 _CELL = 0.75  # inches; shrinks where the picture would grow over _WIDEST

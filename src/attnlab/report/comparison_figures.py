@@ -13,7 +13,7 @@ from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.plots.attention import coloured_row, heat_map_table
 from attnlab.plots.curves import range_text
 from attnlab.plots.figure import COLOURS
-from attnlab.plots.systems import SeededCurve, SystemCost, SystemInterval, cost_scatter, interval_figure, seeded_panels
+from attnlab.plots.systems import SeededCurve, SystemCost, SystemInterval, cost_scatter, interval_panels, seeded_panels
 from attnlab.report.compared_runs import EvaluationFiles, System
 from attnlab.report.findings import Findings
 from attnlab.report.measures import CPU_SECONDS, Measure, measure_named
@@ -50,7 +50,7 @@ def _intervals(findings: Findings, measure: Measure) -> Figure:
                 number=system.number,
             )
         )
-    return interval_figure(rows, f"{measure.heading}, test")
+    return interval_panels({f"{measure.heading}, test": rows})
 
 
 def _learning(systems: Sequence[System], measure: Measure) -> Figure | None:

@@ -1,137 +1,219 @@
-"""A study: experiments of train.py that differ in a few choices, each trained once, and what they show together."""
+"""A study: experiments that differ in a few choices, over several seeds, and what they show of a claim or a paper.
+
+A study is a YAML file, one of pipelines/studies or the user's own; `Study` has its keys.
+"""
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from attnlab.experiment.experiment import Experiment
+import pandas as pd  # type: ignore[import-untyped]
+import torch
+import yaml  # type: ignore[import-untyped]
+from matplotlib.figure import Figure
+from pydantic import Field, PositiveInt
+
+from attnlab.config.binding import bind_settings
+from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose
 from attnlab.files import atomic_file, write_json
+from attnlab.plots.figure import save_png
+from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
+from attnlab.report.measures import measure_named
+from attnlab.report.study_page import study_page
+from attnlab.report.verdicts import (
+    PLACE,
+    Expectation,
+    Published,
+    Rows,
+    mean_interval,
+    values_of,
+    verdict_on_claim,
+    verdict_on_replication,
+)
+from attnlab.stages.measurements import MEASUREMENTS, Point, trained
 
-if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.figure import Figure
-
-    from attnlab.data.prepared import PreparedData
+STUDIES = Path(__file__).parents[3] / "pipelines" / "studies"
 
 
 @dataclass(frozen=True)
-class Point:
-    """One experiment of a study."""
-
-    label: str
-    seed: int
-    experiment: Experiment
-
-
-def study_parser(name: str, steps: int) -> ArgumentParser:
-    """The command line of a study: where its files go, its seeds, and any setting of train.py; it adds its own.
-
-    steps: of the training, where the command line gives no others.
+class Study:
     """
+    title, text: what is asked, and how it is measured.
+    systems: {name: overrides of train.py}.
+    settings: overrides that all systems share.
+    seeds: how many; they are 1, 2, ...
+    measurement: one of `MEASUREMENTS`.
+    measures: of the table and the figure.
+    expect: of the claim, or of the direction of a published effect.
+    source, published: of a replication: where it is published, and the figures.
+    differs: of a replication: how our setting differs.
+    found: what the result teaches, once it is known.
+    """
+
+    title: str
+    text: str
+    systems: Annotated[dict[str, list[str]], Field(min_length=1)]
+    settings: list[str]
+    measures: Annotated[list[str], Field(min_length=1)]
+    seeds: PositiveInt = 5
+    measurement: str = "evaluation"
+    expect: list[Expectation] = field(default_factory=list)
+    source: str | None = None
+    published: list[Published] = field(default_factory=list)
+    differs: str | None = None
+    found: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.measurement not in MEASUREMENTS:
+            raise ValueError(f"measurement must be one of {', '.join(MEASUREMENTS)}; got {self.measurement!r}")
+        compared = [*(name for each in self.expect for name in (each.more, each.less)), *self.published_systems]
+        for name in compared:
+            if isinstance(name, str) and name.partition(PLACE)[0].partition(": ")[0] not in self.systems:
+                raise ValueError(f"expect and published must name systems ({', '.join(self.systems)}), got {name!r}")
+
+    @property
+    def published_systems(self) -> list[str]:
+        return [each.system for each in self.published]
+
+    @property
+    def axis(self) -> str | None:
+        """What a row's place is."""
+        return MEASUREMENTS[self.measurement].axis
+
+    def points(self, seeds: int, settings: Sequence[str]) -> list[Point]:
+        """The experiments, checked before any of them runs.
+
+        settings: the user's, in place of those that the systems share.
+        """
+        common = ("tracking=none", "chain=false", *self.settings, *settings)
+        return [
+            Point(name, seed, compose([*common, *overrides, f"seed={seed}"]))
+            for name, overrides in self.systems.items()
+            for seed in range(1, seeds + 1)
+        ]
+
+    def figure(self, rows: Rows) -> Figure:
+        """Curves where the rows have places, else intervals: a panel for each measure."""
+        names = list(dict.fromkeys(row["system"] for row in rows))
+        if self.axis is None:
+            panels: dict[str, list[SystemInterval]] = {}
+            for measure in map(measure_named, self.measures):
+                for number, name in enumerate(names):
+                    values = values_of(rows, name, measure.name)
+                    found, shown = mean_interval(values), [value * measure.factor for value in values]
+                    low, high = (None if end is None else end * measure.factor for end in (found.low, found.high))
+                    row = SystemInterval(name, shown, found.mean * measure.factor, low, high, "", number)
+                    panels.setdefault(measure.heading, []).append(row)
+            return interval_panels(panels)
+        curves: dict[str, list[SeededCurve]] = {}
+        for measure in map(measure_named, self.measures):
+            for number, name in enumerate(names):
+                table = pd.DataFrame([row for row in rows if row["system"] == name])
+                table = table.pivot(index="seed", columns="at", values=measure.name) * measure.factor
+                curve = SeededCurve(name, table.columns.tolist(), table.to_numpy(float), number)
+                curves.setdefault(measure.heading, []).append(curve)
+        return seeded_panels(curves, self.axis)
+
+    def result(self, rows: Rows) -> dict[str, Any]:
+        """The table, what became of each expectation and published figure, and the verdict."""
+        outcomes = [each.outcome(rows) for each in self.expect]
+        reached = [each.is_reached(rows) for each in self.published]
+        is_claim = self.source is None
+        names = list(dict.fromkeys(row["system"] for row in rows)) if self.axis is None else []
+
+        def shown(name: str, measure: str) -> str:
+            return mean_interval(values_of(rows, name, measure)).shown(measure_named(measure))
+
+        return {
+            "verdict": verdict_on_claim(outcomes) if is_claim else verdict_on_replication(reached, outcomes),
+            "table": [[name, *(shown(name, measure) for measure in self.measures)] for name in names],
+            "headings": ["system", *(measure_named(measure).heading for measure in self.measures)],
+            "expectations": [
+                [each.says, each.difference(rows).shown(measure_named(each.measure), signed=True), outcome]
+                for each, outcome in zip(self.expect, outcomes, strict=True)
+            ],
+            "published_table": [
+                [
+                    each.system,
+                    measure_named(each.measure).heading,
+                    measure_named(each.measure).shown(each.value),
+                    shown(each.system, each.measure),
+                    measure_named(each.measure).shown(each.tolerance),
+                    "yes" if within else "no",
+                ]
+                for each, within in zip(self.published, reached, strict=True)
+            ],
+        }
+
+
+def read_study(path: Path) -> Study:
+    """Raises ExperimentError for a file that is no study."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ExperimentError(f"the study {path} cannot be read: {error}") from error
+    try:
+        return Study(**bind_settings(content, Study))
+    except (ExperimentError, ValueError) as error:
+        problems = error.problems if isinstance(error, ExperimentError) else [str(error)]
+        raise ExperimentError([f"{path.name}: {problem}" for problem in problems]) from error
+
+
+def path_of(name: str) -> Path:
+    """The file of one of our studies, or of the user's own."""
+    ours = {path.stem: path for path in sorted(STUDIES.rglob("*.yaml"))}
+    if name not in ours and not name.endswith(".yaml"):
+        raise ExperimentError(f"the study must be one of {', '.join(ours)}, or a YAML file of your own; got {name!r}")
+    return ours.get(name, Path(name))
+
+
+def write_page(kind: str, into: Path) -> None:
+    """The page of all claims or all replications, those that were not run among them."""
+    studies = {}
+    for path in sorted((STUDIES / kind).glob("*.yaml")):
+        result = into / "studies" / path.stem / "result.json"
+        found = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else {}
+        studies[path.stem] = {**vars(read_study(path)), **found}
+    with atomic_file(into / f"{kind}.md") as temporary:
+        temporary.write_text(study_page(kind, studies), encoding="utf-8")
+
+
+def main() -> None:
     doc = str(sys.modules["__main__"].__doc__).strip()
     parser = ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("--into", type=Path, default=Path("runs", name), help="the folder for the files (%(default)s)")
-    parser.add_argument("--seeds", type=numbers, default=[1, 2, 3], help="of the initial weights, ... (1,2,3)")
-    parser.add_argument("--steps", type=int, default=steps, help="training steps (%(default)s)")
-    parser.add_argument("settings", nargs="*", help="settings of train.py, such as model.encoder.hidden_size=32")
-    return parser
-
-
-def numbers(text: str) -> list[int]:
-    """Whole numbers with commas between them, each once: `1,2,3`."""
-    return list(dict.fromkeys(int(part) for part in text.split(",")))
-
-
-def compose_points(arguments: Namespace, common: Sequence[str], varied: Mapping[str, Sequence[str]]) -> list[Point]:
-    """The experiments, checked before any of them runs.
-
-    Args:
-        arguments: of `study_parser`. The settings among them go before what the study varies.
-        common: overrides that all of them share.
-        varied: {label: overrides}.
-    """
-    from attnlab.experiment.composition import compose
-
-    common = (*common, f"training.max_steps={arguments.steps}", "search=greedy", "tracking=none")
-    return [
-        Point(label, seed, compose([*common, *arguments.settings, *overrides, f"seed={seed}", "chain=false"]))
-        for label, overrides in varied.items()
-        for seed in arguments.seeds
-    ]
-
-
-def trained(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path]]:
-    """Each point with its data and its own folder, where its model is; trained now where it is not there yet."""
-    from attnlab.experiment.point import point_of
-    from attnlab.stages import chain
-
-    for number, point in enumerate(points, start=1):
-        print(f"[{number}/{len(points)}] {point.label}, seed {point.seed}", file=sys.stderr)
-        chain.main(point.experiment)
-        data = chain.data_to_train_on(point.experiment)
-        yield point, data, point_of(point.experiment, data)
-
-
-def evaluated(points: Sequence[Point]) -> Iterator[tuple[Point, PreparedData, Path]]:
-    """Each trained point, and the folder of its evaluation on the test split with the point's own search."""
-    from attnlab.stages.evaluate import evaluate, kept_evaluation
-
-    for point, data, folder in trained(points):
-        evaluation = kept_evaluation(point.experiment, data, folder)
-        if not (evaluation / "metrics.json").is_file():
-            evaluate(point.experiment, folder / "model", data.folder, evaluation)
-        yield point, data, evaluation
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], across: str, measured: str) -> tuple[list[int], np.ndarray]:
-    """The values of a column, and what was measured there: (seeds, values); NaN where a seed has none."""
-    import pandas as pd  # type: ignore[import-untyped]
-
-    table = pd.DataFrame(list(rows)).pivot(index="seed", columns=across, values=measured)
-    return table.columns.tolist(), table.to_numpy(float)
-
-
-def mean_and_range(values: Sequence[float], places: int) -> str:
-    """The mean, and in brackets the least and the greatest value where these differ."""
-    mean, low, high = (f"{value:.{places}f}" for value in (sum(values) / len(values), min(values), max(values)))
-    return mean if low == high else f"{mean} ({low}–{high})"
-
-
-def write_study(
-    name: str,
-    arguments: Namespace,
-    points: Sequence[Point],
-    rows: Sequence[Mapping[str, Any]],
-    figure: Figure,
-    table: str = "",
-) -> None:
-    """Write the figure, the rows as CSV, a table in Markdown if there is one, and as JSON what all this depends on.
-
-    Prints the table and the place of the figure.
-    """
-    import pandas as pd
-    import torch
-
-    from attnlab.plots.figure import save_png
-
-    into: Path = arguments.into
-    save_png(figure, into / f"{name}.png")
-    with atomic_file(into / f"{name}.csv") as temporary:
-        pd.DataFrame(list(rows)).to_csv(temporary, index=False)
-    content = {
-        **{name: value for name, value in vars(arguments).items() if name != "into"},
-        "seeds": sorted({point.seed for point in points}),
-        "machine": {"processor": platform.processor() or platform.machine(), "threads": torch.get_num_threads()},
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+    parser.add_argument("name", help="a study of pipelines/studies, or a YAML file of your own")
+    parser.add_argument("--seeds", type=int, help="how many; as many as the study names without it")
+    parser.add_argument("--into", type=Path, default=Path("runs"), help="the folder for pages and files (%(default)s)")
+    parser.add_argument("settings", nargs="*", help="settings of train.py, such as data.path=... or hardware.threads=1")
+    arguments = parser.parse_intermixed_args()
+    path = path_of(arguments.name)
+    study = read_study(path)
+    points = study.points(arguments.seeds or study.seeds, arguments.settings)
+    rows = [row for point in trained(points) for row in MEASUREMENTS[study.measurement].of(point)]
+    result = {
+        **study.result(rows),
+        "run_seeds": len({point.seed for point in points}),
+        "cpu_minutes": sum(point.cpu_minutes for point in points),
+        "run_settings": [each for each in arguments.settings if not each.startswith("data.path=")],
+        "machine": f"{torch.backends.cpu.get_cpu_capability()}, {points[0].experiment.hardware.threads} thread(s), "
+        f"{points[0].experiment.hardware.precision}, Python {platform.python_version()}, torch {torch.__version__}",
     }
-    write_json(into / f"{name}.json", content)
-    if table:
-        with atomic_file(into / f"{name}.md") as temporary:
-            temporary.write_text(table, encoding="utf-8")
-    print(f"{table}{into / f'{name}.png'}")
+    folder: Path = arguments.into / "studies" / path.stem
+    save_png(study.figure(rows), folder / "figure.png")
+    with atomic_file(folder / "rows.csv") as temporary:
+        pd.DataFrame(rows).to_csv(temporary, index=False)
+    write_json(folder / "result.json", result)
+    for line in (*result["table"], *result["published_table"], *result["expectations"]):
+        print(" | ".join(line))
+    print(f"{study.title}: {result['verdict']}\nfigure: {folder / 'figure.png'}")
+    if path.parent.parent == STUDIES:
+        write_page(path.parent.name, arguments.into)
+        print(f"page: {arguments.into / path.parent.name}.md")

@@ -1,0 +1,154 @@
+"""What a study found against what was expected or published: intervals over seeds, and verdicts by fixed rules.
+
+Rows are measurements, {"system", "seed", "at", measure: value, ...}: `at` is a place on the study's axis (a source
+length, a distance, a training step), and None where there is no axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy import stats  # type: ignore[import-untyped]
+
+from attnlab.errors import ExperimentError
+from attnlab.report.measures import Measure, measure_named
+
+Rows = Sequence[Mapping[str, Any]]
+Outcome = Literal["holds", "does not hold", "undecided"]
+PLACE = " @ "  # `dot @ 20` is dot at the place 20 of the axis
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean, and the ends of its 95 % interval over seeds; None where one seed gives none."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+    def shown(self, measure: Measure, signed: bool = False) -> str:
+        mean = measure.shown(self.mean, signed)
+        if self.low is None or self.high is None:
+            return mean
+        return f"{mean} ({measure.shown(self.low, signed)} to {measure.shown(self.high, signed)})"
+
+
+_NO_OTHER_KEYS = {"extra": "forbid"}  # for pydantic, which reads them from a study
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One mean is greater than another, or two are alike.
+
+    says: the expectation in words.
+    measure: what is compared.
+    more, less: systems, `dot`, or systems at a place of the axis, `dot @ 20`. `less` may be a number.
+    by: how much greater `more` is at least.
+    within: the two differ by less than this; `by` is not used then.
+    """
+
+    says: str
+    measure: str
+    more: str
+    less: str | float
+    by: float = 0.0
+    within: float | None = None
+    __pydantic_config__: ClassVar = _NO_OTHER_KEYS
+
+    def difference(self, rows: Rows) -> Interval:
+        """more - less, with Welch's interval over independent seeds."""
+        ours = values_of(rows, self.more, self.measure)
+        if isinstance(self.less, str):
+            theirs = values_of(rows, self.less, self.measure)
+            return welch_interval(ours, theirs)
+        found = mean_interval(ours)
+        ends = (None if end is None else end - self.less for end in (found.low, found.high))
+        return Interval(found.mean - self.less, *ends)
+
+    def outcome(self, rows: Rows) -> Outcome:
+        """Whether the whole interval of the difference is on the expected side, on the other, or neither."""
+        found = self.difference(rows)
+        if found.low is None or found.high is None:
+            return "undecided"
+        if self.within is not None:
+            if -self.within <= found.low and found.high <= self.within:
+                return "holds"
+            return "does not hold" if found.low > self.within or found.high < -self.within else "undecided"
+        return "holds" if found.low > self.by else "does not hold" if found.high <= self.by else "undecided"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published figure.
+
+    system: ours that it is held against, at a place of the axis where there is one.
+    tolerance: how much worse ours may be.
+    """
+
+    system: str
+    measure: str
+    value: float
+    tolerance: float
+    __pydantic_config__: ClassVar = _NO_OTHER_KEYS
+
+    def is_reached(self, rows: Rows) -> bool:
+        """Our mean is within the tolerance or better; a measure without a better direction must be within it."""
+        mean, measure = mean_interval(values_of(rows, self.system, self.measure)).mean, measure_named(self.measure)
+        gap = (self.value - mean) * measure.sign
+        return (gap if measure.better else abs(gap)) <= self.tolerance
+
+
+def verdict_on_claim(outcomes: Sequence[Outcome]) -> str:
+    """`holds` where all expectations do, `does not hold` where some do not and none does."""
+    found = set(outcomes)
+    if found == {"holds"}:
+        return "holds"
+    if "holds" in found:
+        return "holds in part"
+    return "does not hold" if "does not hold" in found else "undecided"
+
+
+def verdict_on_replication(reached: Sequence[bool], outcomes: Sequence[Outcome]) -> str:
+    """`reproduced` where every published figure is reached, `direction only` where only all expectations hold."""
+    if reached and all(reached):
+        return "reproduced"
+    return "direction only" if outcomes and set(outcomes) == {"holds"} else "not reproduced"
+
+
+def values_of(rows: Rows, system: str, measure: str) -> list[float]:
+    """The values of the seeds; raises ExperimentError where the study did not measure any."""
+    name, _, place = system.partition(PLACE)
+    found = [row for row in rows if row["system"] == name and (not place or row["at"] == float(place))]
+    values = [row[measure] for row in found if row.get(measure) is not None]
+    if not values:
+        measured = ", ".join(dict.fromkeys(row["system"] for row in rows))
+        places = ", ".join(f"{row['at']:g}" for row in rows if row["system"] == name and row["at"] is not None)
+        raise ExperimentError(
+            f"the study measured no {measure} of {system!r}; it has the systems {measured}"
+            + (f" and the places {places}" if places else "")
+        )
+    return values
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """The mean with Student's interval; values that are all alike have one without width."""
+    mean, count = float(np.mean(values)), len(values)
+    if count < 2:
+        return Interval(mean, None, None)
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * np.std(values, ddof=1) / count**0.5)
+    return Interval(mean, mean - reach, mean + reach)
+
+
+def welch_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+    """The difference of two means with Welch's interval."""
+    mean = float(np.mean(ours) - np.mean(theirs))
+    if min(len(ours), len(theirs)) < 2:
+        return Interval(mean, None, None)
+    if np.ptp(ours) == np.ptp(theirs) == 0:  # the test divides by their scatter
+        return Interval(mean, mean, mean)
+    ends = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(CONFIDENCE)
+    return Interval(mean, float(ends.low), float(ends.high))

@@ -1,0 +1,155 @@
+"""What a study measures of each trained model: rows {"system", "seed", "at", measure: value, ...}."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.experiment.experiment import Experiment
+from attnlab.experiment.point import point_of
+from attnlab.stages import chain
+from attnlab.stages.evaluate import evaluate, kept_evaluation
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One experiment of a study."""
+
+    system: str
+    seed: int
+    experiment: Experiment
+
+    @cached_property
+    def data(self) -> Any:
+        return chain.data_to_train_on(self.experiment)
+
+    @property
+    def folder(self) -> Path:
+        return point_of(self.experiment, self.data)
+
+    @property
+    def cpu_minutes(self) -> float:
+        """Of the training."""
+        done = json.loads((self.folder / "done.json").read_text(encoding="utf-8"))
+        return done["training_cpu_seconds"] / 60
+
+    def evaluated(self) -> Path:
+        """The folder of its evaluation on the test split, made now where it is not there."""
+        folder = kept_evaluation(self.experiment, self.data, self.folder)
+        if not (folder / "metrics.json").is_file():
+            evaluate(self.experiment, self.folder / "model", self.data.folder, folder)
+        return folder
+
+    def row(self, at: float | None = None, part: str = "", **measured: Any) -> Row:
+        """part: of the system, where one model gives several rows."""
+        return {"system": self.system + (f": {part}" if part else ""), "seed": self.seed, "at": at, **measured}
+
+
+def trained(points: Sequence[Point]) -> Iterator[Point]:
+    """Each point, its model trained now where it is not there."""
+    for number, point in enumerate(points, start=1):
+        print(f"[{number}/{len(points)}] {point.system}, seed {point.seed}", file=sys.stderr)
+        chain.main(point.experiment)
+        yield point
+
+
+def evaluation(point: Point) -> Iterator[Row]:
+    """The metrics of the test split, CPU minutes of the training, and, where the alignments are known, the share of
+    target tokens whose strongest source token is the right one, the one before and the one behind it."""
+    folder = point.evaluated()
+    measured = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    offsets = folder / "alignment_offsets.json"
+    if offsets.is_file():
+        counts = {row["offset"]: row["tokens"] for row in json.loads(offsets.read_text(encoding="utf-8"))}
+        total = sum(counts.values())
+        measured |= {f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1)}
+    yield point.row(**measured, cpu_minutes=point.cpu_minutes)
+
+
+def by_length(point: Point) -> Iterator[Row]:
+    """Quality of ranges of source lengths; a range stands at its upper end."""
+    for found in json.loads((point.evaluated() / "by_length.json").read_text(encoding="utf-8")):
+        yield point.row(found.pop("to"), **found)
+
+
+def history(point: Point) -> Iterator[Row]:
+    """The validations, by training step."""
+    found: dict[float, Row] = {}
+    with (point.folder / "training" / "history.csv").open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            if line["name"].startswith("validation/"):
+                name = line["name"].rpartition("/")[2]
+                found.setdefault(float(line["step"]), {})[name] = float(line["value"])
+    for step, measured in found.items():
+        yield point.row(step, **measured)
+
+
+def gradients(point: Point) -> Iterator[Row]:
+    """log10 of the norm of the loss gradient at the encoder's states, by their distance from the end of the source:
+    before and after the training."""
+    import pytorch_lightning as pl
+
+    from attnlab.data.datamodule import SeqDataModule
+    from attnlab.evaluation.gradient_flow import gradient_flow
+    from attnlab.model.model_folder import load_model
+
+    experiment, data = point.experiment, point.data
+    batches = SeqDataModule(data, experiment.training.batching, experiment.padding).test_dataloader()
+    pl.seed_everything(point.seed, workers=True, verbose=False)  # the weights that the training began with
+    first = experiment.model(**experiment.task.sizes(data), padding=experiment.padding).eval()
+    flows = [gradient_flow(each, batches).state for each in (first, load_model(point.folder / "model"))]
+    before, after = (np.log10(flow.clip(min=1e-38)).tolist() for flow in flows)  # float32 has nothing smaller
+    for distance, (start, end) in enumerate(zip(before, after, strict=True)):
+        yield point.row(distance, **{"log10 gradient before": start, "log10 gradient after": end})
+
+
+# Hidden attention sees nothing, so that the context is zero.
+CHANGES: dict[str, Row] = {
+    "as trained": {},
+    "uniform": {"kind": "uniform"},
+    "permuted": {"kind": "permuted"},
+    "hidden": {"hide": "all"},
+}
+
+
+def interventions(point: Point) -> Iterator[Row]:
+    """The quality of the test split with the attention as trained, and changed at every step."""
+    from attnlab.evaluation.text_metrics import TextMetrics
+    from attnlab.inference.translator import Translator
+    from attnlab.model.attention.intervention import Intervention
+
+    translator, split = Translator.load(point.folder / "model"), point.data.split("test")
+    sources = [split.source_text(row) for row in range(len(split))]
+    references = [split.target_text(row) for row in range(len(split))]
+    for name, values in CHANGES.items():
+        metrics = TextMetrics(point.data.info.bleu_tokenize, ter=False)
+        answers = translator.stream(sources, intervene=Intervention(**values), with_attention=False)
+        metrics.update([answer.text for answer in answers], references)
+        yield point.row(part=name, **metrics.compute())
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """of: the rows of a trained model. axis: what their place is, if they have one."""
+
+    of: Callable[[Point], Iterator[Row]]
+    axis: str | None = None
+
+
+MEASUREMENTS = {
+    "evaluation": Measurement(evaluation),
+    "length": Measurement(by_length, "source tokens, at most"),
+    "history": Measurement(history, "training steps"),
+    "gradients": Measurement(gradients, "tokens from the end of the source"),
+    "interventions": Measurement(interventions),
+}
