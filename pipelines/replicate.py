@@ -10,10 +10,21 @@ page of all claims, or of all replications, beside it. What is trained already i
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from pathlib import Path
+
 from attnlab.experiment.launch import mistakes_as_sentences
 
 if __name__ == "__main__":
+    parser = ArgumentParser(
+        description=__doc__, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False, usage="%(prog)s STUDY ..."
+    )
+    parser.add_argument("name", metavar="STUDY", help="one of pipelines/studies, or a YAML file of your own")
+    parser.add_argument("--seeds", type=int, help="how many; as many as the study says without it")
+    parser.add_argument("--into", type=Path, default=Path("runs"), help="the folder for pages and files (%(default)s)")
+    parser.add_argument("settings", nargs="*", help="settings of train.py, such as data.path=... or hardware.threads=1")
+    arguments = parser.parse_intermixed_args()
     with mistakes_as_sentences():
         from attnlab.stages.study import main
 
-        main()
+        main(arguments)

@@ -14,7 +14,6 @@ from entry_points import ATTENTIONS, PIPELINES, Command, succeeded
 from test_refusals import left
 
 SCRIPTS = ["compose.py", "prepare.py", "train.py", "evaluate.py", "report.py", "show.py"]
-STUDIES = ["studies/alignments.py", "studies/length_curve.py", "studies/vanishing_gradients.py"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -37,7 +36,7 @@ def test_help_of_compare_shows_its_settings(command: Command, folder: Path) -> N
 def test_help_imports_nothing_heavy(folder: Path) -> None:
     program = (
         "import runpy, sys\n"
-        f"for path in {[str(PIPELINES / script) for script in ('compare.py', *STUDIES, 'train.py')]!r}:\n"
+        f"for path in {[str(PIPELINES / script) for script in ('compare.py', 'replicate.py', 'train.py')]!r}:\n"
         "    sys.argv = [path, '--help']\n"
         "    try: runpy.run_path(path, run_name='__main__')\n"
         "    except SystemExit as ended: assert not ended.code\n"
@@ -45,7 +44,7 @@ def test_help_imports_nothing_heavy(folder: Path) -> None:
         "print(sorted(heavy & set(sys.modules)))"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)
-    assert all(f"python pipelines/{script}" in ended.stdout for script in ("train.py", "compare.py", *STUDIES))
+    assert all(f"python pipelines/{script}" in ended.stdout for script in ("train.py", "compare.py", "replicate.py"))
     assert ended.stdout.strip().splitlines()[-1] == "[]"
     assert left(folder) == []
 

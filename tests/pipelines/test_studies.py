@@ -1,4 +1,4 @@
-"""The pictures' own commands: files that hold what was measured, the same a second time, and sentences for mistakes."""
+"""Studies: the files of pipelines/studies, the command that runs them, the same a second time, and its mistakes."""
 
 from __future__ import annotations
 
@@ -9,106 +9,82 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from entry_points import Command, succeeded
 from test_chain import folder_of
 from test_refusals import left
 
 import attnlab.config.identity
 from attnlab.config.identity import Code
-from attnlab.stages.alignments import markdown
+from attnlab.stages.measurements import MEASUREMENTS
+from attnlab.stages.study import STUDIES, read_study
 
 SMALL = (
     "data.num_pairs=200", "data.test_fraction=0.2", "model.encoder.embedding_size=4", "model.encoder.hidden_size=6",
-    "model.decoder.hidden_size=6", "model.readout.size=6", "training.batching.size=32",
+    "model.decoder.hidden_size=6", "model.readout.size=6", "training.batching.size=32", "training.max_steps=2",
+    "training.validate_every=2", "search=greedy",
 )  # fmt: skip
-ATTENTIONS = ("without attention", "with attention")
-STUDIES = {
-    "vanishing_gradients": ("--steps", "2", "--length", "7", "data.min_length=5"),
-    "length_curve": ("--steps", "2", "--length", "6", "--test-length", "9"),
-    "alignments": ("--steps", "2", "--scores", "bahdanau,location", "--decoders", "attend_then_step"),
-    "interventions": ("--steps", "2", "--data", "copy", "--scores", "bahdanau,location"),
-}
-FACTS = {
-    "vanishing_gradients": {"length": 7},
-    "length_curve": {"length": 6, "test_length": 9},
-    "alignments": {"data": "reverse", "scores": ["bahdanau", "location"], "decoders": ["attend_then_step"]},
-    "interventions": {"data": "copy", "scores": ["bahdanau", "location"]},
-}
-TABLES = {"alignments": ["alignments.md"], "interventions": ["interventions.md"]}
+OURS = sorted(STUDIES.rglob("*.yaml"))
 
 
-def run_twice(command: Command, name: str, seeds: str) -> tuple[list[dict[str, str]], str]:
-    """The table and what was printed the first time; the second time trains nothing and writes the same bytes."""
-    arguments = (f"studies/{name}.py", "--seeds", seeds, *STUDIES[name], *SMALL)
-    files = sorted([f"{name}.csv", f"{name}.json", f"{name}.png", *TABLES.get(name, [])])
-    first, second = (command(*arguments, "--into", into) for into in ("first", "second"))
-    assert first.code == second.code == 0, first.err + second.err
-    printed = [Path("first", file).read_text(encoding="utf-8") for file in TABLES.get(name, [])]
-    assert first.out.endswith("".join([*printed, f"first/{name}.png\n"]))
-    assert "is finished already" not in first.err
-    assert "is finished already" in second.err
-    assert sorted(path.name for path in Path("first").iterdir()) == files
-    for file in files:
-        assert Path("first", file).read_bytes() == Path("second", file).read_bytes()
-    facts = json.loads(Path("first", f"{name}.json").read_text(encoding="utf-8"))
-    assert facts.pop("machine")["threads"]
-    assert facts.pop("versions")["torch"]
-    assert facts == {
-        "seeds": [int(seed) for seed in seeds.split(",")],
-        "steps": 2,
-        "settings": [text for text in (*STUDIES[name], *SMALL) if "=" in text],
-        **FACTS[name],
+@pytest.mark.parametrize("path", OURS, ids=[path.stem for path in OURS])
+def test_every_experiment_of_a_study_composes(path: Path) -> None:
+    study = read_study(path)
+    corpora = ("multi30k", "scan", "sigmorphon", "sst2", "rt_polarity")
+    data = ["data.path=unread"] if any(name in str(study.settings) for name in corpora) else []
+    assert len(study.points(1, data)) == len(study.systems)
+
+
+def write_study(path: Path, **changed: Any) -> None:
+    study = {
+        "title": "주의가 도움이 되는가",
+        "text": "Sequences to copy.",
+        "settings": ["data=copy", *SMALL],
+        "systems": {"none": ["model/attention=none"], "general": ["model/attention=general"]},
+        "measures": ["token_nll"],
+        "expect": [{"says": "general is better", "measure": "token_nll", "more": "none", "less": "general"}],
     }
-    with Path("first", f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file)), first.err
+    path.write_text(yaml.safe_dump({**study, **changed}, allow_unicode=True, sort_keys=False), encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_vanishing_gradients_study_writes_a_table_and_repeats_it(command: Command, folder: Path) -> None:
-    rows, printed = run_twice(command, "vanishing_gradients", seeds="4")
-    assert "[4/4] LSTM, with attention, seed 4" in printed
-    # Every test sequence has 7 symbols and <eos>: 8 states, for 4 models, twice.
-    assert len(rows) == 8 * 4 * 2
-    assert {row["sentences"] for row in rows} == {"40"}
-    assert {row["when"] for row in rows} == {"at initialisation", "after 2 steps"}
-    assert all(float(row["state_gradient"]) > 0 for row in rows)
-    first = [row for row in rows if row["when"] == "at initialisation"]
-    start = {(row["model"], row["distance"]): float(row["state_gradient"]) for row in first}
-    lost, kept = (start[f"RNN, {which}", "0"] / start[f"RNN, {which}", "7"] for which in ATTENTIONS)
-    assert lost > 100 * kept
+def test_study_writes_what_it_found_and_trains_nothing_twice(command: Command, folder: Path) -> None:
+    write_study(folder / "mine.yaml")
+    first = succeeded(command("replicate.py", "mine.yaml", "--seeds", "2", "--into", "first"))
+    second = succeeded(command("replicate.py", "mine.yaml", "--seeds", "2", "--into", "second"))
+    assert "[4/4] general, seed 2" in first.err
+    assert "is finished already" not in first.err
+    assert second.err.count("is finished already") == 4
+    files = sorted(path.name for path in Path("first/studies/mine").iterdir())
+    assert files == ["figure.png", "result.json", "rows.csv"]
+    for file in files:
+        assert Path("first/studies/mine", file).read_bytes() == Path("second/studies/mine", file).read_bytes()
+    result = json.loads(Path("first/studies/mine/result.json").read_text(encoding="utf-8"))
+    (expectation,) = result["expectations"]
+    assert expectation[2] in ("holds", "does not hold", "undecided")
+    assert f"주의가 도움이 되는가: {result['verdict']}" in first.out
+    assert (result["run_seeds"], len(result["table"])) == (2, 2)
 
 
 @pytest.mark.slow
-def test_length_curve_study_writes_a_table_and_repeats_it(command: Command, folder: Path) -> None:
-    rows, _ = run_twice(command, "length_curve", seeds="1,2")
-    assert [int(row["length"]) for row in rows] == [*range(4, 10)] * 4
-    assert sum(int(row["sentences"]) for row in rows) == 4 * 40
-    assert all(0 <= float(row["bleu"]) <= 100 and 0 <= float(row["exact_match"]) <= 1 for row in rows)
-
-
-@pytest.mark.slow
-def test_alignments_study_writes_a_table_and_repeats_it(command: Command, folder: Path) -> None:
-    rows, _ = run_twice(command, "alignments", seeds="1,2")
-    assert [(row["score"], row["decoder"], row["seed"]) for row in rows] == [
-        (score, "attend_then_step", seed) for score in ("bahdanau", "location") for seed in "12"
-    ]
-    for row in rows:
-        assert 0 <= float(row["exact_match"]) <= 1
-        assert 0 <= float(row["aer"]) <= 1
-        assert sum(found["tokens"] for found in json.loads(row["offsets"])) > 0
-
-
-@pytest.mark.slow
-def test_interventions_study_writes_a_table_and_repeats_it(command: Command, folder: Path) -> None:
-    rows, _ = run_twice(command, "interventions", seeds="1,2")
-    assert [(row["score"], row["seed"], row["attention"]) for row in rows] == [
-        (score, seed, change)
-        for score in ("bahdanau", "location")
-        for seed in "12"
-        for change in ("as trained", "uniform", "permuted", "hidden")
-    ]
-    assert {row["sentences"] for row in rows} == {"40"}
-    assert all(0 <= float(row["bleu"]) <= 100 and 0 <= float(row["exact_match"]) <= 1 for row in rows)
+@pytest.mark.parametrize("measurement", MEASUREMENTS)
+def test_measurement_gives_its_rows_of_each_model(command: Command, folder: Path, measurement: str) -> None:
+    systems = {"dot": ["model/attention=dot"], "bahdanau": []}
+    lengths = ["data.min_length=5", "data.max_length=7", "data.test_min_length=7"]
+    one_way = ["model.encoder.bidirectional=false", "model.decoder.hidden_size=6"]
+    measures = {"gradients": "log10 gradient before", "interventions": "bleu", "length": "bleu"}
+    measure = measures.get(measurement, "token_nll")
+    settings = ["data=copy", *SMALL, *lengths, *one_way]
+    changed = {"settings": settings, "systems": systems, "measurement": measurement, "measures": [measure]}
+    write_study(folder / "mine.yaml", **changed, expect=[])
+    succeeded(command("replicate.py", "mine.yaml", "--seeds", "1"))
+    with Path("runs/studies/mine/rows.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    # Every test sequence has 7 symbols and <eos>: one length, 8 states.
+    expected = {"evaluation": 1, "length": 1, "history": 1, "gradients": 8, "interventions": 4}[measurement]
+    assert [row["system"].partition(":")[0] for row in rows] == ["dot"] * expected + ["bahdanau"] * expected
+    assert all(row[measure] for row in rows)
+    assert all(bool(row["at"]) == (MEASUREMENTS[measurement].axis is not None) for row in rows)
 
 
 @pytest.mark.slow
@@ -116,18 +92,18 @@ def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tracked evaluation, with the study's own search, of a model that was trained with another."""
-    setting = ("data=reverse", "model/attention=bahdanau", "training.max_steps=2", "seed=1", *SMALL)
-    succeeded(command("train.py", *setting, "search.size=2", "tracking=none"))
+    setting = ("data=reverse", "model/attention=bahdanau", "seed=1", *SMALL)
+    succeeded(command("train.py", *setting, "search=beam", "search.size=2", "tracking=none"))
     point = folder_of(folder / "runs" / "points", "done.json")
     data = folder_of(folder / "runs" / "data", "stats.json")
-    tracked = ("search=greedy", "tracking.system_metrics=false", f"paths.model={point}/model", f"paths.data={data}")
+    tracked = ("tracking.system_metrics=false", f"paths.model={point}/model", f"paths.data={data}")
     succeeded(command("evaluate.py", *setting, *tracked))
     state = {path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()}
     assert "mlflow.json" in {path.name for path in state}
-    study = ("--seeds", "1", "--steps", "2", "--scores", "bahdanau", "--decoders", "attend_then_step", *SMALL)
+    write_study(folder / "mine.yaml", settings=["data=reverse", *SMALL], systems={"bahdanau": []}, expect=[])
 
     def evaluations() -> int:
-        ended = succeeded(command("studies/alignments.py", *study))
+        ended = succeeded(command("replicate.py", "mine.yaml", "--seeds", "1"))
         assert "is finished already" in ended.err
         return len(list((point / "evaluated").iterdir()))
 
@@ -146,41 +122,34 @@ def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
     assert evaluations() == before + 2
 
 
-def found(*offsets: tuple[int, int], exact_match: float = 0.5, aer: float = 0.25) -> dict[str, Any]:
-    rows = [{"offset": offset, "tokens": tokens} for offset, tokens in offsets]
-    return {"offsets": rows, "exact_match": exact_match, "aer": aer}
-
-
-def test_alignments_table_has_means_ranges_and_the_most_frequent_offset() -> None:
-    table = markdown(
-        {
-            ("dot", "attend_then_step"): [found((0, 1), (1, 3)), found((1, 4), exact_match=1.0)],
-            ("location", "step_then_attend"): [found((0, 2))],
-        }
-    )
-    assert table.splitlines()[2:] == [
-        "| dot | previous state asks | 1 of 2 | 0.750 (0.500–1.000) | 0.250 | +1 (88 %) |",
-        "| location | current state asks | 0 of 1 | 0.500 | 0.250 | +0 (100 %) |",
-    ]
-
-
 MISTAKES = {
-    "seeds": ("alignments", ("--seeds", "1,x"), "--seeds: invalid numbers value: '1,x'"),
-    "option": ("length_curve", ("--step", "3"), "unrecognized arguments: --step"),
-    "data": ("alignments", ("--data", "wmt14"), "--data: invalid choice: 'wmt14'"),
-    "score": ("alignments", ("--scores", "dot,foo"), "model/attention must be one of "),
-    "steps": ("vanishing_gradients", ("--steps", "0"), "training.max_steps must be a whole number above 0 or null"),
-    "length": ("length_curve", ("data.min_length=50",), "data.min_length must be at most max_length ("),
-    "setting": ("alignments", ("training.max_stepz=1",), "did you mean training.max_steps?"),
-}
+    "name": ({}, ("bottleneck",), "the study must be one of 01_bottleneck, "),
+    "file": ({}, ("yours.yaml",), "the study yours.yaml cannot be read"),
+    "key": ({"stps": 3}, ("mine.yaml",), "mine.yaml: stps is not a setting; the config has: differs, "),
+    "measurement": ({"measurement": "foo"}, ("mine.yaml",), "mine.yaml: measurement must be one of evaluation, "),
+    "expectation": (
+        {"expect": [{"says": "", "measure": "bleu", "more": "dotty", "less": "none"}]},
+        ("mine.yaml",),
+        "mine.yaml: expect and published must name systems (none, general), got 'dotty'",
+    ),
+    "key of an expectation": (
+        {"expect": [{"says": "", "measure": "bleu", "more": "general", "less": "none", "withn": 1}]},
+        ("mine.yaml",),
+        "mine.yaml: expect[0] must be a list of Expectation",
+    ),
+    "setting": ({}, ("mine.yaml", "training.max_stepz=1"), "did you mean training.max_steps?"),
+    "steps": ({}, ("mine.yaml", "training.max_steps=0"), "training.max_steps must be a whole number above 0 or null"),
+    "seeds": ({}, ("mine.yaml", "--seeds", "x"), "--seeds: invalid int value: 'x'"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "arguments", "sentence"), MISTAKES.values(), ids=MISTAKES)
-def test_wrong_argument_of_a_study_is_refused_and_nothing_is_written(
-    command: Command, folder: Path, name: str, arguments: tuple[str, ...], sentence: str
+@pytest.mark.parametrize(("changed", "arguments", "sentence"), MISTAKES.values(), ids=MISTAKES)
+def test_mistake_in_a_study_is_refused_and_nothing_is_written(
+    command: Command, folder: Path, changed: dict[str, Any], arguments: tuple[str, ...], sentence: str
 ) -> None:
-    ended = command(f"studies/{name}.py", *arguments)
+    write_study(folder / "mine.yaml", **changed)
+    ended = command("replicate.py", *arguments)
     assert ended.code in (1, 2)
-    assert ended.err.count(sentence) == 1  # and not once for each experiment
+    assert ended.err.count(sentence) == 1, ended.err  # and not once for each experiment
     assert "Traceback" not in ended.err
-    assert left(folder) == []
+    assert left(folder) == ["mine.yaml"]

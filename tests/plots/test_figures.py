@@ -18,9 +18,7 @@ from attnlab.plots.systems import (
     SystemCost,
     SystemInterval,
     cost_scatter,
-    gradient_flow_figure,
-    interval_figure,
-    length_generalisation_figure,
+    interval_panels,
     seeded_panels,
 )
 
@@ -41,7 +39,7 @@ def intervals() -> Figure:
         SystemInterval("bahdanau $x$", [1.0, 3.0], 2.0, 0.5, 3.5, "a", 0),
         SystemInterval("어텐션 없음", [1.0], 1.0, None, None, "b", 1),
     ]
-    return interval_figure(systems, "BLEU ↑, test")
+    return interval_panels({"BLEU ↑, test": systems})
 
 
 def costs() -> Figure:
@@ -74,15 +72,9 @@ def test_interval_figure_shows_best_system_first_with_interval_and_seeds() -> No
     assert [text.get_text() for text in axes.texts] == ["a", "b"]
 
 
-def flow_figure() -> Figure:
-    falling = np.array([[1e-1, 1e-3, 1e-9], [3e-1, 5e-3, 3e-9]])
-    curves = [SeededCurve("RNN", [0, 1, 2], falling, 0, dashed=True), SeededCurve("LSTM", [0, 1, 2], falling * 10, 1)]
-    return gradient_flow_figure({"at initialisation": curves, "뒤에": curves})
-
-
 def length_figure() -> Figure:
     curve = SeededCurve("attention", [4, 5, 6], [[100.0, 50.0, np.nan], [80.0, 70.0, np.nan]], 0)
-    return length_generalisation_figure({"BLEU": [curve]}, (4, 5))
+    return seeded_panels({"BLEU": [curve]}, "source tokens")
 
 
 def test_seeded_curve_draws_mean_line_and_range_band() -> None:
@@ -93,19 +85,6 @@ def test_seeded_curve_draws_mean_line_and_range_band() -> None:
     (band,) = (artist for artist in axes.collections if isinstance(artist, FillBetweenPolyCollection))
     edges = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
     assert edges == {(4, 80), (4, 100), (5, 50), (5, 70)}
-
-
-def test_gradient_flow_panels_share_a_logarithmic_axis() -> None:
-    figure = flow_figure()
-    first, second = figure.axes
-    # Of values that differ by powers of ten the line is the geometric mean.
-    np.testing.assert_allclose(first.lines[0].get_ydata()[2], (1e-9 * 3e-9) ** 0.5)
-    assert first.get_yscale() == second.get_yscale() == "log"
-    assert first.get_ylim() == second.get_ylim()
-    low, high = first.get_ylim()
-    assert low < 1e-9
-    assert high > 3
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["RNN", "LSTM"]
 
 
 def test_length_histogram_has_a_bar_for_each_length() -> None:
@@ -131,7 +110,6 @@ def _figures() -> dict[str, Figure | None]:
         "panels": panels(),
         "intervals": intervals(),
         "costs": costs(),
-        "gradient flow": flow_figure(),
         "length generalisation": length_figure(),
     }
 

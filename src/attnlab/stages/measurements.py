@@ -71,8 +71,8 @@ def evaluation(point: Point) -> Iterator[Row]:
     offsets = folder / "alignment_offsets.json"
     if offsets.is_file():
         counts = {row["offset"]: row["tokens"] for row in json.loads(offsets.read_text(encoding="utf-8"))}
-        total = sum(counts.values())
-        measured |= {f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1)}
+        total = sum(counts.values())  # 0 without attention
+        measured |= {f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1) if total}
     yield point.row(**measured, cpu_minutes=point.cpu_minutes)
 
 

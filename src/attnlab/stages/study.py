@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -186,14 +185,8 @@ def write_page(kind: str, into: Path) -> None:
         temporary.write_text(study_page(kind, studies), encoding="utf-8")
 
 
-def main() -> None:
-    doc = str(sys.modules["__main__"].__doc__).strip()
-    parser = ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("name", help="a study of pipelines/studies, or a YAML file of your own")
-    parser.add_argument("--seeds", type=int, help="how many; as many as the study names without it")
-    parser.add_argument("--into", type=Path, default=Path("runs"), help="the folder for pages and files (%(default)s)")
-    parser.add_argument("settings", nargs="*", help="settings of train.py, such as data.path=... or hardware.threads=1")
-    arguments = parser.parse_intermixed_args()
+def main(arguments: Namespace) -> None:
+    """arguments: of pipelines/replicate.py."""
     path = path_of(arguments.name)
     study = read_study(path)
     points = study.points(arguments.seeds or study.seeds, arguments.settings)
