@@ -144,13 +144,13 @@ def refusal(corpus) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("train.jsonl", b'{"de": "x",\n', "fault in line 1: it is no JSON"),
+        ("train.jsonl", b'{"de": "x",\n', "cannot be read as a dataset"),
         ("train.jsonl", b"", "has no rows"),
         ("train.jsonl.gz", b"not gzip", "Not a gzipped file"),
-        ("train.csv", b"de,en\nx,\xe4\n", "is not UTF-8 in line 2, byte 3"),
+        ("train.csv", b"de,en\nx,\xe4\n", "cannot be read as a dataset"),
         ("train.csv", b"de,en\nx,y\nx,y,z\n", "Expected 2 fields in line 3, saw 3"),
         ("train.parquet", b"PAR1 but not really", "magic bytes"),
-        ("train.de", b"\xff\n", "is not UTF-8 in line 1"),
+        ("train.de", b"\xff\n", "cannot be read as a dataset"),
         ("README.md", b"hello", "has no data files"),
     ],
 )

@@ -1,9 +1,7 @@
-"""What a dry run prints, that it leaves nothing behind, and that the run itself says how wrong it was."""
+"""What a dry run prints, that it leaves nothing behind."""
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 
 import pytest
@@ -20,20 +18,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     return place
 
 
-def test_dry_run_writes_nothing_and_the_run_says_how_wrong_it_was(folder: Path, command: Command, cache: Path) -> None:
+def test_dry_run_writes_nothing(folder: Path, command: Command, cache: Path) -> None:
     ended = succeeded(command("train.py", *TINY, UNTRACKED, "dry_run=true"))
     assert "Dry run: nothing was trained or kept" in ended.out
-    assert list(folder.iterdir()) == []
-    (estimate,) = cache.glob("attnlab/estimates/*.json")
-    minutes = json.loads(estimate.read_text())
-    assert minutes > 0
-
-    ended = succeeded(command("train.py", *TINY, UNTRACKED))
-    (point,) = folder.glob("runs/points/*")
-    assert point.name == estimate.stem
-    assert re.search(rf"^took \S+ minutes; the dry run estimated {minutes:.2g}$", ended.out, re.MULTILINE)
-    parameters = re.search(r"model +([\d,]+) parameters: encoder", ended.out)
-    assert parameters is not None
+    assert list(folder.iterdir()) == list(cache.iterdir()) == []
 
 
 def test_dry_run_of_a_sweep_has_a_row_for_each_point(folder: Path, command: Command) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import numpy as np
 import pytest
 from entry_points import PIPELINES, TINY
@@ -43,7 +44,12 @@ def project(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> Path
     folder = tmp_path_factory.mktemp("serving")
     run(folder, warm_python, "train.py", *TRAINED)
     (record,) = (folder / "runs" / "points").glob("*/run/mlflow.json")
-    run(folder, warm_python, "register.py", f"run={json.loads(record.read_text())['run_id']}")
+    mlflow.set_tracking_uri(f"sqlite:///{folder}/runs/mlflow.db")
+    run_id = json.loads(record.read_text())["run_id"]
+    # As in docs/sweeps.md.
+    (model,) = mlflow.get_run(run_id).outputs.model_outputs
+    version = mlflow.register_model(f"models:/{model.model_id}", "attnlab").version
+    mlflow.MlflowClient().set_registered_model_alias("attnlab", "champion", version)
     return folder
 
 

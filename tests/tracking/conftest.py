@@ -59,7 +59,7 @@ def tracking():
     def settings(**changed):
         values = {
             "uri": None, "experiment": "attnlab", "run_name": None, "system_metrics": False, "heat_map_sentences": 2,
-            "keep_heat_maps": 2, "log_model": True, "when_unreachable": "refuse",
+            "log_model": True, "when_unreachable": "refuse",
         }  # fmt: skip
         return MlflowTracking(**values | changed)
 

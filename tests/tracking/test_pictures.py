@@ -1,4 +1,4 @@
-"""Pictures of a real, tiny training: drawn at validations, the newest and the best retained, uploaded."""
+"""Pictures of a real, tiny training: drawn at validations, uploaded."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ import pytorch_lightning as pl
 import torch
 
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
-from attnlab.tracking.pictures import PictureCallback, retain, write_heat_maps, write_sentences
+from attnlab.tracking.pictures import PictureCallback, write_heat_maps, write_sentences
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 from attnlab.training.trainer import SpoolLogger
 
@@ -46,7 +46,7 @@ def maps(module):
 
 
 def fit(point, maps=maps):
-    callback = PictureCallback(maps, point, 1, "validation/bleu", "max")
+    callback = PictureCallback(maps, point)
     data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
     trainer = pl.Trainer(
         accelerator="cpu", max_steps=8, val_check_interval=2, num_sanity_val_steps=1, log_every_n_steps=1,
@@ -57,11 +57,11 @@ def fit(point, maps=maps):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_maps_of_the_newest_and_the_best_validation_arrive_in_mlflow(tracking, runs, point, record, client):
+def test_maps_of_every_validation_arrive_in_mlflow(tracking, runs, point, record, client):
     with tracking().start(runs, point, record) as run:
         fit(point)
     steps = [info.path for info in client.list_artifacts(run.run_id, "attention")]
-    assert steps == ["attention/step_000004", "attention/step_000008"]
+    assert steps == [f"attention/step_00000{step}" for step in (2, 4, 6, 8)]
     names = [info.path.rpartition("/")[2] for info in client.list_artifacts(run.run_id, "attention/step_000008")]
     assert names == ["attention.html", "attention.npz", "sentence_1.png", "sentence_2.png"]
     folder = runs / "mlflow-artifacts" / run.run_id / "artifacts" / "attention" / "step_000008"
@@ -89,29 +89,3 @@ def test_classifier_pictures_are_files(tmp_path):
     page = (tmp_path / "sentences.html").read_text(encoding="utf-8")
     assert "Step 4" in page
     assert "<b>" not in page
-
-
-def retired(folder):
-    return sorted(path.name for path in (folder / "retired").iterdir())
-
-
-def test_retain_keeps_the_newest_and_the_best_heat_maps(tmp_path):
-    for step, score in [(100, 0.2), (200, 0.9), (300, 0.9), (400, 0.1), (500, float("nan"))]:
-        stay = retain(tmp_path, step, score, newest=2, mode="max")
-    assert stay == ["step_000200", "step_000400", "step_000500"]
-    assert retired(tmp_path) == ["step_000100", "step_000300"]
-
-
-def test_retain_in_min_mode_keeps_the_smallest_score_and_takes_validations_without_one(tmp_path):
-    retain(tmp_path, 100, 0.1, newest=1, mode="min")
-    retain(tmp_path, 200, 0.5, newest=1, mode="min")
-    assert retain(tmp_path, 999_999, None, newest=1, mode="min") == ["step_000100", "step_999999"]
-    assert retain(tmp_path, 1_000_000, None, newest=1, mode="min") == ["step_000100", "step_1000000"]
-
-
-def test_heat_maps_drawn_again_after_a_resume_are_not_deleted(tmp_path):
-    for step, score in [(100, 0.2), (200, 0.9), (300, 0.1)]:
-        retain(tmp_path, step, score, newest=1, mode="max")
-    assert retired(tmp_path) == ["step_000100"]
-    assert "step_000100" in retain(tmp_path, 100, 1.0, newest=1, mode="max")
-    assert retired(tmp_path) == ["step_000200"]

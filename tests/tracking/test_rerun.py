@@ -9,9 +9,7 @@ import pytest
 from attnlab.errors import ExperimentError
 from attnlab.experiment.point import begin_anew, only_one_at_a_time
 from attnlab.stages import deliver
-from attnlab.sweeps.leader import led
-from attnlab.sweeps.record import SweepFolder, SweepRecord
-from attnlab.sweeps.settings import Serial
+from attnlab.sweeps.record import SweepRecord
 from attnlab.tracking.settings import NoTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
@@ -168,35 +166,3 @@ def test_second_try_that_fails_at_once_keeps_the_safe_offset(tracking, away, run
         raise ExperimentError("no such device")
     assert deliver.deliver(tracking(), runs).uploaded == 1
     assert all_runs() == [("FAILED", 0.5)]
-
-
-def test_pending_sweep_is_uploaded_by_its_rerun(trained, tracking, runs, all_runs):
-    folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
-    folder.write(SWEEP)
-    trained(folder.path, 0.5)
-    (folder.path / "jobs").mkdir()
-    with led(SWEEP, tracking(), runs, Serial(1), anew=True):
-        assert not (folder.path / "jobs").exists()
-    assert all_runs() == [("FINISHED", 0.5), ("FINISHED", None)]
-
-
-def test_sweep_is_not_cleared_when_its_rerun_is_refused(tracking, runs):
-    folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
-    folder.write(SWEEP)
-    (folder.path / "jobs" / "0").mkdir(parents=True)
-    with (
-        pytest.raises(ExperimentError, match=r"tracking\.uri"),
-        led(SWEEP, tracking(**AWAY), runs, Serial(1), anew=True),
-    ):
-        pass
-    assert (folder.path / "jobs" / "0").is_dir()
-    assert folder.read() == SWEEP
-
-
-def test_rerun_of_a_killed_sweep_closes_its_run(tracking, runs, record, all_runs):
-    folder = SweepFolder(runs / "sweeps" / SWEEP.identity)
-    folder.write(SWEEP)
-    tracking().of_sweep().start(runs, folder.path, record)
-    with led(SWEEP, tracking(), runs, Serial(1), anew=True):
-        pass
-    assert all_runs() == [("FINISHED", None), ("KILLED", None)]

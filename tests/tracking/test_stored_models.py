@@ -15,7 +15,6 @@ from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
 from attnlab.tracking.run_folder import RunRecord
 from attnlab.tracking.settings import DATABASE_NAME, MlflowTracking
-from attnlab.tracking.stored_runs import StoredRuns
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,7 @@ def filled(tmp_path_factory, folders, fresh_database):
     runs = project / "runs"
     runs.mkdir()
     shutil.copyfile(fresh_database, runs / DATABASE_NAME)
-    settings = MlflowTracking(None, "attnlab", None, False, 0, 0, True, "refuse")
+    settings = MlflowTracking(None, "attnlab", None, False, 0, True, "refuse")
     ids = []
     for folder, alias in zip(folders, ("champion", "newest"), strict=True):
         point = runs / "points" / alias
@@ -40,7 +39,11 @@ def filled(tmp_path_factory, folders, fresh_database):
         shutil.copytree(folder, point / "model")
         with settings.start(runs, point, RunRecord({"seed": 1}, alias, "d" * 64)) as run:
             pass
-        StoredRuns(settings.connection(runs)).register(run.run_id, "dates", alias)
+        mlflow.set_tracking_uri(settings.address(runs))
+        client = mlflow.MlflowClient()
+        (output,) = client.get_run(run.run_id).outputs.model_outputs
+        version = mlflow.register_model(f"models:/{output.model_id}", "dates").version
+        client.set_registered_model_alias("dates", alias, version)
         ids.append(run.run_id)
     return project, ids
 

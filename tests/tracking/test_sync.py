@@ -5,9 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 from mlflow import MlflowClient
-from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
-from attnlab.tracking.pictures import retain
 from attnlab.tracking.run import Run
 from attnlab.tracking.sync import sync
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -122,20 +120,6 @@ def test_outbox_arrives_under_the_same_paths_and_is_emptied(client, run, upload)
     ]
     left = [path.name for path in outbox.rglob("*") if path.is_file()]
     assert left == ["b.html"]
-
-
-@pytest.mark.parametrize("error", [None, NotImplementedError], ids=["can delete", "cannot delete"])
-def test_retired_heat_maps_are_deleted_where_the_tracker_can(client, run, upload, monkeypatch, error):
-    if error is not None:
-        monkeypatch.setattr(LocalArtifactRepository, "delete_artifacts", Mock(side_effect=error))
-    for step in (1, 2, 3):
-        folder = run.folder / "outbox" / "attention" / f"step_{step:06d}"
-        folder.mkdir(parents=True)
-        (folder / "attention.html").write_text("x")
-        retain(run.folder, step, None, newest=1, mode="max")
-        upload()
-    assert len(client.list_artifacts(run.run_id, "attention")) == (1 if error is None else 3)
-    assert not any((run.folder / "retired").iterdir())
 
 
 def test_failing_upload_of_files_leaves_the_metrics_and_the_status_in_mlflow(

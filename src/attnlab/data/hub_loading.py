@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import json
 import logging
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -184,30 +182,7 @@ def _local_fault(path: Path, name: str | None, error: Exception) -> str:
         return f"path: {path} has no data files; {KNOWN_KINDS}"
     if isinstance(error, StopIteration) or "corresponds to no data" in str(error):
         return f"path: {path} has no rows; give one that has some"
-    for file in [file for file in _files(path) if _kind_of(file) in READERS] or _files(path):
-        fault = _faulty_line(file)
-        if fault is not None:
-            return f"path: {file} {fault}"
     return f"path: {path} cannot be read as a dataset ({_reason(error)}); mend the files, or leave some out"
-
-
-def _faulty_line(file: Path) -> str | None:
-    """Which line of a text file is not UTF-8, or no JSON; None where all are, or in other files."""
-    if _kind_of(file) == "parquet":
-        return None
-    try:
-        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                if _kind_of(file) in ("jsonl", "ndjson") and text.strip():
-                    json.loads(text)
-    except UnicodeDecodeError as error:
-        return f"is not UTF-8 in line {number}, byte {error.start + 1}; save it as UTF-8"
-    except json.JSONDecodeError as error:
-        return f"has a fault in line {number}: it is no JSON ({error.msg}, column {error.colno}); mend the file"
-    except (OSError, EOFError) as error:
-        return f"cannot be read: {error}"
-    return None
 
 
 def _reason(error: BaseException) -> str:

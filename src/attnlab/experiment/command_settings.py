@@ -5,7 +5,6 @@ They import nothing heavy, so that `--help` and a wrong setting are answered at 
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -93,31 +92,6 @@ class CompareSettings(Settings):
 
 class DeliverSettings(Settings):
     """tracking: the tracker that runs are uploaded to; its settings are tracking.uri, tracking.experiment, ..."""
-
-
-@dataclass
-class RegisterSettings(Settings):
-    """
-    sweep: `last`, or a sweep's identity, or the beginning of one: its best run by what training monitored.
-    run: an MLflow run id. Exactly one of sweep and run is given.
-    name: of the registered model.
-    alias: the version that is found under it.
-    """
-
-    sweep: NotEmpty | None = None
-    run: NotEmpty | None = None
-    name: NotEmpty = "attnlab"
-    alias: NotEmpty = "champion"
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[^/:]{1,250}", self.name):
-            raise ValueError(f"name must be 1 to 250 characters without / and :, got {self.name!r}")
-        if not re.fullmatch(r"(?!latest$|v\d+$)[A-Za-z_][\w\-]{0,249}", self.alias):
-            raise ValueError(
-                f"alias must be a word such as champion, and not read as a version (latest, v3), got {self.alias!r}"
-            )
-        if (self.sweep is None) == (self.run is None):
-            raise ValueError("give exactly one of sweep and run, such as sweep=last")
 
 
 def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:

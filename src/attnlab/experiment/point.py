@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -138,12 +137,6 @@ def continue_training(parent: Path, point: Path) -> Path | None:
     return checkpoint_to_go_on_from(point)
 
 
-def changed_since(point: Path, moment: float) -> bool:
-    """Whether its training, finished or not, was saved after this moment, in seconds since 1970."""
-    saved = (point / DONE, point / "checkpoints" / LAST)
-    return any(path.is_file() and path.stat().st_mtime >= moment for path in saved)
-
-
 def begin_anew(experiment: Experiment, point: Path) -> None:
     """Clear the folder, whose lock is held, for a training from its first step on.
 
@@ -171,8 +164,3 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
 def read_done(point: Path) -> dict[str, Any]:
     """What a finished training found; raises ExperimentError where its file is damaged."""
     return read_own_record(point / DONE, dict[str, Any], "train it again with rerun=true")
-
-
-def estimate_file(identity: str) -> Path:
-    """Where a dry run keeps the minutes that it estimated, for the run to compare itself with: in the user's cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "attnlab", "estimates", f"{identity}.json")

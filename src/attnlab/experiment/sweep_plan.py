@@ -105,7 +105,7 @@ class SweepPlan:
             started=0.0,
             quiet=self.beside,
         )
-        return led(record, first.tracking, first.paths.runs_folder, first.launcher, anew=first.rerun)
+        return led(record, first.tracking, first.paths.runs_folder, first.launcher)
 
 
 def _deciding(values: dict[str, Any]) -> dict[str, Any]:

@@ -16,11 +16,9 @@ from attnlab.experiment.experiment import REPORT_SOURCES, Experiment, output_fol
 from attnlab.experiment.launch import log, say
 from attnlab.experiment.point import (
     begin_anew,
-    changed_since,
     check_wanted_places,
     checkpoint_to_go_on_from,
     continue_training,
-    estimate_file,
     only_one_at_a_time,
     parent_of,
     point_of,
@@ -68,9 +66,7 @@ def main(experiment: Experiment) -> Any:
     update_job(identity=point.name, data=str(data.folder))
     record = record_of(experiment, experiment.logged, point.name, data)
     with only_one_at_a_time(point):
-        rerun_since = None if job is None else job.sweep.rerun_since
-        anew = experiment.rerun and (rerun_since is None or not changed_since(point, rerun_since))
-        finished = (point / DONE).is_file() and not anew
+        finished = (point / DONE).is_file() and not experiment.rerun
         update_job(new=not finished)
         last = None
         if finished:
@@ -78,7 +74,7 @@ def main(experiment: Experiment) -> Any:
             log.info("it is finished already; rerun=true trains it again")
             print(f"experiment {point.name} is finished already; rerun=true trains it again", file=sys.stderr)
         else:
-            last = None if anew else checkpoint_to_go_on_from(point)
+            last = None if experiment.rerun else checkpoint_to_go_on_from(point)
             if last is None:
                 begin_anew(experiment, point)
                 last = None if parent is None else continue_training(parent, point)
@@ -136,15 +132,7 @@ def evaluate_and_report(experiment: Experiment, data: Any, point: Path, began: f
     kept = kept_evaluation(experiment, data, point)
 
     def duration() -> dict[str, float]:
-        """Logged with what a dry run said of it."""
-        if began is None:
-            return {}
-        minutes, file = (time.time() - began) / 60, estimate_file(point.name)
-        if not file.is_file():
-            return {"time/minutes": minutes}
-        estimated = float(file.read_text())
-        say(f"took {minutes:.2g} minutes; the dry run estimated {estimated:.2g}")
-        return {"time/minutes": minutes, "time/estimated_minutes": estimated}
+        return {} if began is None else {"time/minutes": (time.time() - began) / 60}
 
     evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, True, duration)
     with atomic_file(output / "metrics.json") as path:

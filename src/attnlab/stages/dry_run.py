@@ -27,8 +27,6 @@ from attnlab.data.prepared import write_sample
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.launch import log
-from attnlab.experiment.point import estimate_file, identity_of
-from attnlab.files import write_json
 from attnlab.progress import progress_bars
 from attnlab.stages.chain import parameters
 from attnlab.stages.evaluate import evaluate
@@ -120,7 +118,7 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
         of_evaluation = seconds[MANY] + each * max(0, rows - MANY) if experiment.chain else 0.0
         most = 60 * (settings.max_minutes or math.inf)
         of_training = min(steps * watch.seconds_a_step + validations * of_validation, most)
-        found = Estimate(
+        return Estimate(
             readable_name(short_params(experiment.logged)),
             watch.parameters,
             steps,
@@ -129,8 +127,6 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
             peak,
             _disk(experiment, point, folder) / 1e6,
         )
-        write_json(estimate_file(identity_of(experiment, data)), found.minutes)
-    return found
 
 
 def _short(experiment: Experiment, length: int) -> Experiment:

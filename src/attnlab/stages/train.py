@@ -44,13 +44,7 @@ def train(
     # 1. The seed, the model that is drawn from it, and what it learns from.
     module, batches = module_of(experiment, data), batches_of(experiment, data)
     # 2. The attention of the same few sentences at every validation.
-    pictures = PictureCallback(
-        experiment.task.pictures(experiment, data),
-        point,
-        experiment.tracking.keep_heat_maps,
-        settings.monitored_metric,
-        settings.monitor_mode,
-    )
+    pictures = PictureCallback(experiment.task.pictures(experiment, data), point)
     # 3. Train.
     callbacks, loggers = own_parts(experiment.callbacks, experiment.loggers, point / "loggers")
     trainer, checkpoint = build_trainer(

@@ -23,7 +23,7 @@ from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence, this_
 from attnlab.sweeps.record import LOCK, JobRecord, SweepFolder, SweepRecord, as_markdown, ranking
 from attnlab.sweeps.settings import Launcher
 from attnlab.tracking.run import Run
-from attnlab.tracking.run_folder import RunRecord, clear, forget_runs, places_of_runs
+from attnlab.tracking.run_folder import RunRecord, places_of_runs
 from attnlab.tracking.settings import Tracking
 
 _PATIENCE = 15.0  # seconds for a worker to close its run
@@ -31,23 +31,17 @@ _LOOK_INTERVAL = 1.0  # seconds
 
 
 @contextmanager
-def led(
-    record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher, anew: bool = False
-) -> Iterator[SweepFolder]:
+def led(record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher) -> Iterator[SweepFolder]:
     """Lead a sweep while the block runs its jobs.
 
     record: without `run_id` and `started`, which are found here.
     launcher: jobs on this machine end when this process does.
-    anew: everything is trained again, and the sweep has a run of its own again beside the one that it had before. One
-        that was stopped in doing so goes on.
 
     Raises ExperimentError, in place of whatever the block raised, where jobs failed.
     """
     folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.of_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
     with _one_leader(folder), _terminable():
-        if anew:
-            record = replace(record, rerun_since=_begin_anew(folder, of_sweep, runs_folder))
         tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
         command = ("python", "pipelines/train.py", "-m", *record.overrides)
         of_run = RunRecord({}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command)
@@ -66,18 +60,6 @@ def led(
                     _close(run, folder, record, runs_folder, error)
                 raise
             _close(run, folder, record, runs_folder, None)
-
-
-def _begin_anew(folder: SweepFolder, tracking: Tracking, runs_folder: Path) -> float:
-    """Forget what the sweep was, unless it was beginning anew itself when it was stopped; returns when it began."""
-    if (folder.path / "sweep.json").is_file():
-        before = folder.read()
-        if before.ended is None and before.rerun_since is not None:
-            return before.rerun_since
-        tracking.conclude(runs_folder, folder.path)
-        forget_runs(folder.path)
-        clear(folder.path, LOCK)
-    return time.time()
 
 
 def _end_what_runs(folder: SweepFolder, record: SweepRecord, tracking: Tracking, runs_folder: Path) -> None:

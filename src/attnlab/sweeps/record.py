@@ -34,7 +34,6 @@ class SweepRecord:
     run_id: of the sweep's own run in the tracker; None where nothing is tracked.
     started: when it was last started.
     quiet: whether each job's output goes to a file of its own.
-    rerun_since: when rerun=true began to train everything again; None where it did not.
     ended: when its last job had ended; None where it was stopped before that, or runs.
     """
 
@@ -46,7 +45,6 @@ class SweepRecord:
     run_id: str | None
     started: float
     quiet: bool
-    rerun_since: float | None = None
     ended: float | None = None
 
 

@@ -21,7 +21,6 @@ Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 # In the run folder.
 STATE, UPLOADED, OUTBOX, LATER_METRICS = "run.json", "mlflow.json", "outbox", "later_metrics.jsonl"
-RETIRED = "retired"  # names of heat maps that are to be deleted from the run's artifacts
 # Beside it.
 DONE = "done.json"  # written when the training is over
 MODEL = "model"

@@ -31,7 +31,6 @@ class Tracking:
     """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself nowhere."""
 
     heat_map_sentences: int
-    keep_heat_maps: int
 
     def start(self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False) -> Run:
         """Start the run of the experiment or evaluation in the folder `place`, or open it again.
@@ -76,7 +75,6 @@ class MlflowTracking(Tracking):
     run_name: null makes one of the choices, as `bahdanau · dates · seed 1`.
     system_metrics: sample processor, memory, disk and network while the tracker can be reached.
     heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws none.
-    keep_heat_maps: validations whose heat maps stay: the newest ones, and beside them the best one.
     log_model: log the trained model in the end.
     when_unreachable: `refuse` ends a command at once whose tracker cannot be reached when it starts; `warn` trains, and
         uploads the run when the tracker is back. A sweep is refused in any case: its runs need a parent.
@@ -89,7 +87,6 @@ class MlflowTracking(Tracking):
     run_name: str | None
     system_metrics: bool
     heat_map_sentences: NonNegativeInt
-    keep_heat_maps: NonNegativeInt
     log_model: bool
     when_unreachable: Literal["refuse", "warn"]
     tags: dict[str, str | int | float | bool] | None = None
@@ -195,7 +192,6 @@ class NoTracking(Tracking):
     """Nothing is tracked; the metrics still stand in the spool."""
 
     heat_map_sentences = 0
-    keep_heat_maps = 0
 
 
 def _asked(address: str, query: str, value: str) -> Any:

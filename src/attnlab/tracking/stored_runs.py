@@ -1,4 +1,4 @@
-"""Runs that MLflow has: read back for comparisons, and their models registered."""
+"""Runs that MLflow has: read back for comparisons."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 
 from mlflow.entities import Run as MlflowRun
 from mlflow.exceptions import MlflowException
-from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
 from attnlab.errors import ExperimentError
-from attnlab.tracking.connection import NOT_FOUND, Connection, newest_model, reason_of
+from attnlab.tracking.connection import NOT_FOUND, Connection, reason_of
 
 EVALUATION = "evaluation"  # the artifacts of an evaluation lie in a folder of this name
 _OF_A_SWEEP = "varies"  # a tag that the run of a sweep itself has, and none of its children
@@ -85,32 +84,6 @@ class StoredRuns:
         with self._connection.refusing():
             self._run(run_id)
             self._client.log_artifacts(run_id, str(folder), name)
-
-    def register(self, run_id: str, name: str, alias: str) -> tuple[str, bool]:
-        """Register the model of a run under a name, and have the alias point to it and to no other version.
-
-        Returns (version, whether it is new: False where the run's model had been registered before).
-
-        Raises ExperimentError where the tracker has no such run, or the run no model.
-        """
-        client = self._client
-        with self._connection.refusing():
-            run = self._run(run_id)
-            model = newest_model(client, run)
-            if model is None:
-                raise ExperimentError(
-                    f"run: {run_id} has no model; it was trained with tracking.log_model=false, or not to its end"
-                )
-            # `models:/<id>` would be looked up in the tracker that MLflow takes by default.
-            source = str(model.artifact_location)
-            known = [each for each in client.search_model_versions(f"name = '{name}'") if each.source == source]
-            if not client.search_registered_models(f"name = '{name}'"):
-                client.create_registered_model(name)
-            version = known[0] if known else client.create_model_version(name, source, run_id, model_id=model.model_id)
-            client.set_registered_model_alias(name, alias, version.version)
-            if not version.description:
-                client.update_model_version(name, version.version, run.data.tags.get(MLFLOW_RUN_NOTE, ""))
-        return str(version.version), not known
 
     def _run(self, run_id: str) -> MlflowRun:
         run = self._connection.find_run(run_id)

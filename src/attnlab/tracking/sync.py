@@ -11,17 +11,13 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import requests
 from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelOutput, Metric, Param, RunTag
 from mlflow.entities import Run as MlflowRun
-from mlflow.exceptions import MlflowException
 from mlflow.models import Model
-from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
 from attnlab.config.identity import config_digest
@@ -34,9 +30,7 @@ from attnlab.tracking.params import accepted_name, dotted_params, readable_name,
 from attnlab.tracking.run import Run
 from attnlab.tracking.run_folder import (
     CONFIG_FILE,
-    HEAT_MAPS,
     OUTBOX,
-    RETIRED,
     RunRecord,
     RunState,
     Uploaded,
@@ -183,22 +177,13 @@ def _fingerprint(path: Path, offset: int) -> str:
 
 
 def _upload_artifacts(client: MlflowClient, run: Run) -> None:
-    """Upload each file of the outbox and remove it there, then delete the heat maps that are no longer wanted."""
+    """Upload each file of the outbox and remove it there."""
     run_id, outbox = _uploaded(run).run_id, run.folder / OUTBOX
     for path in sorted(outbox.rglob("*")):
         inside = path.relative_to(outbox)
         if path.is_file() and not any(part.startswith(".") for part in inside.parts):
             folder = inside.parent.as_posix()
             client.log_artifact(run_id, str(path), None if folder == "." else folder)
-            path.unlink()
-    retired = sorted((run.folder / RETIRED).glob("*"))
-    if retired:
-        uri = client.get_run(run_id).info.artifact_uri
-        repository = get_artifact_repository(uri, tracking_uri=client.tracking_uri)
-        for path in retired:
-            # A store that cannot delete keeps them all.
-            with suppress(MlflowException, NotImplementedError, requests.HTTPError):
-                repository.delete_artifacts(f"{HEAT_MAPS}/{path.name}")
             path.unlink()
 
 
