@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from attnlab.data.tokenizer import TokenizerTrainer
+from attnlab.data.tokenizer import Tokenizer, TokenizerTrainer
 
 if TYPE_CHECKING:
     import datasets
@@ -115,9 +115,12 @@ class Corpus(ABC):
     source_language, target_language: CLDR codes such as `de` or `ko_KR`, None where there is no language.
     limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
     rouge: what ROUGE counts in the evaluation; None does without.
+    source_tokenizer, target_tokenizer: of one side, in place of `tokenizer`.
     """
 
     tokenizer: TokenizerTrainer
+    source_tokenizer: TokenizerTrainer | None
+    target_tokenizer: TokenizerTrainer | None
     bleu_tokenize: BleuTokenize
     rouge: RougeUnit | None
     cleaning: Cleaning
@@ -133,6 +136,23 @@ class Corpus(ABC):
         [start, end) character spans of fields, the i-th of the source aligned with the i-th of the target; or
         `alignments`, links between words as `attnlab.data.pharaoh.with_links` writes them.
         """
+
+    @property
+    def by_side(self) -> dict[str, TokenizerTrainer]:
+        """{setting: what learns the tokenizer of a side}, where they are not one and the same."""
+        own = {"source_tokenizer": self.source_tokenizer, "target_tokenizer": self.target_tokenizer}
+        return {name: each or self.tokenizer for name, each in own.items()} if any(own.values()) else {}
+
+    @property
+    def joint(self) -> bool:
+        """Whether both sides share one vocabulary."""
+        return self.tokenizer.joint and not self.by_side
+
+    def train_tokenizers(self, *sides: Iterator[str]) -> list[Tokenizer]:
+        """The tokenizers of source and target, learnt from the texts of each side of the training split."""
+        if not self.by_side:
+            return self.tokenizer.train_sides(*sides)
+        return [trainer.train(texts) for trainer, texts in zip(self.by_side.values(), sides, strict=True)]
 
 
 def split_sizes(num_pairs: int, validation_fraction: float, test_fraction: float) -> tuple[int, int, int]:

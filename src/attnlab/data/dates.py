@@ -64,6 +64,8 @@ class DatesCorpus(Corpus):
     bleu_tokenize: BleuTokenize
     tokenizer: TokenizerTrainer
     limit: Limit = None
+    source_tokenizer: TokenizerTrainer | None = None
+    target_tokenizer: TokenizerTrainer | None = None
 
     def __post_init__(self) -> None:
         for locale in self.source_locales:

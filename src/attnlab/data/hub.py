@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from babel import Locale, UnknownLocaleError
@@ -119,6 +119,8 @@ class HubCorpus(HubDataset, Corpus):
     rouge: RougeUnit | None
     cleaning: Cleaning
     tokenizer: TokenizerTrainer
+    source_tokenizer: TokenizerTrainer | None = None
+    target_tokenizer: TokenizerTrainer | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -130,6 +132,36 @@ class HubCorpus(HubDataset, Corpus):
         if self.alignments is not None:
             read = {name: with_links(rows, name, self.first_word) for name, rows in read.items()}
         return self._split(read)
+
+
+@dataclass
+class Scan(HubCorpus):
+    """SCAN (Lake and Baroni 2018), commands and the actions they mean.
+
+    split: what the test split differs in; `path` is the folder that holds `scan_<split>`.
+    """
+
+    split: Literal["simple", "length", "jump", "turn_left"] = "simple"
+
+    def load(self) -> dict[str, datasets.Dataset]:
+        return HubCorpus.load(replace(self, path=_beside(self.path, f"scan_{self.split}")))
+
+
+@dataclass
+class Sigmorphon2020(HubCorpus):
+    """Words and their phones, from task 1 of SIGMORPHON 2020 (Gorman et al. 2020).
+
+    language: its code of three letters, such as `kor`; `path` is the folder that holds `sigmorphon2020_<language>`.
+    """
+
+    language: Text = "kor"
+
+    def load(self) -> dict[str, datasets.Dataset]:
+        return HubCorpus.load(replace(self, path=_beside(self.path, f"sigmorphon2020_{self.language}")))
+
+
+def _beside(path: str | None, name: str) -> str | None:
+    return None if path is None else str(Path(path) / name)
 
 
 @dataclass

@@ -41,8 +41,8 @@ def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | 
     splits = corpus.load()
     if corpus.limit is not None:
         splits = {split: rows.select(range(min(len(rows), corpus.limit))) for split, rows in splits.items()}
-    train = splits["train"]
-    kind = Pairs(corpus, train) if isinstance(corpus, Corpus) else Sentences(corpus, train)
+    rows = splits["train"]
+    kind = Pairs(corpus, rows) if isinstance(corpus, Corpus) else Sentences(corpus, rows)
     counters = {split: SplitCounter(kind.unit, list(kind.sides)) for split in SPLITS}
     with atomic_folder(folder) as temporary:
         # The tokenisers read all sentences before the first is encoded: cleaned ones stay in a file, not in memory.
@@ -52,7 +52,8 @@ def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | 
             _check_rows_left(split, len(splits[split]), counters[split].dropped, kind.columns)
         report("tokenizer", 0, 1)
         kind.learn(cleaned["train"])
-        learnt = corpus.tokenizer.train_sides(*(_texts(cleaned["train"], side) for side in kind.sides))
+        train = corpus.train_tokenizers if isinstance(corpus, Corpus) else corpus.tokenizer.train_sides
+        learnt = train(*(_texts(cleaned["train"], side) for side in kind.sides))
         tokenizers = dict(zip(kind.sides, learnt, strict=True))
         for side, prefix in kind.sides.items():
             tokenizers[side].save(temporary / f"{prefix}tokenizer.json")

@@ -86,7 +86,7 @@ class Pairs:
             source_language=self.corpus.source_language,
             target_language=self.corpus.target_language,
             bleu_tokenize=self.corpus.bleu_tokenize,
-            joint=self.corpus.tokenizer.joint,
+            joint=self.corpus.joint,
             has_alignments=bool(self._known),
             rouge=self.corpus.rouge,
         )

@@ -47,6 +47,8 @@ class SequenceCorpus(Corpus):
     bleu_tokenize: BleuTokenize
     tokenizer: TokenizerTrainer
     limit: Limit = None
+    source_tokenizer: TokenizerTrainer | None = None
+    target_tokenizer: TokenizerTrainer | None = None
 
     def __post_init__(self) -> None:
         lengths = (self.min_length, self.max_length)

@@ -15,6 +15,7 @@ import numpy as np
 import torchmetrics
 from numpy.typing import NDArray
 from sacrebleu.metrics import BLEU, CHRF, TER
+from torchmetrics.functional.text import word_error_rate
 from torchmetrics.text.rouge import ROUGEScore
 
 from attnlab.data.corpus import RougeUnit
@@ -81,6 +82,23 @@ class Share(MeanOfSentences):
         return [float(row[self.key]) for row in rows]
 
 
+class TokenErrorRate(CorpusMetric):
+    """Insertions, deletions and substitutions of tokens between white space, for each 100 tokens of the references.
+
+    Of words it is the word error rate of speech recognition, of phones the phone error rate.
+    """
+
+    sums = 2
+
+    def statistics(self, rows: Rows) -> NDArray[np.float64]:
+        tokens = np.array([len(row["reference"].split()) for row in rows], dtype=np.float64)
+        rates = [float(word_error_rate(row["hypothesis"], row["reference"])) if row["reference"] else 0 for row in rows]
+        return np.stack([np.round(rates * tokens), tokens], axis=1)
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 100 * sums[:, 0] / sums[:, 1]
+
+
 ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
@@ -142,12 +160,15 @@ def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetr
         name: SacrebleuMetric(metric) for name, metric in sacrebleu_metrics(tokenize).items()
     }
     of_rouge = {} if rouge is None else {key: Rouge(key, rouge) for key in ROUGE}
-    return metrics | of_rouge | {"exact_match": Share("exact")}
+    return metrics | of_rouge | {"token_error_rate": TokenErrorRate(), "exact_match": Share("exact")}
 
 
 def signatures(tokenize: str, rouge: RougeUnit | None = None) -> dict[str, str]:
     """sacrebleu's signature strings for `bleu`, `chrf` and `ter`, and a few words for the others."""
-    written = {"exact_match": "share of hypotheses equal to their reference to the character"}
+    written = {
+        "exact_match": "share of hypotheses equal to their reference to the character",
+        "token_error_rate": f"tok:whitespace|case:mixed|torchmetrics:{torchmetrics.__version__}",
+    }
     if rouge is not None:
         written |= dict.fromkeys(ROUGE, f"F1|unit:{rouge}|case:lc|stemmer:no|torchmetrics:{torchmetrics.__version__}")
     for name, metric in sacrebleu_metrics(tokenize).items():

@@ -18,11 +18,12 @@ class TextMetrics(Metric):
 
     tokenize: sacrebleu's tokenizer for BLEU: `13a` for raw text, `none` where the corpus comes tokenised,
         `intl`, `char`, `zh`, ...
-    ter: also the translation edit rate; it takes longest, so validation does without.
+    ter: also the translation edit rate and the token error rate; they take longest, so validation does without.
     rouge: also ROUGE with this unit; None does without.
 
-    `compute` gives `bleu`, `chrf`, with `ter` `ter` and with `rouge` `rouge1`, `rouge2` and `rougeL` in 0..100 (a TER
-    can exceed 100), and `exact_match` in 0..1: the share of hypotheses that equal their reference to the character.
+    `compute` gives `bleu`, `chrf`, with `ter` `ter` and `token_error_rate` and with `rouge` `rouge1`, `rouge2` and
+    `rougeL` in 0..100 (the two rates can exceed 100), and `exact_match` in 0..1: the share of hypotheses that equal
+    their reference to the character.
     """
 
     full_state_update = False
@@ -30,7 +31,8 @@ class TextMetrics(Metric):
     def __init__(self, tokenize: str = "13a", *, ter: bool = True, rouge: RougeUnit | None = None) -> None:
         super().__init__()
         metrics = text_metrics(tokenize, rouge)
-        self.metrics = {name: metric for name, metric in metrics.items() if ter or name != "ter"}
+        slow = () if ter else ("ter", "token_error_rate")
+        self.metrics = {name: metric for name, metric in metrics.items() if name not in slow}
         for name, metric in self.metrics.items():
             self.add_state(name, torch.zeros(metric.sums), dist_reduce_fx="sum")
 

@@ -40,7 +40,13 @@ class Translation(Task):
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         problems, model = [], bound["model"].values
-        if model["tied_embeddings"] == "all" and not bound["data"].tokenizer.joint:
+        for name, trainer in bound["data"].by_side.items():
+            if trainer.joint:
+                problems.append(
+                    f"data.{name}: joint is true, one vocabulary for both sides, but each has a tokenizer of its own; choose "
+                    "joint=false, or one data/tokenizer for both"
+                )
+        if model["tied_embeddings"] == "all" and not bound["data"].joint:
             problems.append(
                 "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint is false; "
                 "choose data.tokenizer.joint=true or model.tied_embeddings=target"

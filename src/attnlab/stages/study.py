@@ -75,7 +75,8 @@ class Study:
             raise ValueError(f"measurement must be one of {', '.join(MEASUREMENTS)}; got {self.measurement!r}")
         compared = [*(name for each in self.expect for name in (each.more, each.less)), *self.published_systems]
         for name in compared:
-            if isinstance(name, str) and name.partition(PLACE)[0].partition(": ")[0] not in self.systems:
+            named = str(name).partition(PLACE)[0]  # a measurement may add a part: `dot: uniform`
+            if isinstance(name, str) and not any(f"{named}: ".startswith(f"{each}: ") for each in self.systems):
                 raise ValueError(f"expect and published must name systems ({', '.join(self.systems)}), got {name!r}")
 
     @property
