@@ -43,8 +43,8 @@ class Translation(Task):
         for name, trainer in bound["data"].by_side.items():
             if trainer.joint:
                 problems.append(
-                    f"data.{name}: joint is true, one vocabulary for both sides, but each has a tokenizer of its own; choose "
-                    "joint=false, or one data/tokenizer for both"
+                    f"data.{name}: joint is true, one vocabulary for both sides, but each has a tokenizer of its "
+                    "own; choose joint=false, or one data/tokenizer for both"
                 )
         if model["tied_embeddings"] == "all" and not bound["data"].joint:
             problems.append(
