@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from attnlab.batch import Batch
+from attnlab.data.prepared import PreparedData
 
 
 class AlignmentStatistics:
@@ -20,6 +24,18 @@ class AlignmentStatistics:
         self._offsets: Counter[int] = Counter()
         self._linked: Counter[str] = Counter()
         self._wrong: Counter[str] = Counter()
+
+    def update_batch(self, weights: Tensor, batch: Batch, data: PreparedData) -> None:
+        """Add a batch of the test split: weights (B, T, S) of tokens, and the links of the prepared data."""
+        split = data.split("test")
+        for i, row in enumerate(batch.rows.tolist()):
+            real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
+            written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
+            seen, words = (real, split.links("sure", row), split.links("possible", row)), split.words(row)
+            if words is None:
+                self.update(*seen, written)
+            else:
+                self.update(*between_words(*seen, words, split.target_text(row)), complete=True)
 
     def update(
         self, weights: ArrayLike, sure: ArrayLike, possible: ArrayLike, tokens: Sequence[str], complete: bool = False

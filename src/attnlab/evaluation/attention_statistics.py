@@ -1,4 +1,4 @@
-"""Averages of the attention: entropy, coverage of the source, closeness to the diagonal, and mass on pads.
+"""Averages of the attention: entropy, coverage, closeness to the diagonal, mass on pads; distances of distributions.
 
 Axes: B batch, S source, T target. A row is the attention weights of one target token over the source; of several heads,
 their mean.
@@ -84,3 +84,16 @@ def _centrality(shares: Tensor, source_mask: Tensor, target_mask: Tensor) -> tup
 def _relative_positions(mask: Tensor) -> Tensor:
     """0 at the first real token and 1 at the last."""
     return (mask.cumsum(1) - 1) / (mask.sum(1, keepdim=True) - 1).clamp_min(1)
+
+
+def total_variation(p: Tensor, q: Tensor) -> Tensor:
+    """Half the sum of the differences, over the last axis: 0..1."""
+    return (p - q).abs().sum(-1) / 2
+
+
+def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
+    """The Jensen-Shannon divergence in nats, over the last axis: 0..ln 2."""
+    p, q = torch.broadcast_tensors(p, q)
+    both = torch.stack([p, q])
+    logs, log_mean = (x.clamp_min(torch.finfo(x.dtype).tiny).log() for x in (both, both.mean(0)))
+    return (both * (logs - log_mean)).sum(-1).mean(0)

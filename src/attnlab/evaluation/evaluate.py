@@ -16,7 +16,7 @@ from attnlab.batch import Batch
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepared import PreparedData
 from attnlab.data.sampler import Batching
-from attnlab.evaluation.alignments import AlignmentStatistics, between_words
+from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
 from attnlab.evaluation.hypotheses import HypothesisText, example_maps
@@ -104,14 +104,7 @@ def _read_with_reference(
         tokens += batch.num_target_tokens
         statistics.update(weights, batch.source_mask, batch.target_mask)
         if weights is not None and data.info.has_alignments:
-            for i, row in enumerate(batch.rows.tolist()):
-                real = weights[i][batch.target_mask[i]][:, batch.source_mask[i]].float().cpu().numpy()
-                written = data.target_tokenizer.tokens(batch.target_output[i][batch.target_mask[i]].tolist())
-                seen, words = (real, split.links("sure", row), split.links("possible", row)), split.words(row)
-                if words is None:
-                    alignments.update(*seen, written)
-                else:
-                    alignments.update(*between_words(*seen, words, split.target_text(row)), complete=True)
+            alignments.update_batch(weights, batch, data)
         done += len(batch)
         report("read", done, len(split))
     mean = nll / tokens

@@ -18,6 +18,7 @@ from attnlab.config.part import Part
 from attnlab.model.attention.attention import MultiHeadAttention, remember
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
+from attnlab.model.attention.memory import Memory
 from attnlab.model.attention.score import Score
 from attnlab.model.encoder import Encoder
 from attnlab.model.initialisation import Initialisation
@@ -87,19 +88,26 @@ class Classifier(nn.Module):
     def forward(self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None) -> Classified:
         """source (B, S) and its mask -> what each sentence is."""
         # 1. Read the sentence.
-        encoded = self.encoder(source, source_mask)
-        memory = remember(encoded, source_mask, self.padding.attention_masked, self.attention, intervention)
+        memory = self.read(source, source_mask, intervention)
         # 2. Look back at it once.
         query = memory.summary.unsqueeze(1)  # (B, 1, D)
         context, weights = self.attention(query, memory, source.new_zeros(len(source), 1))  # (B, 1, D), (B, N, 1, S)
         # 3. Decide.
-        features = self.dropout(torch.relu(self.dense(context.squeeze(1))))  # (B, dense_size)
-        return Classified(_log_probabilities(self.output(features)), weights.mean(1).squeeze(1))
+        return Classified(self.decide(context.squeeze(1)), weights.mean(1).squeeze(1))
+
+    def read(self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None) -> Memory:
+        """source (B, S) and its mask -> the sentences as the attention sees them."""
+        encoded = self.encoder(source, source_mask)
+        return remember(encoded, source_mask, self.padding.attention_masked, self.attention, intervention)
+
+    def decide(self, context: Tensor) -> Tensor:
+        """What the attention found, (..., D) -> log-probabilities of the classes, (..., C)."""
+        return _log_probabilities(self.output(self.dropout(torch.relu(self.dense(context)))))
 
 
 def _log_probabilities(logits: Tensor) -> Tensor:
-    """(B, 1) -> those of two classes, the sigmoid being that of the second; (B, C) -> those of C classes."""
+    """(..., 1) -> those of two classes, the sigmoid being that of the second; (..., C) -> those of C classes."""
     logits = logits.float() if logits.dtype is torch.bfloat16 else logits  # too rough for logarithms
-    if logits.shape[1] > 1:
+    if logits.shape[-1] > 1:
         return log_softmax(logits, dim=-1)
     return torch.cat([logsigmoid(-logits), logsigmoid(logits)], dim=-1)
