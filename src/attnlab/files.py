@@ -149,18 +149,3 @@ def _finite(content: Any) -> Any:
     if isinstance(content, list | tuple):
         return [_finite(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content
-
-
-def check_writable(place: str, folder: Path) -> None:
-    """Raise ExperimentError where a folder, and what goes into it, could not be made.
-
-    place: the setting that names the folder.
-    """
-    nearest = next(each for each in (folder, *folder.parents) if each.exists())
-    try:
-        with tempfile.TemporaryFile(dir=nearest):
-            pass
-    except OSError as error:
-        raise ExperimentError(
-            f"{place}: {folder} cannot be written, for {nearest} takes no files ({error.strerror}); name another place"
-        ) from None

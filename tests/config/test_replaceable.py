@@ -16,7 +16,6 @@ from attnlab.config.paths import (
     check_replaceable,
 )
 from attnlab.errors import ExperimentError
-from attnlab.files import check_writable
 
 
 def check(folder: Path) -> None:
@@ -63,18 +62,6 @@ def test_check_replaceable_refuses_a_folder_with_files_that_are_no_output(tmp_pa
             (tmp_path / name).write_text(content)
     with pytest.raises(ExperimentError, match=f"^paths.x: .*something else than {output.what}.*, which would be lost"):
         check_replaceable("paths.x", tmp_path, output)
-
-
-def test_check_writable_of_a_creatable_folder_leaves_no_files(tmp_path):
-    check_writable("paths.runs", tmp_path / "a" / "b")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("place", ["file/b", "/proc/nowhere/b"])  # nobody writes to /proc, not even root
-def test_check_writable_of_a_place_that_takes_no_files_is_refused(tmp_path, place):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ExperimentError, match=r"^paths.runs: .*/b cannot be written, for .* takes no files \(.*name"):
-        check_writable("paths.runs", tmp_path / place)
 
 
 PLACES = dict.fromkeys(("data", "model", "ensemble", "training", "evaluation", "report"))

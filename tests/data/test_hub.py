@@ -3,13 +3,12 @@ import gzip
 import json
 import os
 import shutil
-from typing import ClassVar
 
+import datasets
 import huggingface_hub
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from huggingface_hub import errors
 
 from attnlab.data.hub import resolve
 from attnlab.errors import ExperimentError
@@ -178,47 +177,24 @@ def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_f
     assert "has no data files" in refusal(hub_corpus(hub_folder))
 
 
-def test_unreachable_hub_is_reported_at_once(hub_corpus, monkeypatch, tmp_path):
-    import httpx2 as httpx
-
-    def unreachable(*_args, **_options):
-        raise httpx.ConnectError("Name or service not known")
+@pytest.mark.parametrize(
+    ("offline", "error", "message"),
+    [
+        (False, ConnectionError("Couldn't reach the Hub\nmore"), "'no/such' cannot be loaded: Couldn't reach the Hub"),
+        (False, ValueError("BuilderConfig 'x' not found"), "data.name: 'no/such' cannot be loaded"),
+        (True, ConnectionError("offline"), "HF_HUB_OFFLINE is set, and the local cache"),
+    ],
+)
+def test_hub_dataset_that_cannot_be_loaded_is_refused(hub_corpus, monkeypatch, tmp_path, offline, error, message):
+    def failing(*_args, **_options):
+        raise error
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(huggingface_hub, "is_offline_mode", lambda: False)
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", unreachable)
-    sentence = refusal(hub_corpus(None, dataset="nobody/such-a-corpus-of-the-tests"))
-    assert "cannot be reached" in sentence
-    assert "data.path" in sentence
-    monkeypatch.setattr(huggingface_hub, "is_offline_mode", lambda: True)
-    assert "HF_HUB_OFFLINE is set, and the local cache" in refusal(hub_corpus(None, dataset="nobody/such-a-corpus"))
-
-
-def test_unknown_or_gated_hub_dataset_is_refused(hub_corpus, monkeypatch, tmp_path):
-    monkeypatch.setattr(huggingface_hub, "is_offline_mode", lambda: False)
-
-    def raising(error):
-        def call(*_args, **_options):
-            raise error("no", response=_Response())
-
-        return call
-
-    for error, message in (
-        (errors.RepositoryNotFoundError, "there is no 'no/such' on the Hugging Face hub"),
-        (errors.RevisionNotFoundError, "data.revision: 'no/such' has no revision 'v9'"),
-        (errors.GatedRepoError, "accepted its terms"),
-    ):
-        monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", raising(error))
-        assert message in refusal(hub_corpus(None, dataset="no/such", revision="v9"))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "is_offline_mode", lambda: offline)
+    monkeypatch.setattr(datasets, "load_dataset_builder", failing)
+    assert message in refusal(hub_corpus(None, dataset="no/such"))
     (tmp_path / "no" / "such").mkdir(parents=True)
     assert "lies on this machine" in refusal(hub_corpus(None, dataset="no/such"))
-
-
-class _Response:
-    headers: ClassVar[dict[str, str]] = {}
-    request = None
-    status_code = 404
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from attnlab.batch import EOS
 from attnlab.explorer import analysis
 from attnlab.explorer.analysis import Edit
 from attnlab.explorer.beam_tree import beam
-from attnlab.explorer.corpus import first_pairs
+from attnlab.explorer.server import first_pairs
 from attnlab.explorer.step_numbers import step_numbers
 from attnlab.model.attention.intervention import Intervention
 

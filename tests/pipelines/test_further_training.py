@@ -71,7 +71,6 @@ def test_training_that_cannot_go_on_is_refused(command: Command, folder: Path) -
     succeeded(command("train.py", *ALONE))
     (parent,) = (path.parent for path in folder.glob("runs/points/*/done.json"))
     further = (*ALONE, f"training.continue_from={parent.name}")
-    refused(command("train.py", *further), "training.max_steps must be above the 4 steps", "got 4")
     other = command("train.py", *further, "training.max_steps=8", "model.readout.size=24")
     refused(other, f"training.continue_from: the experiment {parent.name} differs in model")
     missing = command("train.py", *ALONE, "training.continue_from=0123456789abcdef")

@@ -15,9 +15,7 @@ from attnlab.plots.figure import COLOURS, png_bytes
 from attnlab.plots.histograms import length_histogram
 from attnlab.plots.systems import (
     SeededCurve,
-    SystemCost,
     SystemInterval,
-    cost_scatter,
     interval_panels,
     seeded_panels,
 )
@@ -42,10 +40,6 @@ def intervals() -> Figure:
     return interval_panels({"BLEU ↑, test": systems})
 
 
-def costs() -> Figure:
-    return cost_scatter([SystemCost(f"체계 {i}", [1.0 + i, 3.0 + i], [i, i + 2.0], i) for i in range(9)], "min", "BLEU")
-
-
 def test_seeded_panels_share_one_legend() -> None:
     figure = panels()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["체계 0", "체계 1", "체계 2"]
@@ -53,15 +47,11 @@ def test_seeded_panels_share_one_legend() -> None:
     np.testing.assert_array_equal(line.get_xydata(), [[10, 1], [20, 2.5]])
 
 
-def test_systems_beyond_the_last_colour_get_dashes_and_other_marks() -> None:
+def test_systems_beyond_the_last_colour_get_dashes() -> None:
     axes = seeded_panels({"": curves(len(COLOURS) + 1)}, "step").axes[0]
     first, last = axes.lines[0], axes.lines[-1]
     assert first.get_color() == last.get_color()
     assert (first.get_linestyle(), last.get_linestyle()) == ("-", "--")
-    marks = costs().axes[0].lines
-    assert [marks[i].get_xydata().tolist() for i in (0, 1)] == [[[1, 0], [3, 2]], [[2, 1]]]  # the seeds, their mean
-    assert marks[0].get_color() == marks[-1].get_color()
-    assert marks[0].get_marker() != marks[-1].get_marker()
 
 
 def test_interval_figure_shows_best_system_first_with_interval_and_seeds() -> None:
@@ -109,7 +99,6 @@ def _figures() -> dict[str, Figure | None]:
         "length curve": length_curve(rows),
         "panels": panels(),
         "intervals": intervals(),
-        "costs": costs(),
         "length generalisation": length_figure(),
     }
 

@@ -100,7 +100,7 @@ def test_verdicts_follow_from_their_parts() -> None:
 def test_values_are_those_of_a_system_at_a_place() -> None:
     measured = [{"system": "dot", "seed": 1, "at": 5, "bleu": 1.0}, {"system": "dot", "seed": 1, "at": 10, "bleu": 2.0}]
     assert values_of(measured, "dot @ 10", "bleu") == [2.0]
-    with pytest.raises(ExperimentError, match="no bleu of 'dot @ 7'; it has the systems dot and the places 5, 10"):
+    with pytest.raises(ExperimentError, match="no bleu of 'dot @ 7'; it has dot @ 5, dot @ 10"):
         values_of(measured, "dot @ 7", "bleu")
 
 

@@ -13,7 +13,7 @@ from hostile import Payload
 
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
-from attnlab.report.stage_files import read_json, read_lines
+from attnlab.report.compared_runs import read_json, read_lines
 from attnlab.sweeps.record import SweepFolder, find_sweep
 
 

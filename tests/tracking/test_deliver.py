@@ -43,8 +43,8 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     run.log_artifact(tmp_path / "evaluation")
     run.finish(ends, None if ends == "FINISHED" else "ExperimentError: it diverged")
 
-    assert deliver.deliver(tracking(), runs) == deliver.Deliveries(uploaded=1)
-    assert deliver.deliver(tracking(), runs) == deliver.Deliveries()
+    assert deliver.deliver(tracking(), runs) == (1, [])
+    assert deliver.deliver(tracking(), runs) == (0, [])
     (found,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
     assert found.data.metrics == {"loss": 0.5, "test/bleu": 30.0, "epoch": 1.0}
     assert (found.info.status, found.info.start_time, found.info.end_time) == (ends, run.state.started, run.state.ended)
@@ -61,13 +61,13 @@ def test_metrics_logged_offline_to_a_finished_run_are_uploaded_later(tracking, a
     with away.start(runs, point, record) as again:
         again.log_metrics({"loss": 0.5}, 10)
     assert all_runs() == [("FINISHED", None)]
-    assert deliver.deliver(tracking(), runs).uploaded == 1
+    assert deliver.deliver(tracking(), runs) == (1, [])
     assert all_runs() == [("FINISHED", 0.5)]
 
 
 def test_killed_run_is_left_to_its_own_command(away, runs, point, record, tracking):
     away.start(runs, point, record)
-    assert deliver.deliver(tracking(), runs) == deliver.Deliveries()
+    assert deliver.deliver(tracking(), runs) == (0, [])
 
 
 def test_pending_sweeps_and_evaluations_are_uploaded(trained, runs, all_runs, capsys):

@@ -33,7 +33,7 @@ def test_rerun_that_cannot_upload_a_pending_run_is_refused_until_it_is_delivered
     with pytest.raises(ExperimentError, match=r"earlier run in .*run \(.*pipelines/deliver\.py, or remove that folder"):
         begin_anew(again, point)
     assert names(point) == ["done.json", "evaluations", "run"]
-    assert deliver.deliver(tracking(), runs).uploaded == 2
+    assert deliver.deliver(tracking(), runs) == (2, [])
     begin_anew(again, point)
     assert names(point) == []
     assert all_runs() == [("FINISHED", 0.25), ("FINISHED", 0.5)]
@@ -164,5 +164,5 @@ def test_second_try_that_fails_at_once_keeps_the_safe_offset(tracking, away, run
     run.finish("FAILED", "it diverged")
     with pytest.raises(ExperimentError), away.start(runs, point, record):
         raise ExperimentError("no such device")
-    assert deliver.deliver(tracking(), runs).uploaded == 1
+    assert deliver.deliver(tracking(), runs) == (1, [])
     assert all_runs() == [("FAILED", 0.5)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from attnlab.api import load
 from attnlab.commands.lines import given_pairs, given_texts, print_fields, print_json, with_progress
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.files import atomic_file
 from attnlab.inference.classifier import ClassifiedText, SentenceClassifier
 from attnlab.inference.translator import Scored, Translation
 from attnlab.model.attention.intervention import Intervention
@@ -128,6 +130,27 @@ def _show(
         if args.heat_map is not None and answer.tokens:
             maps.append(answer.map)
     if args.heat_map is not None:
-        from attnlab.commands.pictures import draw  # costs an import of matplotlib
-
         draw(maps, args.heat_map, as_sentences)
+
+
+def draw(maps: Sequence[AttentionMap], path: Path, as_sentences: bool = False) -> None:
+    """Write heat maps, a .png for each, or coloured sentences; or a page with all of them.
+
+    Raises ExperimentError where there is nothing to draw, or too much.
+    """
+    from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html, sentences_html
+    from attnlab.plots.figure import save_png  # both cost an import of matplotlib
+
+    if not maps:
+        raise ExperimentError(f"there is no attention to draw; {path} is not written")
+    try:
+        if path.suffix == ".html":
+            with atomic_file(path) as temporary:
+                temporary.write_text(sentences_html(maps) if as_sentences else heat_map_html(maps), encoding="utf-8")
+        elif as_sentences:
+            save_png(coloured_sentences(maps), path)
+        else:
+            for number, each in enumerate(maps, 1):
+                save_png(heat_map(each), path if len(maps) == 1 else path.with_stem(f"{path.stem}_{number}"))
+    except ValueError as error:  # matplotlib's for a picture of many thousand pixels
+        raise ExperimentError(f"{path} cannot be drawn ({error}); give fewer texts, or a .html file") from None

@@ -11,7 +11,6 @@ from typing import Annotated
 from pydantic import Field
 
 from attnlab.errors import ExperimentError, show
-from attnlab.files import check_writable
 
 NotEmpty = Annotated[str, Field(min_length=1)]
 
@@ -92,7 +91,6 @@ def check_replaceable(place: str, folder: Path, output: Output) -> None:
     """
     if folder.is_file():
         raise ExperimentError(f"{place}: {folder} is a file; name a folder")
-    check_writable(place, folder.parent if folder.exists() else folder)
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     name, pattern = output.known_by

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -143,8 +143,9 @@ class Scan(HubCorpus):
 
     split: Literal["simple", "length", "jump", "turn_left"] = "simple"
 
-    def load(self) -> dict[str, datasets.Dataset]:
-        return HubCorpus.load(replace(self, path=_beside(self.path, f"scan_{self.split}")))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.path = self.path and f"{self.path}/scan_{self.split}"
 
 
 @dataclass
@@ -156,12 +157,9 @@ class Sigmorphon2020(HubCorpus):
 
     language: Text = "kor"
 
-    def load(self) -> dict[str, datasets.Dataset]:
-        return HubCorpus.load(replace(self, path=_beside(self.path, f"sigmorphon2020_{self.language}")))
-
-
-def _beside(path: str | None, name: str) -> str | None:
-    return None if path is None else str(Path(path) / name)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.path = self.path and f"{self.path}/sigmorphon2020_{self.language}"
 
 
 @dataclass

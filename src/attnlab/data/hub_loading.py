@@ -15,7 +15,6 @@ from typing import Any
 
 import datasets
 import huggingface_hub
-from huggingface_hub import errors as hub_errors
 
 from attnlab.errors import ExperimentError
 
@@ -121,8 +120,6 @@ def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict
     if Path(dataset).exists():  # `load_dataset` would read the folder
         raise ExperimentError(f"data.dataset: {dataset} lies on this machine; give it to data.path instead")
     offline = huggingface_hub.is_offline_mode()
-    if not offline:  # by HF_HUB_OFFLINE=1
-        _check_reachable(dataset, revision)
     with _quiet():
         try:
             builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
@@ -139,24 +136,6 @@ def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict
                 ) from error
             key = "data.name" if "BuilderConfig" in str(error) else "data.dataset"
             raise ExperimentError(f"{key}: {dataset!r} cannot be loaded: {_reason(error)}") from error
-
-
-def _check_reachable(dataset: str, revision: str | None) -> None:
-    """Raise ExperimentError where the hub gives no answer, which `datasets` alone takes half a minute to find out."""
-    try:
-        huggingface_hub.HfApi().dataset_info(dataset, revision=revision, timeout=10.0)
-    except hub_errors.RevisionNotFoundError as error:
-        raise ExperimentError(f"data.revision: {dataset!r} has no revision {revision!r}") from error
-    except (hub_errors.RepositoryNotFoundError, hub_errors.HFValidationError) as error:  # gated ones among them
-        raise ExperimentError(
-            f"data.dataset: there is no {dataset!r} on the Hugging Face hub, or it is only for those who are logged in "
-            "and accepted its terms; ids read owner/name, such as bentrevett/multi30k; data.path takes local data"
-        ) from error
-    except Exception as error:  # whatever the HTTP library of the day raises
-        raise ExperimentError(
-            f"data.dataset: the Hugging Face hub cannot be reached for {dataset!r} ({_reason(error)}); give data.path "
-            "a local folder or file, or set HF_HUB_OFFLINE=1 to take the copy of an earlier download"
-        ) from error
 
 
 @contextmanager

@@ -21,7 +21,6 @@ from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task, here
 from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, compose_in_command, groups, sentence
 from attnlab.experiment.translation import Translation
-from attnlab.files import check_writable
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.sweeps.settings import Launcher, Sweep
 from attnlab.tracking.settings import Tracking
@@ -65,7 +64,6 @@ def check(config: DictConfig) -> Experiment:
     except (RuntimeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
-    check_writable("paths.runs", bound["paths"].runs_folder)
     return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
 
 

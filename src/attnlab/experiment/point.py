@@ -117,14 +117,7 @@ def parent_of(experiment: Experiment, data: Any) -> Path | None:
             f"its weights alone, training.initial_weights={parent / 'model'}"
         )
     experiment.task.check_same_tokens(parent / "model", data.folder)
-    from attnlab.training.checkpoints import checkpoint_step  # imports Lightning, which takes seconds
 
-    step, most = checkpoint_step(parent / "checkpoints" / LAST), experiment.training.max_steps
-    if most is not None and most <= step:
-        raise ExperimentError(
-            f"training.max_steps must be above the {step} steps of the experiment {identity} that it continues, got "
-            f"{most}"
-        )
     return parent
 
 

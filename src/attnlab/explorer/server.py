@@ -31,12 +31,12 @@ from attnlab.data.prepared import LabelledData, PreparedData
 from attnlab.errors import ExperimentError
 from attnlab.explorer import analysis
 from attnlab.explorer.beam_tree import beam
-from attnlab.explorer.corpus import first_pairs
 from attnlab.explorer.step_numbers import step_numbers
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
 
 PAGE = Path(__file__).parent / "page"
+MOST_PAIRS = 200  # of a corpus, beside which a model's attention is shown
 HOSTS = ["127.0.0.1", "localhost"]
 checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))
 ANALYSES: dict[str, Callable[..., Any]] = {
@@ -154,3 +154,24 @@ def sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place not in ("", "0") else "this analysis does not fit the kind of the model"
+
+
+def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, Any]]:
+    """The first pairs of the test split.
+
+    Returns:
+        of each pair `source` and `target`, two texts, and `sure` and `possible`, lists of [target position, source
+        position]. The lists are empty where the corpus has no alignment, or the model splits the texts into other
+        tokens than those which the alignment links.
+    """
+    split = data.split("test")
+    rows = range(min(len(split), MOST_PAIRS))
+    sources, targets = [split.source_text(row) for row in rows], [split.target_text(row) for row in rows]
+    read = translator.source_tokenizer.encode_ids(sources), translator.target_tokenizer.encode_ids(targets)
+    pairs = []
+    for row in rows:
+        pair: dict[str, Any] = {"source": sources[row], "target": targets[row], "sure": [], "possible": []}
+        if (read[0][row], read[1][row]) == (split.source[row].tolist(), split.target[row].tolist()):
+            pair |= {kind: split.links(kind, row).tolist() for kind in ("sure", "possible")}
+        pairs.append(pair)
+    return pairs

@@ -35,29 +35,20 @@ def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
 FARTHEST = 4  # larger offsets count at the edge
 
 
-def offset_histogram(panels: Mapping[str, Sequence[Mapping[str, int]]]) -> Figure:
-    """Figure of the share of aligned target tokens at each offset, a panel for each title.
+def offset_histogram(counts: Sequence[Mapping[str, int]]) -> Figure:
+    """Figure of the share of aligned target tokens at each offset.
 
-    panels: {title: rows {"offset", "tokens"}}, as `AlignmentStatistics.offsets` gives them.
+    counts: rows {"offset", "tokens"}, as `AlignmentStatistics.offsets` gives them.
     """
-    columns = min(4, max(1, len(panels)))
-    rows = -(-len(panels) // columns)
-    figure = new_figure(max(7.2, 2.7 * columns), max(2.2, 1.9 * rows + 0.3))
-    for index, (title, counts) in enumerate(panels.items(), start=1):
-        axes = styled_axes(figure, rows, columns, index)
-        total = sum(row["tokens"] for row in counts)
-        shares = dict.fromkeys(range(-FARTHEST, FARTHEST + 1), 0.0)
-        for row in counts:
-            shares[max(-FARTHEST, min(FARTHEST, row["offset"]))] += row["tokens"] / total if total else 0.0
-        colours = [COLOURS[0] if offset == 0 else COLOURS[1] for offset in shares]
-        axes.bar(list(shares), list(shares.values()), width=0.85, color=colours)
-        axes.set_ylim(0, 1)
-        axes.set_xticks(list(shares), [_tick(offset) for offset in shares])
-        axes.set_title(title, fontsize=9, color=INK)
-        if (index - 1) % columns == 0:
-            axes.set_ylabel("share of tokens", fontsize=8, color=INK)
-        if index > len(panels) - columns:
-            axes.set_xlabel("offset in source tokens", fontsize=8, color=INK)
+    figure = new_figure(7.2, 2.2)
+    axes = styled_axes(figure, x="offset in source tokens", y="share of tokens")
+    total = sum(row["tokens"] for row in counts)
+    shares = dict.fromkeys(range(-FARTHEST, FARTHEST + 1), 0.0)
+    for row in counts:
+        shares[max(-FARTHEST, min(FARTHEST, row["offset"]))] += row["tokens"] / total if total else 0.0
+    axes.bar(list(shares), list(shares.values()), width=0.85, color=[COLOURS[offset != 0] for offset in shares])
+    axes.set_ylim(0, 1)
+    axes.set_xticks(list(shares), [_tick(offset) for offset in shares])
     return figure
 
 

@@ -114,31 +114,3 @@ def interval_panels(panels: Mapping[str, Sequence[SystemInterval]]) -> Figure:
         axes.set_yticks(range(len(systems)), labels)
         axes.set_ylim(len(systems) - 0.5, -0.5)  # downwards, as one reads
     return figure
-
-
-_MARKS = ("o", "s", "^", "D")
-
-
-@dataclass(frozen=True)
-class SystemCost:
-    """costs, values: of each seed. number: of the system; selects its colour."""
-
-    label: str
-    costs: Sequence[float]
-    values: Sequence[float]
-    number: int
-
-
-def cost_scatter(systems: Sequence[SystemCost], cost: str, measure: str) -> Figure:
-    """Figure of quality upwards and cost to the right: large marks for means, small ones for seeds."""
-    figure = new_figure(7.2, 3.2 + 0.08 * len(systems))
-    axes = styled_axes(figure, x=cost, y=measure)
-    for system in systems:
-        colour = COLOURS[system.number % len(COLOURS)]
-        mark = _MARKS[system.number // len(COLOURS) % len(_MARKS)]  # where colours repeat
-        axes.plot(system.costs, system.values, mark, markersize=4, alpha=0.5, color=colour, markeredgewidth=0)
-        label = title_text(system.label, LONGEST_NAME)
-        axes.plot([np.mean(system.costs)], [np.mean(system.values)], mark, markersize=9, color=colour, label=label)
-    axes.set_xlim(left=0)
-    shared_legend(figure)
-    return figure

@@ -13,10 +13,10 @@ from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.plots.attention import coloured_row, heat_map_table
 from attnlab.plots.curves import range_text
 from attnlab.plots.figure import COLOURS
-from attnlab.plots.systems import SeededCurve, SystemCost, SystemInterval, cost_scatter, interval_panels, seeded_panels
+from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
 from attnlab.report.compared_runs import EvaluationFiles, System
 from attnlab.report.findings import Findings
-from attnlab.report.measures import CPU_SECONDS, Measure, measure_named
+from attnlab.report.measures import Measure, measure_named
 
 _VALIDATION = ("validation/free_running/{}", "validation/{}", "validation/teacher_forced/{}")
 _BY_LENGTH = ("bleu", "exact_match", "accuracy")
@@ -30,7 +30,6 @@ def figures_of(findings: Findings) -> dict[str, Figure]:
         "systems": _intervals(findings, measure),
         "learning": _learning(findings.systems, measure),
         "length": _by_length(findings.systems),
-        "cost": _cost(findings.systems, measure),
     }
     return {name: figure for name, figure in drawn.items() if figure is not None}
 
@@ -98,18 +97,6 @@ def _curves(of_systems: Mapping[System, Sequence[Mapping[int, float]]]) -> list[
             dashed = system.number // len(COLOURS) % 2 == 1  # where colours repeat
             curves.append(SeededCurve(system.name, places, values, system.number, dashed))
     return curves
-
-
-def _cost(systems: Sequence[System], measure: Measure) -> Figure | None:
-    points = []
-    for system in systems:
-        both = [run.measured for run in system.runs if {measure.name, CPU_SECONDS.name} <= set(run.measured)]
-        if both:
-            costs, values = ([each[of.name] * of.factor for each in both] for of in (CPU_SECONDS, measure))
-            points.append(SystemCost(system.name, costs, values, system.number))
-    if not points or measure.name == CPU_SECONDS.name:
-        return None
-    return cost_scatter(points, f"{CPU_SECONDS.label} of training", f"{measure.heading}, test")
 
 
 def attention_side_by_side(systems: Sequence[System], measure: str, count: int) -> list[dict[str, Any]]:

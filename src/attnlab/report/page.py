@@ -18,8 +18,8 @@ from attnlab.plots.curves import learning_curves, length_curve
 from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.histograms import confusion_matrix, length_histogram, offset_histogram
 from attnlab.plots.html import inline_png, render
+from attnlab.report.compared_runs import read_history, read_json, read_lines
 from attnlab.report.measures import CLASSIFICATION, TRANSLATION, measure_named
-from attnlab.report.stage_files import read_history, read_json, read_lines
 from attnlab.tracking.params import as_text, choice_name, leaves, value_at
 
 # What "What was run" shows: paths in the config.
@@ -106,7 +106,7 @@ def _of_translation(config: Mapping[str, Any], stages: Stages, info: Any, train:
     if by_length:
         figures["length_curve"] = length_curve(by_length)
     if offsets:
-        figures["offsets"] = offset_histogram({"": offsets})
+        figures["offsets"] = offset_histogram(offsets)
     figures |= {f"attention_{number}": heat_map(each) for number, each in enumerate(maps[:_HEAT_MAPS], start=1)}
     languages = [info["source_language"], info["target_language"]]
     content = {

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any
 import yaml  # type: ignore[import-untyped]
 
 from attnlab.errors import ExperimentError
-from attnlab.report.compared_runs import ComparedRun, ComparedRuns, LeftOut, has_evaluation, read_evaluation
+from attnlab.report.compared_runs import (
+    ComparedRun,
+    ComparedRuns,
+    LeftOut,
+    has_evaluation,
+    read_evaluation,
+    read_history,
+    read_json,
+    read_text,
+)
 from attnlab.report.measures import CPU_SECONDS, PEAK_MEGABYTES
-from attnlab.report.stage_files import read_history, read_json, read_text
 from attnlab.sweeps.record import JobRecord, SweepFolder, name_of, short_key
 from attnlab.tracking.params import dotted_params, short_params
 from attnlab.training.spool import SPOOL_NAME, MetricSpool

@@ -126,12 +126,8 @@ def values_of(rows: Rows, system: str, measure: str) -> list[float]:
     found = [row for row in rows if row["system"] == name and (not place or row["at"] == float(place))]
     values = [row[measure] for row in found if row.get(measure) is not None]
     if not values:
-        measured = ", ".join(dict.fromkeys(row["system"] for row in rows))
-        places = ", ".join(f"{row['at']:g}" for row in rows if row["system"] == name and row["at"] is not None)
-        raise ExperimentError(
-            f"the study measured no {measure} of {system!r}; it has the systems {measured}"
-            + (f" and the places {places}" if places else "")
-        )
+        measured = dict.fromkeys(f"{row['system']}{PLACE}{row['at']}" for row in rows)
+        raise ExperimentError(f"the study measured no {measure} of {system!r}; it has {', '.join(measured)}")
     return values
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 
 from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.point import point_of
+from attnlab.report.compared_runs import read_history
 from attnlab.stages import chain
 from attnlab.stages.evaluate import evaluate, kept_evaluation
 
@@ -84,14 +85,12 @@ def by_length(point: Point) -> Iterator[Row]:
 
 def history(point: Point) -> Iterator[Row]:
     """The validations, by training step."""
-    found: dict[float, Row] = {}
-    with (point.folder / "training" / "history.csv").open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            if line["name"].startswith("validation/"):
-                name = line["name"].rpartition("/")[2]
-                found.setdefault(float(line["step"]), {})[name] = float(line["value"])
-    for step, measured in found.items():
-        yield point.row(step, **measured)
+    found: dict[int, Row] = {}
+    for name, points in read_history(point.folder / "training" / "history.csv").items():
+        for step, value in points if name.startswith("validation/") else ():
+            found.setdefault(step, {})[name.rpartition("/")[2]] = value
+    for place, measured in found.items():
+        yield point.row(place, **measured)
 
 
 def gradients(point: Point) -> Iterator[Row]:
@@ -138,6 +137,34 @@ def interventions(point: Point) -> Iterator[Row]:
         yield point.row(part=name, **metrics.compute())
 
 
+def explanations(point: Point) -> Iterator[Row]:
+    """How the most relevant source token of each target token agrees with the known alignments, by each method of
+    explanation, on 500 sentences of the test split."""
+    from attnlab.evaluation.explanations import METHODS, grades
+    from attnlab.model.model_folder import load_model
+
+    for method, found in grades(load_model(point.folder / "model"), point.data, METHODS).items():
+        yield point.row(part=method.replace("_", " "), **found.metrics())
+
+
+def attention_as_explanation(point: Point) -> Iterator[Row]:
+    """The measures of Jain and Wallace 2019 on 500 sentences of the test split: means over the sentences of each
+    predicted class, and the share of sentences with an adversarial attention whose divergence is above 0.4 nats."""
+    from attnlab.evaluation.explanations import is_attention_explanation
+    from attnlab.model.model_folder import load_model
+
+    split = point.data.split("test")
+    classifier: Any = load_model(point.folder / "model")
+    batches = (range(start, min(start + 50, len(split), 500)) for start in range(0, min(len(split), 500), 50))
+    found = pd.concat(
+        pd.DataFrame(is_attention_explanation(classifier, split.batch(np.array(rows), point.experiment.padding)))
+        for rows in batches
+    )
+    found["adversarial share"] = found.pop("adversarial_jsd") > 0.4
+    for number, of_class in found.groupby("prediction"):
+        yield point.row(part=point.data.labels[number], **of_class.drop(columns="prediction").mean().to_dict())
+
+
 @dataclass(frozen=True)
 class Measurement:
     """of: the rows of a trained model. axis: what their place is, if they have one."""
@@ -152,4 +179,6 @@ MEASUREMENTS = {
     "history": Measurement(history, "training steps"),
     "gradients": Measurement(gradients, "tokens from the end of the source"),
     "interventions": Measurement(interventions),
+    "explanations": Measurement(explanations),
+    "attention_as_explanation": Measurement(attention_as_explanation),
 }

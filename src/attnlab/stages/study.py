@@ -73,15 +73,11 @@ class Study:
     def __post_init__(self) -> None:
         if self.measurement not in MEASUREMENTS:
             raise ValueError(f"measurement must be one of {', '.join(MEASUREMENTS)}; got {self.measurement!r}")
-        compared = [*(name for each in self.expect for name in (each.more, each.less)), *self.published_systems]
-        for name in compared:
+        compared = [name for each in self.expect for name in (each.more, each.less)]
+        for name in [*compared, *(each.system for each in self.published)]:
             named = str(name).partition(PLACE)[0]  # a measurement may add a part: `dot: uniform`
             if isinstance(name, str) and not any(f"{named}: ".startswith(f"{each}: ") for each in self.systems):
                 raise ValueError(f"expect and published must name systems ({', '.join(self.systems)}), got {name!r}")
-
-    @property
-    def published_systems(self) -> list[str]:
-        return [each.system for each in self.published]
 
     @property
     def axis(self) -> str | None:
@@ -105,13 +101,11 @@ class Study:
         names = list(dict.fromkeys(row["system"] for row in rows))
         if self.axis is None:
             panels: dict[str, list[SystemInterval]] = {}
-            for measure in map(measure_named, self.measures):
+            for of in map(measure_named, self.measures):
                 for number, name in enumerate(names):
-                    values = values_of(rows, name, measure.name)
-                    found, shown = mean_interval(values), [value * measure.factor for value in values]
-                    low, high = (None if end is None else end * measure.factor for end in (found.low, found.high))
-                    row = SystemInterval(name, shown, found.mean * measure.factor, low, high, "", number)
-                    panels.setdefault(measure.heading, []).append(row)
+                    values = [of.factor * value for value in values_of(rows, name, of.name)]
+                    row = SystemInterval(name, values, **vars(mean_interval(values)), note="", number=number)
+                    panels.setdefault(of.heading, []).append(row)
             return interval_panels(panels)
         curves: dict[str, list[SeededCurve]] = {}
         for measure in map(measure_named, self.measures):
@@ -141,15 +135,9 @@ class Study:
                 for each, outcome in zip(self.expect, outcomes, strict=True)
             ],
             "published_table": [
-                [
-                    each.system,
-                    measure_named(each.measure).heading,
-                    measure_named(each.measure).shown(each.value),
-                    shown(each.system, each.measure),
-                    measure_named(each.measure).shown(each.tolerance),
-                    "yes" if within else "no",
-                ]
+                [each.system, of.heading, of.shown(each.value), ours, of.shown(each.tolerance), ["no", "yes"][within]]
                 for each, within in zip(self.published, reached, strict=True)
+                for of, ours in [(measure_named(each.measure), shown(each.system, each.measure))]
             ],
         }
 
