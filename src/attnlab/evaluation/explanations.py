@@ -131,14 +131,14 @@ def is_attention_explanation(
 
     prediction, max_attention: the number of the likeliest class, and the greatest weight.
     tau_gradient, tau_leave_one_out: Kendall's tau-b of the weight and an importance, over all tokens but `<eos>`: at
-        fixed weights |e_s · ∂y/∂e_s| of the prediction, or the total variation distance of y and y without s (section
-        4.1). NaN where either is constant.
+        fixed weights |e_s · ∂y/∂e_s| of the prediction, or the total variation distance of y and y without s
+        (section 4.1). NaN for one token, or where either is constant.
     permuted_tvd: the median distance of y and y with the weights in random orders (section 4.2.1).
     adversarial_jsd: from the weights to those of `adversarial_attention`, with these settings (section 4.2.2).
     """
     if classifier.attention.heads > 1:
         raise ValueError("several heads have no one attention to explain; choose model/heads=one")
-    source, mask = batch.source, batch.source_mask
+    source, mask, words = batch.source, batch.source_mask, batch.source_mask & (batch.source != EOS)
     memory, weights = classifier.read(source, mask), classifier(source, mask).attention_weights
 
     def probabilities(batch: LabelledBatch, change: Intervention | None = None) -> Tensor:  # (B, C)
@@ -148,8 +148,8 @@ def is_attention_explanation(
         return classifier.decide((weights.unsqueeze(-2) @ memory.values).squeeze(-2)).exp()
 
     def taus(importance: Tensor) -> list[float]:
-        words = zip(weights.cpu(), importance.cpu(), (mask & (source != EOS)).cpu(), strict=True)
-        return [float(kendalltau(weight[real], value[real]).statistic) for weight, value, real in words]
+        pairs = ((a[real], b[real]) for a, b, real in zip(weights.cpu(), importance.cpu(), words.cpu(), strict=True))
+        return [float(kendalltau(a, b).statistic) if len(a) > 1 else np.nan for a, b in pairs]
 
     y, embedding = probabilities(batch), classifier.encoder.embedding
     fixed = LayerGradientXActivation(lambda ids: at_weights(weights, classifier.read(ids, mask)), embedding)
