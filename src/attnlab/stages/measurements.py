@@ -139,11 +139,11 @@ def interventions(point: Point) -> Iterator[Row]:
 
 def explanations(point: Point) -> Iterator[Row]:
     """How the most relevant source token of each target token agrees with the known alignments, by each method of
-    explanation, on 500 sentences of the test split."""
+    explanation, on 200 sentences of the test split."""
     from attnlab.evaluation.explanations import METHODS, grades
     from attnlab.model.model_folder import load_model
 
-    for method, found in grades(load_model(point.folder / "model"), point.data, METHODS).items():
+    for method, found in grades(load_model(point.folder / "model"), point.data, METHODS, sentences=200).items():
         yield point.row(part=method.replace("_", " "), **found.metrics())
 
 
