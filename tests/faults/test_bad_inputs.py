@@ -65,7 +65,7 @@ FILES: dict[str, tuple[dict[str, str | bytes], tuple[str, ...], tuple[str, ...]]
     "wrong path": ({}, (*HUB, "data.path=nowhere"), ("nowhere",)),
     "empty file": ({"a.jsonl": ""}, (*HUB, "data.path=a.jsonl"), ("a.jsonl",)),
     "header alone": ({"a.csv": "source,target\n"}, (*HUB, "data.path=a.csv"), ("a.csv",)),
-    "torn row": ({"a.jsonl": PAIRS + '{"source": "a", \n'}, (*HUB, "data.path=a.jsonl"), ("a.jsonl", "line 31")),
+    "torn row": ({"a.jsonl": PAIRS + '{"source": "a", \n'}, (*HUB, "data.path=a.jsonl"), ("a.jsonl", "row 30")),
     "semicolons": ({"a.csv": "source;target\n" + "a;b\n" * 30}, (*HUB, "data.path=a.csv"), ("data.source",)),
     "numbers for text": ({"a.jsonl": '{"source": 1, "target": "a"}\n' * 30}, (*HUB, "data.path=a.jsonl"), ("source",)),
     "empty texts": ({"a.jsonl": '{"source": "", "target": "a"}\n' * 30}, (*HUB, "data.path=a.jsonl"), ("data",)),

@@ -93,7 +93,7 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
     from attnlab.tracking.settings import MlflowTracking
 
     sweep = write_sweep(folder / "runs", {"dot": 0.8, "none": 0.3}, failed=False)
-    tracking = MlflowTracking(None, "attnlab", None, False, 0, 0, False, "refuse")
+    tracking = MlflowTracking(None, "attnlab", None, False, 0, False, "refuse")
     runs = folder / "runs"
     record = RunRecord({}, identity="x", data_digest="", tags={"sweep": "x", "varies": "seed"}, name="sweep")
     with tracking.of_sweep().start(runs, sweep.path, record) as parent:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from entry_points import Command, succeeded
 from test_chain import folder_of
+from test_classification import TASK, corpus
 from test_refusals import left
 
 import attnlab.config.identity
@@ -69,20 +70,24 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(command: Command, f
 @pytest.mark.slow
 @pytest.mark.parametrize("measurement", MEASUREMENTS)
 def test_measurement_gives_its_rows_of_each_model(command: Command, folder: Path, measurement: str) -> None:
-    systems = {"dot": ["model/attention=dot"], "bahdanau": []}
+    systems = {"concat": ["model/attention=concat"], "bahdanau": []}
     lengths = ["data.min_length=5", "data.max_length=7", "data.test_min_length=7"]
-    one_way = ["model.encoder.bidirectional=false", "model.decoder.hidden_size=6"]
-    measures = {"gradients": "log10 gradient before", "interventions": "bleu", "length": "bleu"}
+    one_way = ["model.encoder.bidirectional=false"]
+    measures = {"gradients": "log10 gradient before", "interventions": "bleu", "length": "bleu", "explanations": "aer"}
     measure = measures.get(measurement, "token_nll")
     settings = ["data=copy", *SMALL, *lengths, *one_way]
+    if measurement == "attention_as_explanation":
+        measure = "tau_gradient"
+        settings = [*TASK, f"data.path={corpus(folder / 'corpus')}", "data.tokenizer.min_frequency=1"]
     changed = {"settings": settings, "systems": systems, "measurement": measurement, "measures": [measure]}
     write_study(folder / "mine.yaml", **changed, expect=[])
     succeeded(command("replicate.py", "mine.yaml", "--seeds", "1"))
     with Path("runs/studies/mine/rows.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     # Every test sequence has 7 symbols and <eos>: one length, 8 states.
-    expected = {"evaluation": 1, "length": 1, "history": 1, "gradients": 8, "interventions": 4}[measurement]
-    assert [row["system"].partition(":")[0] for row in rows] == ["dot"] * expected + ["bahdanau"] * expected
+    many = {"gradients": 8, "interventions": 4, "explanations": 6, "attention_as_explanation": 2}
+    expected = many.get(measurement, 1)
+    assert [row["system"].partition(":")[0] for row in rows] == ["concat"] * expected + ["bahdanau"] * expected
     assert all(row[measure] for row in rows)
     assert all(bool(row["at"]) == (MEASUREMENTS[measurement].axis is not None) for row in rows)
 

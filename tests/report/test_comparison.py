@@ -197,7 +197,7 @@ def test_comparison_page_shows_all_content_escaped(compared: ComparedRuns, findi
         "general · seed 1 failed: the <disk> is full",
     ):  # fmt: skip
         assert expected in text, expected
-    assert page.count("<img") == 4
+    assert page.count("<img") == 3
     assert "attnlab hangul'; src" in page
     assert page.count('<div class="side">') == 2
     assert page.count('<div class="maps">') == 4  # two systems attend
@@ -221,7 +221,7 @@ def test_comparison_writes_csv_tables(compared: ComparedRuns, findings: Findings
     into = tmp_path / "comparison"
     write(compared, findings, into)
     assert sorted(path.name for path in into.iterdir()) == [
-        "comparison.csv", "cost.png", "index.html", "learning.png", "length.png", "systems.csv",
+        "comparison.csv", "index.html", "learning.png", "length.png", "systems.csv",
         "systems.png",
     ]  # fmt: skip
     with (into / "comparison.csv").open(encoding="utf-8", newline="") as file:

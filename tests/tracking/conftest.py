@@ -17,7 +17,7 @@ NOBODY = "http://127.0.0.1:9"
 @pytest.fixture(scope="session")
 def fresh_database(tmp_path_factory):
     folder = tmp_path_factory.mktemp("template")
-    MlflowTracking(None, "template", None, False, 0, 0, False, "refuse").connection(folder).open()
+    MlflowTracking(None, "template", None, False, 0, False, "refuse").connection(folder).open()
     return folder / DATABASE_NAME
 
 

@@ -20,10 +20,10 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
 
     Returns how many MLflow now has whole, and why it lacks the others. A run that a process works on is left to it.
     """
-    connection, uploaded, problems = tracking.connection(runs_folder), 0, []
+    connection, uploaded, problems, is_busy = tracking.connection(runs_folder), 0, list[str](), False
     homes = sorted([*runs_folder.glob("points/*/"), *runs_folder.glob("sweeps/*/")])
     for home, place in ((folder, place) for folder in homes for place in places_of_runs(folder)):
-        name, problem = place.relative_to(runs_folder).as_posix(), None
+        name = place.relative_to(runs_folder).as_posix()
         try:
             with ExitStack() as held:
                 for each in {home, place}:  # an evaluation with another search has a lock of its own
@@ -31,23 +31,25 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
                 run = Run.read(place)
                 if run is None or not run.pending:
                     continue
-                connection.open()
-                problem = sync(run, connection)
+                try:
+                    connection.open()
+                except ExperimentError as error:
+                    return uploaded, [*problems, *error.problems]  # so it would be for all others
+                if (problem := sync(run, connection)) is not None:
+                    raise ExperimentError(problem)
         except Timeout:
             print(f"{name}: a process still works on it; give the command again when that has ended")
-            continue
+            is_busy = True
         except ExperimentError as error:
-            problem = "; ".join(error.problems)
-        if problem is None:
+            problems += [f"{name}: {problem}" for problem in error.problems]
+        else:
             print(f"{name}: uploaded")
             uploaded += 1
-        else:
-            problems.append(f"{name}: {problem}")
+    if uploaded or not (problems or is_busy):
+        print(f"{uploaded} run(s) uploaded" if uploaded else "no run is pending")
     return uploaded, problems
 
 
 def main(settings: DeliverSettings) -> None:
-    uploaded, problems = deliver(settings.tracking, settings.runs_folder)
-    if problems:
+    if problems := deliver(settings.tracking, settings.runs_folder)[1]:
         raise ExperimentError(problems)
-    print(f"{uploaded} run(s) uploaded" if uploaded else "no run is pending")

@@ -151,10 +151,9 @@ def attention_as_explanation(point: Point) -> Iterator[Row]:
     """The measures of Jain and Wallace 2019 on 500 sentences of the test split: means over the sentences of each
     predicted class, and the share of sentences with an adversarial attention whose divergence is above 0.4 nats."""
     from attnlab.evaluation.explanations import is_attention_explanation
-    from attnlab.model.model_folder import load_model
+    from attnlab.model.model_folder import load_classifier
 
-    split = point.data.split("test")
-    classifier: Any = load_model(point.folder / "model")
+    classifier, split = load_classifier(point.folder / "model"), point.data.split("test")
     batches = (range(start, min(start + 50, len(split), 500)) for start in range(0, min(len(split), 500), 50))
     found = pd.concat(
         pd.DataFrame(is_attention_explanation(classifier, split.batch(np.array(rows), point.experiment.padding)))
