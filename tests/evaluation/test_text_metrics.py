@@ -88,6 +88,13 @@ def test_text_metrics_exact_match_is_a_share() -> None:
     assert set(computed) == set(signatures("none")) - {"ter", "token_error_rate"}
 
 
+def test_token_error_rate_counts_edits_for_each_hundred_reference_tokens() -> None:
+    metrics = TextMetrics("none")
+    # One phone replaced, one left out, two added; 2 + 3 + 0 + 1 tokens of the references.
+    metrics.update(["a x", "k a", "", "a b c"], ["a b", "k a t", "", "a"])
+    assert metrics.compute()["token_error_rate"] == pytest.approx(100 * 4 / 6)
+
+
 def test_signatures_equal_sacrebleus() -> None:
     written = signatures("13a")
     assert written["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:none|version:2.")
