@@ -34,15 +34,14 @@ def study_page(kind: str, studies: Mapping[str, Mapping[str, Any]]) -> str:
         "Figures are means over seeds 1, 2, ... with 95 % intervals (Student); metrics are those of the test split."
     )
     summary = [
-        [f"[{each['title']}](#{name})", each.get("verdict", "not run"), *_cost(each)] for name, each in studies.items()
+        [f"[{each['title']}](#{name})", each["verdict"], str(each["run_seeds"]), f"{each['cpu_minutes']:.0f}"]
+        if "verdict" in each
+        else [each["title"], "not run", "–", "–"]
+        for name, each in studies.items()
     ]
     sections = [_section(kind, name, each, effect) for name, each in studies.items() if "verdict" in each]
     head = [f"# {title}", f"{rule} {intervals}", table(["study", "verdict", "seeds", "CPU minutes"], summary)]
     return "\n\n".join(head + sections) + "\n"
-
-
-def _cost(study: Mapping[str, Any]) -> list[str]:
-    return [str(study["run_seeds"]), f"{study['cpu_minutes']:.0f}"] if "verdict" in study else ["–", "–"]
 
 
 def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str:

@@ -186,7 +186,7 @@ def main(arguments: Namespace) -> None:
         "cpu_minutes": sum(point.cpu_minutes for point in points),
         "run_settings": [each for each in arguments.settings if not each.startswith("data.path=")],
         "machine": f"{torch.backends.cpu.get_cpu_capability()}, {points[0].experiment.hardware.threads} thread(s), "
-        f"{points[0].experiment.hardware.precision}, Python {platform.python_version()}, torch {torch.__version__}",
+        f"precision {points[0].experiment.hardware.precision}, Python {platform.python_version()}, torch {torch.__version__}",
     }
     folder: Path = arguments.into / "studies" / path.stem
     save_png(study.figure(rows), folder / "figure.png")
