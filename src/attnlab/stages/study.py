@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -179,15 +180,14 @@ def main(arguments: Namespace) -> None:
     path = path_of(arguments.name)
     study = read_study(path)
     points = study.points(arguments.seeds or study.seeds, arguments.settings)
-    hardware = points[0].experiment.hardware
     rows = [row for point in trained(points) for row in MEASUREMENTS[study.measurement].of(point)]
     result = {
         **study.result(rows),
         "run_seeds": len({point.seed for point in points}),
         "cpu_minutes": sum(point.cpu_minutes for point in points),
-        "run_settings": [each for each in arguments.settings if not each.startswith("data.path=")],
-        "machine": f"{torch.backends.cpu.get_cpu_capability()}, {hardware.threads} thread(s), precision "
-        f"{hardware.precision}, Python {platform.python_version()}, torch {torch.__version__}",
+        "run_settings": [re.sub("^data.path=.*", "data.path=<folder>", each) for each in arguments.settings],
+        "machine": f"{torch.backends.cpu.get_cpu_capability()}, {points[0].experiment.hardware.threads} thread(s), "
+        f"Python {platform.python_version()}, torch {torch.__version__}",
     }
     folder: Path = arguments.into / "studies" / path.stem
     save_png(study.figure(rows), folder / "figure.png")
