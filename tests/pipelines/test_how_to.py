@@ -25,8 +25,7 @@ def filled_in(line: str, folder: Path) -> str:
     if done and "<" in line:
         place = done[-1].parent
         data = Path(json.loads((place / "run" / "run.json").read_text())["record"]["data_source"])
-        uploaded = json.loads((place / "run" / "mlflow.json").read_text())
-        for name, value in (("identity", place.name), ("run id", uploaded["run_id"]), ("data", data.name)):
+        for name, value in (("identity", place.name), ("data", data.name)):
             line = line.replace(f"<{name}>", value)
     for long, short in SHORTER.items():
         line = line.replace(long, short)
@@ -37,7 +36,7 @@ def filled_in(line: str, folder: Path) -> str:
 @pytest.mark.usefixtures("database")
 def test_every_command_of_the_page_runs(folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-    assert len(COMMANDS) > 20
+    assert len(COMMANDS) >= 20
     for line in COMMANDS:
         python, script, *arguments = shlex.split(filled_in(line, folder))
         assert python == "python"
