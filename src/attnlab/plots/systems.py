@@ -101,6 +101,7 @@ def interval_panels(panels: Mapping[str, Sequence[SystemInterval]]) -> Figure:
     for index, (measure, systems) in enumerate(panels.items(), start=1):
         axes = styled_axes(figure, 1, len(panels), index, x=measure)
         axes.grid(False, axis="y")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
         for row, system in enumerate(systems):
             colour = COLOURS[system.number % len(COLOURS)]
             if system.low is not None and system.high is not None:
@@ -108,8 +109,7 @@ def interval_panels(panels: Mapping[str, Sequence[SystemInterval]]) -> Figure:
             rows = [row] * len(system.values)
             axes.plot(system.values, rows, "o", markersize=5, fillstyle="none", color=colour, alpha=0.6)
             axes.plot([system.mean], [row], "o", markersize=7, color=colour)
-            at_the_end = axes.get_yaxis_transform()
-            axes.text(1.01, row, system.note, transform=at_the_end, va="center", fontsize=9, color=INK)
+            axes.text(1.01, row, system.note, transform=axes.get_yaxis_transform(), va="center", fontsize=9, color=INK)
         labels = [title_text(system.label, LONGEST_NAME) for system in systems] if index == 1 else [""] * len(systems)
         axes.set_yticks(range(len(systems)), labels)
         axes.set_ylim(len(systems) - 0.5, -0.5)  # downwards, as one reads
