@@ -6,6 +6,7 @@ import logging
 import os
 import runpy
 import shutil
+import sys
 import traceback
 from pathlib import Path
 
@@ -43,6 +44,9 @@ def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         root = logging.getLogger()
         handlers, level = root.handlers[:], root.level
         root.handlers.clear()  # Hydra sets up its own, on the streams of this run
+        for handler in logging.getLogger("optuna").handlers:  # made once, with the stream of an earlier test
+            if isinstance(handler, logging.StreamHandler) and handler.stream.closed:
+                handler.stream = sys.stderr
         code: object = 0
         try:
             runpy.run_path(path, run_name="__main__")
