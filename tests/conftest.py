@@ -139,6 +139,7 @@ def tiny_model() -> Callable[..., Any]:
         embedding_size: int = 6,
         decoder_embedding_size: int = 3,
         dropout: float = 0.0,
+        word_dropout: float = 0.0,
         padding: Padding = Padding(),  # noqa: B008 (frozen)
         seed: int = 1,
         dtype: torch.dtype = torch.float64,
@@ -164,6 +165,7 @@ def tiny_model() -> Callable[..., Any]:
                 bidirectional=bidirectional,
                 merge=merge,
                 reverse_source=reverse_source,
+                word_dropout=word_dropout,
                 dropout=dropout,
                 layer_dropout=dropout,
             ),
@@ -181,6 +183,7 @@ def tiny_model() -> Callable[..., Any]:
                 embedding_size=decoder_embedding_size,
                 hidden_size=decoder_hidden_size or width,
                 layers=decoder_layers or layers,
+                word_dropout=word_dropout,
                 dropout=dropout,
                 layer_dropout=dropout,
                 **({"context": context} if context else {}),

@@ -49,7 +49,7 @@ def training() -> dict[str, Any]:
 
 @pytest.fixture
 def model() -> dict[str, Any]:
-    sizes = {"cell": "gru", "embedding_size": 4, "layers": 1, "dropout": 0.0, "layer_dropout": 0.0}
+    sizes = {"cell": "gru", "embedding_size": 4, "layers": 1, "word_dropout": 0.0, "dropout": 0.0, "layer_dropout": 0.0}
     return {
         "_target_": "attnlab.model.seq2seq.Seq2Seq",
         **dict.fromkeys(("projection", "coverage", "heads", "input_feeding")),
@@ -104,7 +104,8 @@ def test_bind_unknown_key_names_the_nearest_and_all_settings(model):
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem == (
         "model.encoder.hiden_size is not a setting; did you mean hidden_size? model.encoder has: "
-        "bidirectional, cell, dropout, embedding_size, hidden_size, layer_dropout, layers, merge, reverse_source"
+        "bidirectional, cell, dropout, embedding_size, hidden_size, layer_dropout, layers, merge, reverse_source, "
+        "word_dropout"
     )
     (problem,) = problems({"_target_": "attnlab.model.attention.dot.DotScore", "zz": 1}, Score)
     assert problem == "here.zz is not a setting; here has: no settings"

@@ -71,7 +71,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
 @pytest.fixture
 def classifier() -> SentenceClassifier:
     torch.manual_seed(1)
-    sizes = {"embedding_size": 5, "hidden_size": 4, "layers": 1, "dropout": 0.0, "layer_dropout": 0.0}
+    sizes = {"embedding_size": 5, "hidden_size": 4, "layers": 1} | dict.fromkeys(
+        ("word_dropout", "dropout", "layer_dropout"), 0.0
+    )
     way = {"cell": "gru", "bidirectional": True, "merge": "concatenate", "reverse_source": False}
     tokenizer = WordTrainer(min_frequency=1).train(["good film", "bad <b> film"])
     attention = (Part(BahdanauScore, size=5), None, Softmax(), Part(GlobalScope), None)

@@ -38,7 +38,9 @@ def config(
 ) -> dict[str, Any]:
     """The node of a small classifier, made of the project's own YAML files."""
     parts = {"attention": attention, "scope": scope, "normaliser": normaliser, "projection": projection, "heads": heads}
-    sizes = {"embedding_size": 6, "hidden_size": 4, "layers": 1, "dropout": 0.0, "layer_dropout": 0.0}
+    sizes = {"embedding_size": 6, "hidden_size": 4, "layers": 1} | dict.fromkeys(
+        ("word_dropout", "dropout", "layer_dropout"), 0.0
+    )
     return {
         "_target_": "attnlab.model.classifier.Classifier",
         "encoder": composed({"encoder": cell})["encoder"] | sizes | encoder,

@@ -33,11 +33,13 @@ def test_local_m_window_counts_real_tokens_under_any_padding(side, recurrence, m
                 assert int((step[~words] > 0).sum()) == min(pads, max(0, centre + 2 - (length - 1)))
 
 
-@pytest.mark.parametrize("where", ["encoder.dropout", "encoder.layer_dropout", "decoder.body.dropout"])
+@pytest.mark.parametrize(
+    "where", ["encoder.dropout.0", "encoder.dropout.1", "encoder.layer_dropout", "decoder.body.dropout.1"]
+)
 def test_dropout_acts_in_training_only(where, tiny_model, pairs):
     """On embeddings and between layers, one at a time; the same for the readout and between the decoder's layers."""
     batch = make_batch(*pairs(), Padding())
-    for place in (where, "decoder.body.cell.dropout", "decoder.body.readout.dropout"):
+    for place in (where, "decoder.body.dropout.0", "decoder.body.cell.dropout", "decoder.body.readout.dropout"):
         model = tiny_model(layers=2)
         plain = model(batch).readout
         model.get_submodule(place).p = 0.5
@@ -51,3 +53,12 @@ def test_dropout_of_the_config_reaches_every_place(tiny_model):
     places = {name: module.p for name, module in model.named_modules() if isinstance(module, torch.nn.Dropout)}
     assert set(places.values()) == {0.25}
     assert len(places) == 5
+
+
+@pytest.mark.parametrize("tokens", [(4, 6), (4,)])  # all steps at once, one step
+def test_word_dropout_takes_whole_words(tokens, tiny_model):
+    dropout = tiny_model(word_dropout=0.5).decoder.body.dropout.train()
+    embedded = torch.ones(*tokens, 8)
+    words = torch.stack([dropout(embedded) for _ in range(20)])
+    assert set(words.unique().tolist()) == {0.0, 2.0}  # kept words are scaled by 1 / (1 - p)
+    assert torch.equal(words.amin(-1), words.amax(-1))

@@ -22,7 +22,7 @@ EXACT = {"rtol": 0, "atol": 1e-10}
 def encoder_of(cell="gru", layers=1, bidirectional=True, merge="concatenate", reverse=False, **padding):
     torch.manual_seed(4)
     sizes = {"source_vocabulary_size": 11, "padding": Padding(**padding)}
-    encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, 0.0, 0.0, **sizes)
+    encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, 0.0, 0.0, 0.0, **sizes)
     return encoder.double().eval()
 
 

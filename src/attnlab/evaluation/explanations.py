@@ -23,7 +23,7 @@ from attnlab.evaluation.attention_statistics import jensen_shannon, total_variat
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.memory import count_positions, rows_of
 from attnlab.model.classifier import Classifier
-from attnlab.model.pads import inverse, pads_last, reorder
+from attnlab.model.pads import pads_last, reorder
 from attnlab.model.seq2seq import Seq2Seq
 
 WITHOUT_ATTENTION = ("gradient", "gradient_input", "integrated_gradients", "leave_one_out")
@@ -118,7 +118,7 @@ def _attention_intervention(model: Seq2Seq, batch: Batch) -> Tensor:
         changes.append(nll[:, 1:] - nll[:, :1])  # (B, S): s counts real tokens
         state = steps[0][1]
     columns = memory.positions.unsqueeze(1).expand(-1, len(changes), -1)
-    return reorder(torch.stack(changes, dim=1), inverse(order)).gather(2, columns)  # (B, T, S)
+    return reorder(torch.stack(changes, dim=1), order.argsort(dim=1)).gather(2, columns)  # (B, T, S)
 
 
 @torch.no_grad()

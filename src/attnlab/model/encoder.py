@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from attnlab.batch import PAD, Padding
-from attnlab.model.pads import flip_real, inverse, packed, pads_last, reorder, states_of
+from attnlab.model.pads import flip_real, packed, pads_last, reorder, states_of
 from attnlab.model.recurrence import CELLS, RecurrentState, StateShape, in_single_precision
 
 
@@ -43,6 +43,7 @@ class Encoder(nn.Module):
             choice than `concatenate`.
         reverse_source: read the source from its end (Sutskever et al. 2014, section 3.3). The outputs stand in the
             source's own order, so neither masks nor alignments notice.
+        word_dropout: of whole words, their embeddings (Sennrich et al. 2016, "Edinburgh", section 2).
         dropout: on the embeddings.
         layer_dropout: between layers.
     """
@@ -56,6 +57,7 @@ class Encoder(nn.Module):
         bidirectional: bool,
         merge: Literal["concatenate", "sum", "mean"],
         reverse_source: bool,
+        word_dropout: Annotated[float, Field(ge=0, lt=1)],
         dropout: Annotated[float, Field(ge=0, lt=1)],
         layer_dropout: Annotated[float, Field(ge=0, lt=1)],
         *,
@@ -75,7 +77,7 @@ class Encoder(nn.Module):
         self.hidden_size = hidden_size
         self.state_shape = StateShape(layers, self.output_size, has_cell=cell == "lstm")
         self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Sequential(nn.Dropout1d(word_dropout), nn.Dropout(dropout))
         self.layer_dropout = nn.Dropout(layer_dropout)
         sizes = [embedding_size] + [self.output_size] * (layers - 1)
         self.forward_layers = nn.ModuleList(CELLS[cell](size, hidden_size, batch_first=True) for size in sizes)
@@ -112,7 +114,7 @@ class Encoder(nn.Module):
             x = outputs
         # 3. Back to where the pads stood.
         if order is not None:
-            x = reorder(x, inverse(order))
+            x = reorder(x, order.argsort(dim=1))
         return Encoded(x, _stack(finals), _stack(backward_finals) if backward_finals else None)
 
     def _read(

@@ -18,11 +18,6 @@ def reorder(x: Tensor, order: Tensor) -> Tensor:
     return x.gather(1, index)
 
 
-def inverse(order: Tensor) -> Tensor:
-    """The order that undoes `order`."""
-    return order.argsort(dim=1)
-
-
 def flip_real(mask: Tensor) -> Tensor:
     """The order of positions, (B, S), that turns the real tokens of each row around; they must come first in it."""
     places = torch.arange(mask.shape[1], device=mask.device)

@@ -22,7 +22,7 @@ from attnlab.model.fast_linear import gradients_after_the_loop, repeated_linear
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.normalisers import Normaliser
-from attnlab.model.pads import inverse, pads_last, reorder
+from attnlab.model.pads import pads_last, reorder
 from attnlab.model.readouts import Readout, tie_embeddings
 from attnlab.model.scopes import Scope
 
@@ -155,7 +155,7 @@ class Seq2Seq(nn.Module):
                 unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
         if order is None:
             return unrolled
-        back, weights = inverse(order), unrolled.attention_weights
+        back, weights = order.argsort(dim=1), unrolled.attention_weights
         return replace(
             unrolled,
             readout=reorder(unrolled.readout, back),

@@ -53,7 +53,7 @@ class DecoderBody(nn.Module):
         embedding_size: int,
         hidden_size: int,
         layers: int,
-        dropout: float,
+        dropout: nn.Module,
         layer_dropout: float,
         *,
         into_cell: int,
@@ -64,7 +64,7 @@ class DecoderBody(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(target_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropout
         self.readout: Readout = readout(
             hidden_size=hidden_size, context_size=into_readout, embedding_size=embedding_size
         )
@@ -139,6 +139,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         embedding_size: width E of the token embeddings.
         hidden_size: units H of each layer.
         layers: L.
+        word_dropout: of whole words, their embeddings.
         dropout: on the embeddings.
         layer_dropout: between layers.
         context: where the context goes.
@@ -154,6 +155,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         embedding_size: PositiveInt,
         hidden_size: PositiveInt,
         layers: PositiveInt,
+        word_dropout: Annotated[float, Field(ge=0, lt=1)],
         dropout: Annotated[float, Field(ge=0, lt=1)],
         layer_dropout: Annotated[float, Field(ge=0, lt=1)],
         context: ContextT,
@@ -182,7 +184,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
             embedding_size,
             hidden_size,
             layers,
-            dropout,
+            nn.Sequential(nn.Dropout1d(word_dropout), nn.Dropout(dropout)),
             layer_dropout,
             into_cell=value_size if self.into_cell else 0,
             into_readout=value_size if self.into_readout else 0,

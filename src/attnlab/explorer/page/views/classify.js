@@ -34,7 +34,7 @@ export const classify = {
       h("section", { class: "panel" },
         changesPanel("attention", state, change, padFields(pads, change),
           h("label", { class: "check" }, h("input", { type: "checkbox", checked: pads.mask, disabled: isSaved,
-            onchange: () => change(() => ({ pads: { ...pads, mask: !pads.mask } })) }), say("maskPads")),
+            onchange: ({ currentTarget: { checked } }) => change((now) => ({ pads: { ...pads, ...now.pads, mask: checked } })) }), say("maskPads")),
           h("button", { type: "button", disabled: !changed || isSaved,
             onclick: () => update({ changes: null, weights: null, edits: null, pads: null }) }, say("reset"))),
         h("hr", {}),
