@@ -30,9 +30,9 @@ def test_dry_run_of_a_sweep_has_a_row_for_each_point(folder: Path, command: Comm
     assert "4 experiments, one after the other: about" in ended.out
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in ended.out.splitlines() if line[:1] == "│"]
     firsts = [row for row in rows if row[-1]]
-    steps = [row[-5] for row in firsts]
+    steps = [row[-4] for row in firsts]
     assert steps == ["4", "400,000", "4", "400,000"]
-    minutes = [float(row[-2]) for row in firsts]
+    minutes = [float(row[-1]) for row in firsts]
     assert minutes[0] < minutes[1]
     assert minutes[2] < minutes[3]
     assert list(folder.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What experiments would cost (`dry_run=true`): parameters, memory, minutes and disk, measured on a few real batches.
+"""What experiments would cost (`dry_run=true`): parameters, memory and minutes, measured on a few real batches.
 
 Each experiment is trained for a few steps, validated and evaluated on a few rows, in a temporary folder, by the same
 functions as a real run. An untrained model never ends a sentence by itself, so the searches stop at the mean length.
@@ -36,7 +36,6 @@ from attnlab.tracking.params import readable_name, short_params
 from attnlab.tracking.run import UntrackedRun
 from attnlab.tracking.settings import MlflowTracking
 from attnlab.training.speed import peak_megabytes
-from attnlab.training.spool import LAST
 
 WARM_UP, MEASURED = 4, 16  # steps
 FEW, MANY = 32, 256  # rows that are evaluated, to tell what each row costs from what every evaluation does
@@ -44,16 +43,14 @@ FEW, MANY = 32, 256  # rows that are evaluated, to tell what each row costs from
 
 @dataclass(frozen=True)
 class Estimate:
-    """parameters: {part of the model: numbers}. minutes: from the start of the command to its metrics of the test
-    split. megabytes: of memory at most. disk: megabytes of the experiment's folder and its data."""
+    """minutes: from the start of the command to its metrics of the test split. megabytes: of memory at most."""
 
     name: str
-    parameters: dict[str, int]
+    parameters: int
     steps: int
     seconds_a_step: float
     minutes: float
     megabytes: float
-    disk: float
 
 
 def main(experiments: Sequence[Experiment], points: int) -> None:
@@ -69,13 +66,11 @@ def main(experiments: Sequence[Experiment], points: int) -> None:
                 began = time.time()
     finally:
         log.setLevel(level)
-    parts = list(dict.fromkeys(part for each in estimates for part in each.parameters))
-    heads = ("experiment", *parts, "parameters", "steps", "seconds a step", "memory, MB", "minutes", "disk, MB")
+    heads = ("experiment", "parameters", "steps", "seconds a step", "memory, MB", "minutes")
     table = Table(*heads, title="Dry run: nothing was trained or kept")
     for each in estimates:
-        of_parts = (f"{each.parameters.get(part, 0):,}" for part in parts)
-        costs = (f"{each.seconds_a_step:.3g}", f"{each.megabytes:,.0f}", f"{each.minutes:.2g}", f"{each.disk:,.0f}")
-        table.add_row(each.name, *of_parts, f"{sum(each.parameters.values()):,}", f"{each.steps:,}", *costs)
+        costs = (f"{each.seconds_a_step:.3g}", f"{each.megabytes:,.0f}", f"{each.minutes:.2g}")
+        table.add_row(each.name, f"{each.parameters:,}", f"{each.steps:,}", *costs)
     Console(width=max(120, Console().width)).print(table)
     minutes = sum(each.minutes for each in estimates) * points / len(estimates)
     print(f"{points} experiment{'s' if points > 1 else ''}, one after the other: about {minutes:.2g} minutes")
@@ -125,7 +120,6 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
             watch.seconds_a_step,
             (watch.started - began + of_training + of_evaluation) / 60,
             peak,
-            _disk(experiment, point, folder) / 1e6,
         )
 
 
@@ -156,7 +150,7 @@ class _Watch(pl.Callback):
     """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
-        self.parameters = parameters(pl_module.model)
+        self.parameters = sum(parameters(pl_module.model).values())
         sampler: Any = trainer.train_dataloader.sampler  # type: ignore[union-attr]
         lengths = sampler.source_lengths, sampler.target_lengths
         self.sizes = [len(rows) * sum(side[rows].max() + 1 for side in lengths) for rows in sampler.batches()]
@@ -180,13 +174,3 @@ class _Watch(pl.Callback):
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         self.validated = time.time()
         self.validation += self.validated
-
-
-def _disk(experiment: Experiment, point: Path, data: Path) -> float:
-    """Bytes: best, last and next to last checkpoint; the model, once more in MLflow; the data."""
-    checkpoint = (point / "checkpoints" / LAST).stat().st_size
-    return checkpoint * (2 + experiment.training.keep_best) + 2 * _bytes(point / "model") + _bytes(data)
-
-
-def _bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
