@@ -129,7 +129,7 @@ def is_attention_explanation(
 
     The classifier must be in evaluation mode, with one head. y are the probabilities of its classes.
 
-    prediction, max_attention: the number of the likeliest class, and the greatest weight.
+    prediction: the number of the likeliest class.
     tau_gradient, tau_leave_one_out: Kendall's tau-b of the weight and an importance, over all tokens but `<eos>`: at
         fixed weights |e_s · ∂y/∂e_s| of the prediction, or the total variation distance of y and y without s
         (section 4.1). NaN for one token, or where either is constant.
@@ -160,7 +160,6 @@ def is_attention_explanation(
     adversarial = adversarial_attention(lambda tried: at_weights(tried, memory), weights, mask, **adversary)
     return {
         "prediction": y.argmax(1).tolist(),
-        "max_attention": weights.amax(1).tolist(),
         "tau_gradient": taus(gradients),
         "tau_leave_one_out": taus(_leave_one_out(probabilities, batch, total_variation)),
         "permuted_tvd": permuted.quantile(0.5, dim=0).tolist(),

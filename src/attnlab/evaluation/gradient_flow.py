@@ -11,7 +11,6 @@ Axes: B batch, S source length, T target length, V vocabulary, H hidden size, N 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -25,38 +24,20 @@ from attnlab.model.recurrence import RecurrentState
 from attnlab.model.seq2seq import Seq2Seq
 
 
-@dataclass(frozen=True, eq=False)
-class GradientFlow:
-    """Gradient norms by distance: entry d is of the states d tokens before the one that the recurrence hands over.
+def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> NDArray[np.float64]:
+    """Gradient norms by distance: entry d is the mean over the states d tokens before the one that the recurrence
+    hands over.
 
-    sentences: how many have a state there; each norm is the mean over these.
-    state: norm of the gradient with respect to the whole state that the recurrence carries on (Pascanu's x_k): the
-        hidden state h and, for an LSTM, the cell state c beside it, by way of which it hands the gradient back too.
+    The state is all that the recurrence carries on (Pascanu's x_k), for an LSTM the cell state too. The model must be
+    in evaluation mode; the reference is fed. The loss of a sentence is its mean negative log-likelihood over the target
+    tokens, in nats. The derivative is total: through the attention, and through all that comes later in the source.
     """
-
-    sentences: NDArray[np.int64]
-    state: NDArray[np.float64]
-
-
-def gradient_flow(model: Seq2Seq, batches: Iterable[Batch]) -> GradientFlow:
-    """Measure a model, which must be in evaluation mode, with the reference fed.
-
-    The loss of a sentence is its token negative log-likelihood in nats, its mean over the target tokens, as training
-    has it. The derivative is total: through the attention, and through all that comes later in the
-    source.
-    """
-    found = [_norms(model, batch) for batch in batches]
-    distance = np.concatenate([places for places, _ in found])
-    norms = np.concatenate([values for _, values in found])
-    sentences = np.bincount(distance)
-    return GradientFlow(sentences, np.bincount(distance, weights=norms) / sentences)
-
-
-def _norms(model: Seq2Seq, batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of every real source token: its distance, and the norm by its state."""
-    norms = state_gradients(model, batch)[batch.source_mask].double().norm(dim=1)  # (tokens,)
-    places = distances(batch.source_mask, model.encoder.reverse_source)[batch.source_mask]
-    return places.cpu().numpy(), norms.cpu().numpy()
+    norms, places = list[Tensor](), list[Tensor]()  # of every real source token, (tokens,), and its distance
+    for batch in batches:
+        norms.append(state_gradients(model, batch)[batch.source_mask].double().norm(dim=1).cpu())
+        places.append(distances(batch.source_mask, model.encoder.reverse_source)[batch.source_mask].cpu())
+    distance = torch.cat(places).numpy()
+    return np.bincount(distance, weights=torch.cat(norms).numpy()) / np.bincount(distance)
 
 
 def state_gradients(model: Seq2Seq, batch: Batch) -> Tensor:

@@ -209,11 +209,10 @@ def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
 
     runs: the params of each.
     """
-    short = [
-        key
-        for key in _differing(runs, (key for params in runs for key in params if "." not in key))
-        if not _goes_with_no_attention(key, runs)
-    ]
+    short = _differing(runs, (key for params in runs for key in params if "." not in key))
+    attends = [params for params in runs if params.get("attention") != "none"]
+    if len(attends) < len(runs) and "decoder" not in _differing(attends, short):
+        short = [key for key in short if key != "decoder"]  # without attention there is one decoder: no further choice
     groups: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
     for params in runs:
         groups.setdefault(tuple(params.get(key, "") for key in short), []).append(params)
@@ -223,14 +222,6 @@ def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
         for key in _differing(group, (key for params in group for key in params if "." in key))
     ]
     return list(dict.fromkeys([*short, *dotted]))
-
-
-def _goes_with_no_attention(key: str, runs: Sequence[Mapping[str, str]]) -> bool:
-    """Whether `key` is the decoder and differs only between runs with and without attention: that is one choice."""
-    without = {params.get("attention") == "none": set[str | None]() for params in runs}
-    for params in runs:
-        without[params.get("attention") == "none"].add(params.get(key))
-    return key == "decoder" and len(without) == 2 and all(len(values) == 1 for values in without.values())
 
 
 def _differing(runs: Sequence[Mapping[str, str]], keys: Iterable[str]) -> list[str]:

@@ -106,7 +106,7 @@ def gradients(point: Point) -> Iterator[Row]:
     batches = SeqDataModule(data, experiment.training.batching, experiment.padding).test_dataloader()
     pl.seed_everything(point.seed, workers=True, verbose=False)  # the weights that the training began with
     first = experiment.model(**experiment.task.sizes(data), padding=experiment.padding).eval()
-    flows = [gradient_flow(each, batches).state for each in (first, load_model(point.folder / "model"))]
+    flows = [gradient_flow(each, batches) for each in (first, load_model(point.folder / "model"))]
     before, after = (np.log10(flow.clip(min=1e-38)).tolist() for flow in flows)  # float32 has nothing smaller
     for distance, (start, end) in enumerate(zip(before, after, strict=True)):
         yield point.row(distance, **{"log10 gradient before": start, "log10 gradient after": end})
