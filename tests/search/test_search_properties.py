@@ -63,7 +63,7 @@ def test_hypotheses_are_sorted_within_limits_and_scored_by_the_model(
     model = bigram(seed, vocabulary, scale)
     batch = make_batch(sentences, [[]] * len(sentences), Padding(encoder=side))
     found = search(model, batch.source, batch.source_mask, with_attention=True)
-    limits = search.limits(batch.source_mask).tolist()
+    limits = search.limits(batch.source_mask.sum(1)).tolist()
     assert len(found) == len(sentences)
     for row, (hypotheses, limit) in enumerate(zip(found, limits, strict=True)):
         # 1. Sorted, none twice, not too many.

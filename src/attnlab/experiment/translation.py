@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
@@ -60,6 +63,21 @@ class Translation(Task):
 
     def read_data(self, folder: Path) -> PreparedData:
         return PreparedData(folder)
+
+    def check_data(self, experiment: Experiment, data: PreparedData) -> None:
+        """Warns too, where a search would cut off references of the split that it is for."""
+        super().check_data(experiment, data)
+        searches = {"validation": ("training.validation_search", experiment.training.validation_search)}
+        for name, (path, search) in (searches | {"test": ("search", experiment.search)}).items():
+            split = data.split(name)
+            source = torch.from_numpy(split.source_lengths + 1)  # with <eos>, as the limits count
+            too_long = (torch.from_numpy(split.target_lengths + 1) > search.limits(source)).float().mean().item()
+            if too_long > 0.01:
+                print(
+                    f"warning: {too_long:.0%} of the {name} split's references are longer than {path} can write; raise "
+                    f"{path}.max_length ({search.max_length}) or max_length_ratio ({search.max_length_ratio})",
+                    file=sys.stderr,
+                )
 
     def sizes(self, data: PreparedData) -> dict[str, int]:
         return {

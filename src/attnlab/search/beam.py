@@ -52,7 +52,7 @@ class BeamSearch(Search):
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
         batch_size, beam, device = source.shape[0], self.size, source.device
-        limits = self.limits(source_mask)
+        limits = self.limits(source_mask.sum(1))
         memory, state = model.encode(source, source_mask)
         packed = PackedWeights()
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]

@@ -94,7 +94,7 @@ class GreedySearch(Search):
             model,
             source,
             source_mask,
-            self.limits(source_mask),
+            self.limits(source_mask.sum(1)),
             self.min_length,
             choose=lambda log_probs, *_: likeliest(log_probs, 1)[1].squeeze(1),
             with_attention=with_attention,

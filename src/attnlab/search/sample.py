@@ -44,7 +44,7 @@ class SampleSearch(Search):
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
     ) -> list[list[Hypothesis]]:
-        limits = self.limits(source_mask)
+        limits = self.limits(source_mask.sum(1))
         uniform = self._uniform(source, source_mask, int(limits.max()))
         drawn = write_token_by_token(
             model,

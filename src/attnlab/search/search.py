@@ -73,15 +73,15 @@ class Search(ABC):
                 f"{self.min_length}"
             )
 
-    def limits(self, source_mask: Tensor) -> Tensor:
-        """How many tokens, `<eos>` included, may be written for each sentence: (B,) long.
+    def limits(self, source_lengths: Tensor) -> Tensor:
+        """How many tokens may be written for sources of these lengths: (B,) long -> (B,) long, `<eos>` counted in both.
 
         The ratio leaves room for the minimum length.
         """
-        limits = torch.full((source_mask.shape[0],), self.max_length, device=source_mask.device)
+        limits = torch.full_like(source_lengths, self.max_length)
         if self.max_length_ratio is None:
             return limits
-        by_source = (source_mask.sum(1) * self.max_length_ratio).ceil().long()
+        by_source = (source_lengths * self.max_length_ratio).ceil().long()
         return torch.minimum(limits, by_source).clamp(min=self.min_length + 1)
 
     @abstractmethod
