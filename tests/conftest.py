@@ -215,7 +215,7 @@ def copy_corpus() -> Callable[..., Any]:
     def build(kind: type = CopyCorpus, **changed: Any) -> Any:
         values = {
             "num_pairs": 60, "num_symbols": 5, "min_length": 1, "max_length": 6, "test_min_length": None,
-            "test_max_length": None, "validation_fraction": 0.1, "test_fraction": 0.1, "seed": 1,
+            "test_max_length": None, "distinct": False, "validation_fraction": 0.1, "test_fraction": 0.1, "seed": 1,
             "bleu_tokenize": "none", "tokenizer": WordTrainer(split="whitespace", min_frequency=1),
         }  # fmt: skip
         return kind(**(values | changed))

@@ -49,3 +49,12 @@ def test_sequence_corpus_with_impossible_lengths_is_refused(make):
         make(test_min_length=9)
     with pytest.raises(ExperimentError, match="too few different sequences"):
         make(num_symbols=2, max_length=3).load()
+
+
+def test_sequence_corpus_of_distinct_symbols_repeats_none_in_a_sequence(make):
+    splits = make(num_symbols=5, max_length=5, distinct=True, num_pairs=200).load()
+    sources = [source.split() for source in splits["train"]["source"]]
+    assert all(len(set(each)) == len(each) for each in sources)
+    assert {len(each) for each in sources} == {2, 3, 4, 5}
+    with pytest.raises(ExperimentError, match="too few different sequences"):
+        make(num_symbols=4, min_length=5, max_length=5, distinct=True).load()

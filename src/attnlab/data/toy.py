@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -27,6 +28,7 @@ class SequenceCorpus(Corpus):
     num_symbols: in the alphabet.
     min_length, max_length: symbols a sequence; all lengths are equally likely.
     test_min_length, test_max_length: of the test split, where they differ; null is the same as in training.
+    distinct: no symbol twice; sequences of all symbols are permutations of each other (Snell et al. 2021, section 3.3).
     validation_fraction, test_fraction: the share of the pairs that the split gets.
     seed: of the sequences.
     """
@@ -41,6 +43,7 @@ class SequenceCorpus(Corpus):
     max_length: Length
     test_min_length: Length | None
     test_max_length: Length | None
+    distinct: bool
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
     test_fraction: Annotated[float, Field(gt=0, lt=1)]
     seed: Annotated[int, Field(ge=0)]
@@ -58,8 +61,10 @@ class SequenceCorpus(Corpus):
                 raise ValueError(f"{prefix}min_length must be at most {prefix}max_length ({most}), got {least}")
         self.sizes = split_sizes(self.num_pairs, self.validation_fraction, self.test_fraction)
         # The number of different sequences by length.
-        self.stock = {n: self.num_symbols**n for n in range(lengths[0], lengths[1] + 1)}
-        self.test_stock = {n: self.num_symbols**n for n in range(test_lengths[0], test_lengths[1] + 1)}
+        count = math.perm if self.distinct else pow
+        self.stock, self.test_stock = (
+            {n: count(self.num_symbols, n) for n in range(least, most + 1)} for least, most in (lengths, test_lengths)
+        )
 
     def load(self) -> dict[str, datasets.Dataset]:
         import datasets  # slow to import, and not needed to check a config
@@ -83,7 +88,7 @@ class SequenceCorpus(Corpus):
             raise ExperimentError("data.num_pairs: there are too few different sequences; choose fewer, or longer ones")
         length = int(random.choice(free))
         taken = used.setdefault(length, set())
-        while (sequence := random.integers(self.num_symbols, size=length)).tobytes() in taken:
+        while (sequence := random.choice(self.num_symbols, length, replace=not self.distinct)).tobytes() in taken:
             pass
         taken.add(sequence.tobytes())
         return sequence
