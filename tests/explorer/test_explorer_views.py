@@ -83,7 +83,7 @@ def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder,
 
 def test_every_score_has_its_formula(visit, translator):
     keys = {"dot": "hᵢ", "scaled_dot": "hᵢ", "general": "W hᵢ", "scaled_luong": "W hᵢ", "concat": "W₂ hᵢ"}
-    keys |= {"bahdanau": "U hᵢ", "normed_bahdanau": "U hᵢ + b", "cosine": "hᵢ", "location": "i"}
+    keys |= {"bahdanau": "U hᵢ", "normed_bahdanau": "U hᵢ + b", "cosine": "hᵢ", "location": "i", "uniform": "i"}
     projected = translator(attention="general", projection=3, coverage=1.0, heads=2)
     seen = visit({score: translator(attention=score) for score in keys} | {"projected": projected})
     seen.open("May 13")

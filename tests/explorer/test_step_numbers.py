@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from attnlab.explorer.analysis import Edit
 from attnlab.explorer.step_numbers import step_numbers
 
 TEXT = "May 13"
-SCORES = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", "normed_bahdanau", "cosine", "location"]
+SCORES = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", "normed_bahdanau", "cosine"]
+BY_POSITION = ["location", "uniform"]
 
 
 PRODUCTS = ["dot", "scaled_dot", "general", "scaled_luong", "cosine"]
@@ -23,7 +26,7 @@ PROJECTIONS = [{}, {"projection": 3}, {"projection": 3, "coverage": 1.0}]
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
 @pytest.mark.parametrize(
     ("score", "choices"),
-    [(score, choices) for score in SCORES for choices in PROJECTIONS[: 1 if score == "location" else 3]],
+    [*product(SCORES, PROJECTIONS), *((score, {}) for score in BY_POSITION)],
 )
 def test_numbers_follow_from_each_other(translator, score, choices, decoder):
     ours = translator(attention=score, decoder=decoder, **choices)

@@ -23,6 +23,7 @@ WITHOUT_ATTENTION = [choice for choice in _DECODERS if not attends(choice[0])]
 WITHOUT_CONTEXT_IN_READOUT = ("cell", "previous_in_cell", "initial_state")
 SCORES = [name for name in usual_first("attention") if name != "none"]
 EQUAL_WIDTHS = ("dot", "scaled_dot", "cosine")  # scores that compare query and keys as they are
+BY_POSITION = ("location", "uniform")  # scores without keys
 SCOPES = [*usual_first("scope"), "local_p_renormalised"]
 FEEDINGS = usual_first("input_feeding")
 
@@ -109,8 +110,8 @@ RULES = [
         lambda attention, decoder: attention is not None and decoder[0] == "no_attention",
     ),
     _rule(
-        "the location score has no keys to project",
-        lambda attention, projection: attention == "location" and projection is not None,
+        "the location and uniform scores have no keys to project",
+        lambda attention, projection: attention in BY_POSITION and projection is not None,
     ),
     _rule(
         "score needs a query and keys of one width",
@@ -119,12 +120,12 @@ RULES = [
         ),
     ),
     _rule(
-        "coverage is added to the keys, but the location score has none",
-        lambda attention, coverage: attention == "location" and coverage is not None,
+        "coverage is added to the keys, but the location and uniform scores have none",
+        lambda attention, coverage: attention in BY_POSITION and coverage is not None,
     ),
     _rule(
-        "the location score has no keys that heads could project",
-        lambda attention, heads: attention == "location" and heads is not None,
+        "the location and uniform scores have no keys that heads could project",
+        lambda attention, heads: attention in BY_POSITION and heads is not None,
     ),
     _rule(
         "this decoder hands its readout no context",

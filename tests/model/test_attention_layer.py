@@ -303,7 +303,7 @@ NO_SETTINGS = "is not a setting; the chosen parts have no settings"
         ({"scope": "local_m"}, ValueError, "LocalM: width is missing; it must be a whole number above 0"),
         ({"score": Scaled, "normaliser": Sharpened, "scale": 2.0}, TypeError, f"scale {TWO_OWNERS}"),
         ({"key_size": 6}, ValueError, "the dot score needs a query and keys of one width, but the query has 4 and"),
-        ({"score": "location", "max_length": 9, "projection": 4}, ValueError, "location score has no keys to project"),
+        ({"score": "location", "max_length": 9, "projection": 4}, ValueError, "scores have no keys to project"),
     ],
 )
 def test_wrong_choice_is_refused_by_one_sentence(arguments, error, message):

@@ -12,7 +12,7 @@ import paper_equations as paper
 import pytest
 import torch
 from composed_variants import composed
-from legal_choices import SCORES
+from legal_choices import BY_POSITION, SCORES
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -136,7 +136,7 @@ def test_classified_sentence_alone_equals_itself_in_any_batch(attention: str, sc
     ids=str,
 )
 def test_every_score_goes_with_every_other_choice(attention: str, changed: dict[str, Any]) -> None:
-    if attention == "location" and {"projection", "heads"} & set(changed):
+    if attention in BY_POSITION and {"projection", "heads"} & set(changed):
         with pytest.raises((ExperimentError, ValueError), match=r"choose model/(projection=none|heads=one)"):
             build(3, attention=attention, **changed)
         return

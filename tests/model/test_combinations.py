@@ -41,7 +41,7 @@ def test_most_combinations_learn_and_each_reason_of_a_refusal_occurs():
     expected = {
         "this decoder hands its readout no context",
         "feeding the attentional hidden state needs a readout that makes one",
-        "coverage is added to the keys, but the location score has none",
+        "coverage is added to the keys, but the location and uniform scores have none",
     }
     assert expected <= outcomes.keys() <= {None, *(rule.reason for rule in RULES)}
 

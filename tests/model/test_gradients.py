@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from composed_variants import part_of, usual_first
-from legal_choices import EQUAL_WIDTHS, refusal
+from legal_choices import BY_POSITION, EQUAL_WIDTHS, refusal
 from one_training_step import exact_loss
 from small_attentions import MASK, PARTS, B, D, H, S, T, inputs, memory_of
 from torch import Tensor
@@ -85,7 +85,7 @@ def test_gradients_of_scopes_match_finite_differences(scope, normaliser, masked)
     assert attends(Mechanism(PARTS["bahdanau"], NORMALISERS[normaliser], SCOPES[scope]), masked=masked)
 
 
-@pytest.mark.parametrize("name", [name for name in PARTS if name not in (*EQUAL_WIDTHS, "location")])
+@pytest.mark.parametrize("name", [name for name in PARTS if name not in (*EQUAL_WIDTHS, *BY_POSITION)])
 def test_gradients_of_coverage_match_finite_differences(name):
     mechanism = Mechanism(PARTS[name], Softmax(), SCOPES["global"], coverage=Part(Coverage, loss_weight=1.0))
     assert attends(mechanism, coverage=True)

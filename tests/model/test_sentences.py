@@ -10,6 +10,7 @@ import pytest
 from covering_array import covering_array
 from legal_choices import (
     ATTENDING,
+    BY_POSITION,
     FACTORS,
     SCOPES,
     SCORES,
@@ -112,6 +113,6 @@ def test_each_scope_with_heads_and_coverage(normaliser, scope, coverage, heads, 
     """Each head has a window and a coverage of its own."""
     number = SCOPES.index(scope) + 4 * (heads is not None)
     context = "cell_and_readout" if decoder == "attend_then_step" else "readout_and_previous_in_cell"
-    score = [score for score in SCORES if score != "location"][number]
+    score = [score for score in SCORES if score not in BY_POSITION][number]
     choices = {"normaliser": normaliser, "scope": scope, "coverage": coverage, "heads": heads, "attention": score}
     equals_the_equations(row_of(number, decoder=(decoder, context), **choices), tiny_model, pairs)

@@ -29,6 +29,7 @@ TOGETHER = [
     ("attention=normed_bahdanau", "bridge=zero", "heads=multi", "initialisation=uniform"),
     ("attention=scaled_dot", "input_feeding=expected_embedding"),
     ("attention=scaled_luong", "input_feeding=attentional_hidden", "readout=attentional"),
+    ("attention=uniform",),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
 PAPERS = sorted(path.stem for path in (*PRESETS("*20[0-9][0-9]*.yaml"), *PRESETS("lesson_bahdanau.yaml")))

@@ -53,6 +53,11 @@ def cosine(w: Weights, s, h, seen=0.0):
     return w["g"] * (s @ (h + seen)) / lengths if lengths > 0 else 0.0
 
 
+def uniform(w: Weights, s, h, seen=0.0):
+    """Every source token alike: the weights are 1 / n."""
+    return 0.0
+
+
 def location(w: Weights, s, i: int):
     """Luong et al. 2015, equation 8: (W s)_i."""
     return w["W.weight"][i] @ s
@@ -67,4 +72,5 @@ CONTENT_SCORES = {
     "bahdanau": bahdanau,
     "normed_bahdanau": normed_bahdanau,
     "cosine": cosine,
+    "uniform": uniform,
 }

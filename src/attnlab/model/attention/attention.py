@@ -123,7 +123,9 @@ class MultiHeadAttention(nn.Module):
         attentions = [head(size, size) for _ in range(heads)]
         self.attentions: Sequence[Attention] = nn.ModuleList(attentions)  # type: ignore[assignment]
         if any(attention.score.by_position for attention in self.attentions):
-            raise ValueError("the location score has no keys that heads could project; choose model/heads=one")
+            raise ValueError(
+                "the location and uniform scores have no keys that heads could project; choose model/heads=one"
+            )
 
     @property
     def coverage(self) -> Coverage | None:

@@ -31,8 +31,8 @@ class LinearProjection(Score):
         self.score: Score = score(query_size=size, key_size=size)
         if self.score.by_position:
             raise ValueError(
-                "the location score has no keys to project; choose model/projection=none (of attnlab.Attention: no "
-                "projection)"
+                "the location and uniform scores have no keys to project; choose model/projection=none "
+                "(of attnlab.Attention: no projection)"
             )
         self.keys_size = self.score.keys_size
 
@@ -68,7 +68,8 @@ class Mechanism:
         score = self.score(**sizes) if self.projection is None else self.projection(score=self.score, **sizes)
         if self.coverage is not None and score.by_position:
             raise ValueError(
-                "coverage is added to the keys, but the location score has none; choose model/coverage=none"
+                "coverage is added to the keys, but the location and uniform scores have none; "
+                "choose model/coverage=none"
             )
         coverage = None if self.coverage is None else self.coverage(key_size=score.keys_size)
         return Attention(score, self.normaliser, self.scope(query_size=query_size), coverage)

@@ -10,7 +10,7 @@ const FOLDED = 6; // numbers of a vector that are shown at first
 // What a score makes of h once a sentence, and the energy of it (k) and the query s. A coverage is added to k.
 const KEYS = {
   General: (h) => `W ${h}`, ScaledLuong: (h) => `W ${h}`, Concat: (h) => `W₂ ${h}`, Bahdanau: (h) => `U ${h}`,
-  NormedBahdanau: (h) => `U ${h} + b`, Location: () => "i",
+  NormedBahdanau: (h) => `U ${h} + b`, Location: () => "i", Uniform: () => "i",
 };
 const sum = (k) => (k.includes("+") ? `(${k})` : k);
 const SCORES = {
@@ -22,7 +22,7 @@ const SCORES = {
   Bahdanau: (s, k, b) => `eᵢ = v · tanh(W ${s}${b} + ${k})`,
   NormedBahdanau: (s, k) => `eᵢ = g (v / |v|) · tanh(W ${s} + ${k})`,
   Cosine: (s, k) => `eᵢ = g cos(${s}, ${k})`,
-  Location: (s) => `eᵢ = (W ${s})ᵢ`,
+  Location: (s) => `eᵢ = (W ${s})ᵢ`, Uniform: () => "eᵢ = 0",
 };
 const FED = { AttentionalHiddenFeeding: "s̃ₜ₋₁", ExpectedEmbeddingFeeding: "Σ pₜ₋₁(y) e(y)", SoftmaxOutputFeeding: "pₜ₋₁" };
 const READOUTS = {
