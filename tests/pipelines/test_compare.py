@@ -61,7 +61,7 @@ REFUSALS = {
     "no list": (
         ("runs=abc",), "runs must be a list of text that is not empty with at least 1 entry or null, got 'abc'",
     ),
-    "into": (("sweep=last", "into=runs"), "holds something else than a comparison"),
+    "into": (("sweep=last", "into=runs"), "holds something else, which would be lost"),
     "nothing built": (("builds=[runs]",), "builds: runs/resolved.yaml is missing; run the compose stage first"),
 }  # fmt: skip
 

@@ -236,13 +236,6 @@ def test_comparison_writes_csv_tables(compared: ComparedRuns, findings: Findings
     assert (row["n"], row["letters"]) == ("2", findings.letters["bleu"]["no attention"])
 
 
-def test_comparison_refuses_to_replace_other_files(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("years")
-    with pytest.raises(ExperimentError, match="holds something else than a comparison"):
-        write(compared, findings, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
 ONE_SEED = "Every system has one seed: how much another would change is unknown"
 SMALL = {
     "classification": (

@@ -71,6 +71,13 @@ def test_short_params_name_no_attention_unmasked_padding_and_a_corpus_from_outsi
     assert readable_name(short) == "no attention · multi30k_tok · seed 2"
 
 
+def test_short_params_name_the_part_of_a_family_and_the_dataset_of_the_hub():
+    scan = {"_target_": "attnlab.data.hub.Scan", "path": "../data", "split": "length"}
+    assert short_params({"data": scan})["data"] == "scan_length"
+    hub = {"_target_": "attnlab.data.hub.HubCorpus", "path": None, "dataset": "bentrevett/multi30k"}
+    assert short_params({"data": hub})["data"] == "multi30k"
+
+
 @pytest.mark.parametrize("partial", [{}, {"model": None}, {"model": {}, "data": None}])
 def test_short_params_of_a_config_without_these_sections_is_empty(partial):
     assert short_params(partial) == {}

@@ -12,7 +12,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from attnlab.config.paths import LEARNING_CURVES, MODEL, Output, check_replaceable
+from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
 from attnlab.files import atomic_folder, read_own_record
@@ -47,14 +47,14 @@ def publish(point: Path, experiment: Experiment) -> None:
 
 def check_wanted_places(experiment: Experiment) -> None:
     """Raise ExperimentError where `publish` would remove something else, before anything is trained."""
-    for name, wanted, kind in _wanted_outputs(experiment):
-        check_replaceable(f"paths.{name}", wanted, kind)
+    for name, wanted, mark in _wanted_outputs(experiment):
+        check_replaceable(f"paths.{name}", wanted, mark)
 
 
-def _wanted_outputs(experiment: Experiment) -> Iterator[tuple[str, Path, Output]]:
-    for name, kind in (("model", MODEL), ("training", LEARNING_CURVES)):
+def _wanted_outputs(experiment: Experiment) -> Iterator[tuple[str, Path, str]]:
+    for name, mark in (("model", MODEL), ("training", LEARNING_CURVES)):
         if (wanted := getattr(experiment.paths, name)) is not None:
-            yield name, here(wanted), kind
+            yield name, here(wanted), mark
 
 
 @contextmanager

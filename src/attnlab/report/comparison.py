@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.paths import COMPARISON, check_replaceable
 from attnlab.files import atomic_folder
 from attnlab.plots.figure import PAGE_DPI, png_bytes
 from attnlab.plots.html import inline_png, render
@@ -28,11 +27,7 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
     *.png           the figures
 
     sentences: how many show their attention, at most.
-
-    Raises:
-        ExperimentError: the folder exists and holds something else.
     """
-    check_replaceable("into", into, COMPARISON)
     figures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures_of(findings).items()}
     page = render("comparison.html", _content(compared, findings, figures, sentences), "attnlab.report")
     with atomic_folder(into) as folder:

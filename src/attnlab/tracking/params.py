@@ -181,8 +181,10 @@ def _teacher_forcing(node: Mapping[str, Any]) -> str | None:
 
 
 def _data(node: Mapping[str, Any]) -> str | None:
-    """The choice, and for a corpus from outside its own name (`multi30k_tok` of `../data/multi30k_tok`)."""
-    place = node.get("path")
-    if isinstance(place, str) and place.strip("/"):
+    """The choice with its part (`scan_length`), and for any corpus from outside its own name (`multi30k` of
+    `../data/multi30k` or of the hub's `bentrevett/multi30k`)."""
+    name, place = choice_name(node) if node else None, node.get("path") or node.get("dataset")
+    if name in ("hub", "labelled") and isinstance(place, str) and place.strip("/"):
         return masked(place).rstrip("/").rpartition("/")[2]
-    return choice_name(node) if node else None
+    part = node.get("split") or node.get("language")
+    return f"{name}_{part}" if name and part else name

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
-from torchmetrics import MeanMetric
+from torchmetrics import MeanMetric, Metric
 
 from attnlab.batch import Batch, LabelledBatch
 from attnlab.errors import ExperimentError
@@ -182,18 +182,11 @@ def check_weights(module: pl.LightningModule) -> None:
             )
 
 
-class TextMetrics(Protocol):
-    """Metrics on decoded text, such as BLEU."""
-
-    def update(self, hypotheses: list[str], references: list[str]) -> None: ...
-    def compute(self) -> dict[str, float]: ...
-    def reset(self) -> None: ...
-
-
 class Seq2SeqModule(LabModule):
     """Trains a Seq2Seq model and validates it twice: teacher-forced and free-running.
 
     Args:
+        text_metrics: updated with hypotheses and references as text.
         decode: turns target ids into text.
         references: gives the target texts of rows of the validation split.
         seed: of the teacher-forcing coins.
@@ -205,7 +198,7 @@ class Seq2SeqModule(LabModule):
         self,
         model: Seq2Seq,
         settings: TranslationTraining,
-        text_metrics: TextMetrics,
+        text_metrics: Metric,
         decode: Callable[[list[int]], str],
         references: Callable[[Sequence[int]], list[str]],
         seed: int,
