@@ -60,8 +60,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
     """Six test pairs to reverse, with their alignment."""
     folder = tmp_path_factory.mktemp("corpus") / "data"
     corpus = ReverseCorpus(
-        num_pairs=60, num_symbols=5, min_length=2, max_length=6, test_min_length=None, test_max_length=None, distinct=False,
-        validation_fraction=0.1, test_fraction=0.1, seed=1, bleu_tokenize="none",
+        num_pairs=60, num_symbols=5, min_length=2, max_length=6, test_min_length=None, test_max_length=None,
+        distinct=False, validation_fraction=0.1, test_fraction=0.1, seed=1, bleu_tokenize="none",
         tokenizer=WordTrainer(split="whitespace", min_frequency=1),
     )  # fmt: skip
     prepare(corpus, folder)
