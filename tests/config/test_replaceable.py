@@ -17,22 +17,26 @@ from attnlab.config.paths import (
 from attnlab.errors import ExperimentError
 
 
-def check(folder: Path) -> None:
-    check_replaceable("paths.model", folder, MODEL)
+def is_refused(folder: Path) -> bool:
+    try:
+        check_replaceable("paths.model", folder, MODEL)
+    except ExperimentError:
+        return True
+    return False
 
 
 def test_absent_empty_or_earlier_output_may_be_replaced(tmp_path):
-    check(tmp_path / "absent")
-    check(tmp_path)
+    assert not is_refused(tmp_path / "absent")
+    assert not is_refused(tmp_path)
     (tmp_path / "model.json").write_text('{"identity": "0"}')
     (tmp_path / "weights.safetensors").write_text("")
-    check(tmp_path)
+    assert not is_refused(tmp_path)
 
 
 def test_file_in_the_place_of_a_folder_is_refused(tmp_path):
     (tmp_path / "model").write_text("")
     with pytest.raises(ExperimentError, match=r"^paths.model: .* holds something else"):
-        check(tmp_path / "model")
+        check_replaceable("paths.model", tmp_path / "model", MODEL)
 
 
 OTHERS = {

@@ -11,6 +11,8 @@ from entry_points import TINY, Command, mlflow_client, succeeded
 from omegaconf import OmegaConf
 from test_refusals import refused
 
+from attnlab.experiment.composition import compose
+from attnlab.stages.chain import data_to_train_on
 from attnlab.tracking.connection import Connection
 from attnlab.tracking.settings import MlflowTracking
 
@@ -206,3 +208,13 @@ def test_run_of_an_evaluation_has_the_parameters_of_its_model(
         assert of_model == ("dot", "copy", "2", "4"), name
     assert found["dot · copy · seed 2 · beam max_length=8 size=3"]["search.size"] == "3"
     assert found["dot · copy · seed 2 · greedy"]["search"] == "greedy"
+
+
+def test_search_that_cannot_write_the_references_of_its_split_is_a_warning(tmp_path, capsys):
+    made = ["data=copy", "data.num_pairs=100", f"paths.runs={tmp_path}", "tracking=none"]
+    data_to_train_on(compose([*made, "search.max_length_ratio=0.5"]))
+    err = capsys.readouterr().err
+    assert (
+        "warning: 100% of the test split's references are longer than search can write; raise search.max_length" in err
+    )
+    assert "validation" not in err

@@ -134,12 +134,12 @@ def test_attention_only_on_demand(searchable):
 
 
 def test_length_limits_obey_maximum_ratio_and_minimum():
-    mask = torch.tensor([[True] * 6, [True] * 3 + [False] * 3, [True] + [False] * 5])
-    assert GreedySearch(10).limits(mask.sum(1)).tolist() == [10, 10, 10]
-    assert GreedySearch(10, 1.5).limits(mask.sum(1)).tolist() == [9, 5, 2]
-    assert GreedySearch(4, 1.5).limits(mask.sum(1)).tolist() == [4, 4, 2]
-    assert GreedySearch(10, 0.01).limits(mask.sum(1)).tolist() == [1, 1, 1]
-    assert GreedySearch(10, 1.5, min_length=4).limits(mask.sum(1)).tolist() == [9, 5, 5]
+    lengths = torch.tensor([6, 3, 1])
+    assert GreedySearch(10).limits(lengths).tolist() == [10, 10, 10]
+    assert GreedySearch(10, 1.5).limits(lengths).tolist() == [9, 5, 2]
+    assert GreedySearch(4, 1.5).limits(lengths).tolist() == [4, 4, 2]
+    assert GreedySearch(10, 0.01).limits(lengths).tolist() == [1, 1, 1]
+    assert GreedySearch(10, 1.5, min_length=4).limits(lengths).tolist() == [9, 5, 5]
 
 
 @pytest.mark.parametrize("make", SEARCHES.values(), ids=SEARCHES)
