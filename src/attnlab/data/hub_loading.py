@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import huggingface_hub
 
 from attnlab.errors import ExperimentError
 
@@ -42,15 +41,10 @@ def _load_local(path: Path, name: str | None, columns: Sequence[str]) -> dict[st
         raise ExperimentError(f"data.path: there is no {path}; give a local folder or file")
     # Reading a local file anew is cheap, and a cache of it could go stale. The rows stay readable when the
     # folder is gone, because they are mapped by then.
-    with tempfile.TemporaryDirectory(prefix="attnlab-") as cache, _quiet():
-        try:
-            found = _read(path, name, columns, cache)
-            for split in found.values():
-                split.data.table.validate(full=True)
-        except ExperimentError:
-            raise
-        except Exception as error:  # the library passes on whatever its readers raise
-            raise ExperimentError(f"data.{_local_fault(path, name, error)}") from error
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as cache, _library(f"data.path: {path}"):
+        found = _read(path, name, columns, cache)
+        for split in found.values():
+            split.data.table.validate(full=True)
     return found
 
 
@@ -119,53 +113,35 @@ def _read_parallel(folder: Path, columns: Sequence[str], cache: str) -> dict[str
 def _load_from_hub(dataset: str, name: str | None, revision: str | None) -> dict[str, datasets.Dataset]:
     if Path(dataset).exists():  # `load_dataset` would read the folder
         raise ExperimentError(f"data.dataset: {dataset} lies on this machine; give it to data.path instead")
-    offline = huggingface_hub.is_offline_mode()
-    with _quiet():
-        try:
-            builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
-            _check_kind(f"data.dataset: {dataset}", builder)
-            builder.download_and_prepare()
-            return dict(builder.as_dataset())
-        except ExperimentError:
-            raise
-        except Exception as error:  # the library passes on whatever its readers raise
-            if offline:
-                raise ExperimentError(
-                    f"data.dataset: HF_HUB_OFFLINE is set, and the local cache has no copy of {dataset!r}; give "
-                    "data.path a local folder or file instead"
-                ) from error
-            key = "data.name" if "BuilderConfig" in str(error) else "data.dataset"
-            raise ExperimentError(f"{key}: {dataset!r} cannot be loaded: {_reason(error)}") from error
+    with _library(f"data.dataset: {dataset}"):
+        builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
+        _check_kind(f"data.dataset: {dataset}", builder)
+        builder.download_and_prepare()
+        return dict(builder.as_dataset())
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the library: errors are raised in our own words, and small local files need no progress bars."""
+def _library(place: str) -> Iterator[None]:
+    """Silence `datasets`, and raise its errors as one sentence that begins with the place in the config."""
     logger = logging.getLogger("datasets")
     level, bars = logger.level, datasets.are_progress_bars_disabled()
     logger.setLevel(logging.CRITICAL + 1)
     datasets.disable_progress_bars()
     try:
         yield
+    except ExperimentError:
+        raise
+    except Exception as error:  # the library passes on whatever its readers raise
+        raise ExperimentError(f"{place} cannot be loaded: {_reason(error)}") from error
     finally:
         logger.setLevel(level)
         if not bars:
             datasets.enable_progress_bars()
 
 
-def _local_fault(path: Path, name: str | None, error: Exception) -> str:
-    """The setting that is at fault, and a sentence about it."""
-    if name is not None and "BuilderConfig" in str(error):
-        return f"name: {path} has no configuration {name!r} ({_reason(error)}); null takes the default"
-    if isinstance(error, FileNotFoundError):
-        return f"path: {path} has no data files; {KNOWN_KINDS}"
-    if isinstance(error, StopIteration) or "corresponds to no data" in str(error):
-        return f"path: {path} has no rows; give one that has some"
-    return f"path: {path} cannot be read as a dataset ({_reason(error)}); mend the files, or leave some out"
-
-
 def _reason(error: BaseException) -> str:
     """The first line of the error, or of its cause where it only says that there was one."""
     if isinstance(error, datasets.exceptions.DatasetGenerationError) and error.__cause__:
         error = error.__cause__
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    message = "it has no rows" if isinstance(error, StopIteration) else str(error).strip()
+    return (message or type(error).__name__).splitlines()[0].rstrip(".")
