@@ -41,7 +41,7 @@ def test_weights_that_do_not_fit_are_refused(model: str, command: Command) -> No
         command("train.py", *start, "data.seed=7", "data.num_symbols=9"), "was not prepared with the source_tokeniz"
     )
     wider = command("train.py", *start, "model.readout.size=24")
-    refused(wider, "do not fit the model: ", " in place of (24, ")
+    refused(wider, "do not fit the model: ", "size mismatch for ")
     refused(command("train.py", *ALONE, "training.initial_weights=nowhere"), "nowhere must be a model folder")
     missing = ("data/tokenizer=of_model", "data.tokenizer.folder=nowhere")
     refused(command("train.py", *ALONE, *missing), "data.tokenizer.folder: there is no nowhere/source_tokenizer.json")

@@ -128,25 +128,13 @@ def load_weights(model: torch.nn.Module, folder: Path) -> None:
 
     Raises ExperimentError, with every name, where the folder has others, or of other shapes.
     """
-    given = _weights(folder, "cpu")
-    if problems := _misfits(given, model.state_dict()):
+    try:
+        model.load_state_dict(_weights(folder, "cpu"))
+    except RuntimeError as error:
         raise ExperimentError(
-            f"the weights in {folder} do not fit the model: {problems}; choose the parts and sizes of model as in "
-            f"{folder / 'config.json'}"
-        )
-    model.load_state_dict(given)
-
-
-def _misfits(given: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]) -> str:
-    """Every name that only one of them has, or that has another shape in them."""
-    problems = [f"{name} is missing" for name in wanted if name not in given]
-    problems += [f"{name} is not of this model" for name in given if name not in wanted]
-    problems += [
-        f"{name} is of {tuple(given[name].shape)} in place of {tuple(tensor.shape)}"
-        for name, tensor in wanted.items()
-        if name in given and given[name].shape != tensor.shape
-    ]
-    return "; ".join(problems)
+            f"the weights in {folder} do not fit the model: {' '.join(str(error).split())}; choose the parts and sizes "
+            f"of model as in {folder / 'config.json'}"
+        ) from error
 
 
 def _weights(folder: Path, device: str) -> dict[str, torch.Tensor]:
@@ -188,11 +176,9 @@ def _load(kind: type[M], folder: Path, device: str, allow: Collection[str]) -> M
     runtime = {**facts.sizes, "padding": bind_section(config, "padding", Padding, allow)}
     try:
         with torch.device("meta"), ShapesAlone():  # sizes that do not fit are found before they take memory
-            wanted = part(**runtime).state_dict()
+            part(**runtime).load_state_dict(weights, assign=True)
     except (RuntimeError, OverflowError) as error:
-        raise ExperimentError(f"{folder}: the config asks for an impossible model ({error})") from error
-    if problems := _misfits(weights, wanted):
-        raise ExperimentError(f"{folder}: the weights do not fit the config ({problems})")
+        raise ExperimentError(f"{folder}: the weights do not fit the config: {' '.join(str(error).split())}") from error
     model = part(**runtime)
     model.load_state_dict(weights)
     return model.to(device).eval()
