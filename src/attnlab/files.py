@@ -8,67 +8,52 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
-import re
-import shutil
+import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import psutil
 from pydantic import TypeAdapter, ValidationError
 
 from attnlab.errors import ExperimentError
 
-_MACHINE = re.sub(r"[^A-Za-z0-9-]", "-", platform.node())[:30]
-_OLD = "old-"  # in the name of a temporary folder that holds the one to be replaced
 RecordT = TypeVar("RecordT")
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder beside `path` that takes its place when the block ends, and vanishes when it fails."""
-    _remove_leftovers(path)
-    temporary = Path(tempfile.mkdtemp(prefix=_prefix(path), dir=path.parent))
-    try:
-        yield temporary
-        temporary.chmod(0o755)  # mkdtemp's 0700 would keep a folder's readers out
-        for inside, _, names in os.walk(temporary):
+    """A temporary folder near `path` that takes its place when the block ends, and vanishes when it fails.
+
+    A process that is killed leaves `.<name>.<random>` beside `path`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent, ignore_cleanup_errors=True) as place:
+        new, old = Path(place, "new"), Path(place, "old")
+        new.mkdir()
+        yield new
+        for inside, _, names in os.walk(new):
             for name in names:
                 sync(Path(inside, name))
             sync(Path(inside))
         if path.exists():
-            _replace_folder(path, temporary)
-        else:
-            os.replace(temporary, path)
+            os.replace(path, old)
+        try:
+            os.replace(new, path)
+        except BaseException:
+            if old.exists():
+                os.replace(old, path)
+            raise
         sync(path.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _replace_folder(path: Path, new: Path) -> None:
-    """Put `new` in the place of `path`, which stays where it cannot be moved, as a mounted one."""
-    old = Path(tempfile.mkdtemp(prefix=_prefix(path) + _OLD, dir=path.parent))
-    try:
-        os.replace(path, old / path.name)
-        os.replace(new, path)
-    except BaseException:
-        if not path.exists():
-            os.replace(old / path.name, path)
-        with suppress(OSError):  # where even that failed, it is not empty and must stay
-            old.rmdir()
-        raise
-    shutil.rmtree(old)
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A temporary file name beside `path` that takes its place when the block ends, and vanishes when it fails."""
-    _remove_leftovers(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix stays: writers such as matplotlib choose the format by it.
-    temporary = path.with_name(f"{_prefix(path)}x{path.suffix}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
     try:
         yield temporary
         sync(temporary)
@@ -85,24 +70,6 @@ def sync(path: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-def _prefix(path: Path) -> str:
-    """How the name of something temporary for `path` starts: with the machine and the process that write it."""
-    return f".{path.name}.{_MACHINE}.{os.getpid()}."
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Make the folder of `path`, and remove what processes of this machine left there that were killed over `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Within what is temporary already, there are more dots in front.
-    written = re.compile(re.escape(f"{path.name.lstrip('.')}.{_MACHINE}.") + r"(\d+)\.(.*)")
-    for left in path.parent.glob(".*"):
-        found = written.fullmatch(left.name.lstrip("."))
-        if found and not psutil.pid_exists(int(found[1])):
-            if found[2].startswith(_OLD) and (left / path.name).exists() and not path.exists():
-                os.replace(left / path.name, path)  # the process was killed before it put the new one there
-            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> Any:

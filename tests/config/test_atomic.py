@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import stat
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def test_atomic_write_appears_only_at_the_end(tmp_path, atomic):
     with atomic(path) as temporary:
         write(temporary, "1")
         assert not path.exists()
-        assert temporary.parent == path.parent  # a rename within one file system
+        assert path.parent in temporary.parents  # a rename within one file system
         assert temporary.is_dir() or temporary.suffix == ".png"
     assert path.is_dir() or path.read_text() == "1"
     assert os.listdir(path.parent) == ["curve.png"]
@@ -82,30 +81,6 @@ def test_atomic_folder_that_cannot_replace_the_old_one_leaves_it_alone(tmp_path,
     assert os.listdir(path) == ["old"]
 
 
-@pytest.mark.parametrize("atomic", [atomic_file, atomic_folder])
-def test_atomic_write_removes_temporary_paths_of_a_killed_process(tmp_path, atomic):
-    path = tmp_path / "metrics.json"
-    (tmp_path / "metrics.json.old").write_text("not ours")
-    child = os.fork()
-    if child == 0:
-        with atomic_file(path) as file, atomic_folder(path) as folder, atomic_folder(folder):
-            file.write_text("half")
-            os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
-    left = [tmp_path / name for name in os.listdir(tmp_path) if name.startswith(".")]
-    assert len(left) == 3
-    # Others are at it still, here and on another machine.
-    folder = next(path for path in left if path.is_dir())
-    others = [folder.name.replace(f".{child}.", f".{os.getpid()}."), f".metrics.json.elsewhere.{child}.x"]
-    for name in others:
-        (tmp_path / name).mkdir()
-    with atomic(path) as temporary:
-        assert not any(path.exists() for path in left)
-        if atomic is atomic_file:
-            temporary.write_text("1")
-    assert sorted(os.listdir(tmp_path)) == sorted([*others, "metrics.json", "metrics.json.old"])
-
-
 @pytest.fixture
 def disk(monkeypatch):
     """What reaches the disk, and what takes its place, in their order: names of files, and folders with a slash."""
@@ -138,41 +113,3 @@ def test_atomic_write_syncs_content_before_the_rename(tmp_path, disk):
         assert disk.index("weights") < disk.index("deep/") < disk.index("-> model")
         assert disk.index(f"{temporary.name}/") < disk.index("-> model")
         assert disk[-1] == f"{tmp_path.name}/"
-
-
-def test_atomic_folder_restores_the_old_folder_that_a_killed_process_moved_away(tmp_path):
-    path = tmp_path / "model"
-    child = os.fork()
-    if child == 0:
-        path.mkdir()
-        (path / "weights").write_text("old")
-        place, calls = os.replace, []
-
-        def replace(*names):
-            calls.append(names)
-            if len(calls) == 2:
-                os.kill(os.getpid(), signal.SIGKILL)
-            place(*names)
-
-        os.replace = replace
-        with atomic_folder(path) as temporary:
-            (temporary / "weights").write_text("new")
-    os.waitpid(child, 0)
-    assert not path.exists()
-    with pytest.raises(ValueError), atomic_folder(path):  # noqa: PT011
-        raise ValueError
-    assert (path / "weights").read_text() == "old"
-    assert os.listdir(tmp_path) == ["model"]
-
-
-def test_atomic_folder_never_restores_a_half_written_folder_of_a_killed_process(tmp_path):
-    path = tmp_path / "pictures"
-    child = os.fork()
-    if child == 0:
-        with atomic_folder(path) as temporary:
-            (temporary / "pictures").mkdir()
-            os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
-    with pytest.raises(ValueError), atomic_folder(path):  # noqa: PT011
-        raise ValueError
-    assert os.listdir(tmp_path) == []

