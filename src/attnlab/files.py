@@ -72,11 +72,6 @@ def sync(path: Path) -> None:
         os.close(opened)
 
 
-def read_json(path: Path) -> Any:
-    """What the file holds; raises OSError where there is no such file, ValueError where it is no usual JSON."""
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
     """The content of a JSON file that this program wrote.
 
@@ -88,7 +83,7 @@ def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
     try:
         return TypeAdapter(kind).validate_json(path.read_bytes())
     except OSError as error:
-        reason = error.strerror
+        raise ExperimentError(f"{path} cannot be read: {error.strerror}; {remedy}") from error
     except ValidationError as error:
         first = error.errors()[0]
         reason = ": ".join([*map(str, first["loc"]), first["msg"]])

@@ -163,9 +163,9 @@ def test_model_with_a_score_of_the_users_module_trains_is_saved_and_loads_where_
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("config.json", "{", "must be a whole model folder"),
+        ("config.json", "{", "take a whole model folder"),
         ("config.json", "{}", "must be a"),
-        ("config.json", "[1, 2]", "must be a"),
+        ("config.json", "[1, 2]", "is damaged"),
         ("weights.safetensors", None, "must be a whole model folder"),
         ("model.json", '{"step": 3}', r"its model.json cannot be read"),
     ],

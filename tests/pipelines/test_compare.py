@@ -62,7 +62,7 @@ REFUSALS = {
         ("runs=abc",), "runs must be a list of text that is not empty with at least 1 entry or null, got 'abc'",
     ),
     "into": (("sweep=last", "into=runs"), "holds something else, which would be lost"),
-    "nothing built": (("builds=[runs]",), "builds: runs/resolved.yaml is missing; run the compose stage first"),
+    "nothing built": (("builds=[runs]",), "builds: there is no runs/resolved.yaml; run the compose stage first"),
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from attnlab.config.binding import bind
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
 from attnlab.errors import ExperimentError
-from attnlab.files import atomic_folder, read_json, write_json
+from attnlab.files import atomic_folder, read_own_record, write_json
 from attnlab.model.classifier import Classifier
 from attnlab.model.seq2seq import Seq2Seq
 
@@ -97,13 +97,7 @@ def read_facts(folder: Path) -> ModelFacts:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The config sections of a model folder; raises ExperimentError where it has none."""
-    try:
-        config = read_json(folder / "config.json")
-    except (OSError, ValueError) as error:
-        raise ExperimentError(f"{folder} must be a whole model folder, but {error}") from error
-    if not isinstance(config, dict):
-        raise ExperimentError(f"{folder} must be a whole model folder, but its config.json is no mapping")
-    return config
+    return read_own_record(folder / "config.json", dict[str, Any], "take a whole model folder")
 
 
 def load_model(folder: Path | str, device: str = "cpu", allow: Collection[str] = ()) -> Seq2Seq:

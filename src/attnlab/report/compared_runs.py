@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.files import read_own_record
 from attnlab.report.measures import Measure
 
 
@@ -164,36 +164,21 @@ def ranked(systems: Sequence[System], measure: Measure) -> list[System]:
     return sorted((each for each in systems if each.name in means), key=lambda each: -measure.sign * means[each.name])
 
 
-def read_text(path: Path, stage: str) -> str:
-    """A file that `stage` writes; raises ExperimentError where it is missing or unreadable."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ExperimentError(f"{path} is missing; run the {stage} stage first") from None
-
-
 def read_json(path: Path, stage: str) -> Any:
-    """The content of a JSON file that `stage` writes."""
-    return _parsed(read_text(path, stage), path, stage)
+    """The content of a JSON file that `stage` writes; raises ExperimentError where it is missing or damaged."""
+    return read_own_record(path, object, f"run the {stage} stage again")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The lines of a JSONL file that the evaluation writes."""
     # Not splitlines(): a sentence may contain U+2028.
-    return [_parsed(line, path, "evaluate") for line in read_text(path, "evaluate").split("\n") if line]
-
-
-def _parsed(text: str, path: Path, stage: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ExperimentError(f"{path} is not valid JSON ({error}); run the {stage} stage again") from error
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:
     """{name: [(step, value), ...]} of a history.csv (step, epoch, name, value); finite values only."""
     history: dict[str, list[tuple[int, float]]] = {}
-    for row in csv.DictReader(read_text(path, "train").split("\n")):
+    for row in csv.DictReader(path.read_text(encoding="utf-8").split("\n")):
         value = float(row["value"] or "nan")
         if math.isfinite(value):
             history.setdefault(row["name"], []).append((int(row["step"]), value))

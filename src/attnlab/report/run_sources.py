@@ -20,7 +20,6 @@ from attnlab.report.compared_runs import (
     read_evaluation,
     read_history,
     read_json,
-    read_text,
 )
 from attnlab.report.measures import CPU_SECONDS, PEAK_MEGABYTES
 from attnlab.sweeps.record import JobRecord, SweepFolder, name_of, short_key
@@ -109,10 +108,9 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
     """
     params = []
     for folder in folders:
-        try:
-            config = yaml.safe_load(read_text(folder / "resolved.yaml", "compose"))
-        except ExperimentError as error:
-            raise ExperimentError(f"builds: {error}") from None
+        if not (folder / "resolved.yaml").is_file():
+            raise ExperimentError(f"builds: there is no {folder / 'resolved.yaml'}; run the compose stage first")
+        config = yaml.safe_load((folder / "resolved.yaml").read_text(encoding="utf-8"))
         config.pop("hydra", None)
         params.append(_params(config))
     keys = varying(params)
