@@ -13,7 +13,7 @@ from pytorch_lightning.profilers import SimpleProfiler
 from attnlab.data.sampler import Batching
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import checkpoint_step
-from attnlab.training.trainer import check_options, own_parts
+from attnlab.training.trainer import own_parts
 
 # 48 pairs in batches of 16 and parts of 6, 5 and 5 pairs, whose numbers of tokens differ.
 CHOICES = {"max_steps": 7, "validate_every": 3, "batching": Batching("sentences", 16, False, None)}
@@ -66,15 +66,12 @@ def test_limit_of_batches_shortens_epochs_and_validations(train):
     assert batches == [0] * 4
 
 
-def test_trainer_takes_more_options_and_refuses_those_that_settings_decide(train):
-    run = train(**CHOICES, options={"profiler": "simple", "enable_model_summary": True})
+def test_trainer_takes_options_of_lightning_in_place_of_ours(train):
+    run = train(**CHOICES, options={"profiler": "simple", "enable_model_summary": True, "max_steps": 3})
     assert isinstance(run.trainer.profiler, SimpleProfiler)
-    assert check_options({"profiler": "simple", "detect_anomaly": True}) == []
-    problems = check_options({"max_steps": 3, "profilr": "simple"})
-    assert [each.partition(" is not one of num_sanity_val_steps, ")[0] for each in problems] == [
-        "trainer.max_steps",
-        "trainer.profilr",
-    ]
+    assert run.trainer.global_step == 3
+    with pytest.raises(ExperimentError, match=r"trainer: .* unexpected keyword argument 'profilr'"):
+        train(**CHOICES, options={"profilr": "simple"}, folder="wrong")
 
 
 def test_callbacks_of_a_config_are_built_and_checked(tmp_path):

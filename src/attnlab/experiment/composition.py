@@ -54,9 +54,12 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model folder could not be read; "
                 f"give the value itself"
             )
-    problems = [*task.check(bound), *_problems_with_trainer(bound)]
-    if problems:
+    if problems := task.check(bound):
         raise ExperimentError(problems)
+    if bound["callbacks"] or bound["loggers"]:
+        from attnlab.training.trainer import own_parts  # imports Lightning, which takes seconds
+
+        own_parts(bound["callbacks"], bound["loggers"], CONF)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
     try:
         with torch.device("meta"), ShapesAlone():
@@ -77,20 +80,6 @@ def with_task_of_model(config: DictConfig) -> DictConfig:
         OmegaConf.set_struct(config, False)
         config.update({name: other[name] for name in ("task", *task.sections)})
     return config
-
-
-def _problems_with_trainer(bound: dict[str, Any]) -> list[str]:
-    """What is wrong with what the config adds to Lightning's Trainer."""
-    trainer, callbacks, loggers = (bound[name] for name in ("trainer", "callbacks", "loggers"))
-    if not (trainer or callbacks or loggers):
-        return []
-    from attnlab.training.trainer import check_options, own_parts  # imports Lightning, which takes seconds
-
-    try:
-        own_parts(callbacks, loggers, CONF)
-    except ExperimentError as error:
-        return check_options(trainer) + error.problems
-    return check_options(trainer)
 
 
 def task_named(name: Any) -> Task:

@@ -30,20 +30,6 @@ from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
 
-# Arguments of Lightning's Trainer: ours where a config gives no others, and those that a config may give.
-DEFAULTS = {"num_sanity_val_steps": 0, "enable_model_summary": False, "enable_progress_bar": False}
-OPTIONS = (*DEFAULTS, "barebones", "benchmark", "detect_anomaly", "deterministic", "profiler", "sync_batchnorm")
-
-
-def check_options(options: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the section `trainer` of a config, more arguments of Lightning's Trainer."""
-    return [
-        f"trainer.{name} is not one of {', '.join(OPTIONS)}; the sections hardware, training, callbacks and loggers "
-        "decide all else"
-        for name in options
-        if name not in OPTIONS
-    ]
-
 
 def own_parts(
     callbacks: Mapping[str, Any], loggers: Mapping[str, Any], folder: Path
@@ -87,9 +73,9 @@ def build_trainer(
         checkpoints: the folder for the best and the last checkpoint.
         saved: called after each checkpoint with the spool's offset in it.
         save_every_minutes: between two checkpoints without a validation; None saves at validations only.
-        options: more arguments of Lightning's Trainer, as `check_options` allows them.
+        options: more arguments of Lightning's Trainer, which take the place of ours.
 
-    Raises ExperimentError if training is too short for `average_checkpoints`.
+    Raises ExperimentError if training is too short for `average_checkpoints`, or Lightning knows no such option.
     """
     _quiet()
     steps_per_epoch = settings.steps_per_epoch(batches)
@@ -124,30 +110,36 @@ def build_trainer(
         own.append(Patience(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
     if sys.stderr.isatty():
         own.append(TrainingBar())
+    limit = settings.limit_batches
     averaging = [] if settings.average_decay is None else [AveragedWeights(settings.average_decay)]
-    trainer = pl.Trainer(
-        accelerator=hardware.accelerator,
-        devices=hardware.devices,
-        num_nodes=hardware.nodes,
-        strategy="auto" if hardware.strategy == "single" else hardware.strategy,
-        precision="bf16-mixed" if hardware.precision == "bf16" else "32-true",
-        max_steps=steps,
-        max_epochs=-1,
-        max_time=None if settings.max_minutes is None else timedelta(minutes=settings.max_minutes),
-        accumulate_grad_batches=settings.accumulate,
-        limit_train_batches=None if settings.limit_batches is None else settings.limit_batches * settings.accumulate,
-        limit_val_batches=settings.limit_batches,
-        val_check_interval=validate_every * settings.accumulate,
-        check_val_every_n_epoch=None,
-        log_every_n_steps=settings.log_every,
-        logger=[SpoolLogger(spool), *loggers],
-        plugins=[CheckpointFiles()],
-        callbacks=[*own, *callbacks, *averaging, ReturnFreedMemory()],
-        use_distributed_sampler=False,  # our sampler gives each process its share of every global batch
-        default_root_dir=checkpoints.parent,
-        **(DEFAULTS | dict(options)),
-    )
-    return trainer, checkpoint
+    arguments = {
+        "accelerator": hardware.accelerator,
+        "devices": hardware.devices,
+        "num_nodes": hardware.nodes,
+        "strategy": "auto" if hardware.strategy == "single" else hardware.strategy,
+        "precision": "bf16-mixed" if hardware.precision == "bf16" else "32-true",
+        "max_steps": steps,
+        "max_epochs": -1,
+        "max_time": None if settings.max_minutes is None else timedelta(minutes=settings.max_minutes),
+        "accumulate_grad_batches": settings.accumulate,
+        "limit_train_batches": None if limit is None else limit * settings.accumulate,
+        "limit_val_batches": limit,
+        "val_check_interval": validate_every * settings.accumulate,
+        "check_val_every_n_epoch": None,
+        "log_every_n_steps": settings.log_every,
+        "logger": [SpoolLogger(spool), *loggers],
+        "plugins": [CheckpointFiles()],
+        "callbacks": [*own, *callbacks, *averaging, ReturnFreedMemory()],
+        "use_distributed_sampler": False,  # our sampler gives each process its share of every global batch
+        "default_root_dir": checkpoints.parent,
+        "num_sanity_val_steps": 0,
+        "enable_model_summary": False,
+        "enable_progress_bar": False,
+    }
+    try:
+        return pl.Trainer(**(arguments | dict(options))), checkpoint
+    except TypeError as error:
+        raise ExperimentError(f"trainer: {error}") from error
 
 
 class SpoolLogger(Logger):
