@@ -15,16 +15,7 @@ CHOICES = {
     "dot for slash": (
         "training.optimizer=adam",
         "training.optimizer must be an Optimizer (a mapping with _target_), got 'adam'; to choose one by name, write "
-        "training/optimizer=adam",
-    ),
-    "dot for slash, unknown name": (
-        "data.tokenizer=words",
-        "data.tokenizer must be a TokenizerTrainer (a mapping with _target_), got 'words'; to choose one by name, "
-        "write data/tokenizer=<name>; the names are bpe, character",
-    ),
-    "name where there is no group": (
-        "training.validation_search=greedy",
-        "training.validation_search must be a Search (a mapping with _target_), got 'greedy'\n",
+        "slashes, as in model/attention=dot",
     ),
     "top key": ("foo=1", "foo is not a setting; the config has: callbacks, chain, data"),
     "key": ("training.foo=1", "training.foo is not a setting; training has: accumulate, average_checkpoints"),

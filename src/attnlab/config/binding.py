@@ -65,7 +65,8 @@ def _all_problems() -> Iterator[list[str]]:
 def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     target = node.get(TARGET) if isinstance(node, Mapping) else None
     if target is None:
-        problems.append(f"{path} must be {_kind(kind)}, got {show(node)}")
+        hint = "; to choose one by name, write slashes, as in model/attention=dot" if isinstance(node, str) else ""
+        problems.append(f"{path} must be {_kind(kind)}, got {show(node)}{hint}")
         return None
     try:
         found = class_named(target, kind)

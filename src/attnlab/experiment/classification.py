@@ -32,12 +32,6 @@ class Classification(Task):
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
     sections = {"data": LabelledCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}  # noqa: RUF012
-    choices = {  # noqa: RUF012
-        "data": "labelled sentences: data=labelled, data=rt_polarity or data=korean_chatbot",
-        "model": "model=classifier",
-        "search": "search=none, for a classifier decodes nothing",
-        "training": "training=classification",
-    }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:

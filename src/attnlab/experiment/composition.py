@@ -14,12 +14,12 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field, PositiveFloat
 
 from attnlab.batch import Padding
-from attnlab.config.binding import TARGET, bind_sections
+from attnlab.config.binding import bind_sections
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, refuse_literal_passwords
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task, here
-from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, compose_in_command, groups, sentence
+from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, compose_in_command, sentence
 from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.sweeps.settings import Launcher, Sweep
@@ -43,7 +43,7 @@ def check(config: DictConfig) -> Experiment:
     try:
         bound = bind_sections(values, sections_of(task))
     except ExperimentError as error:
-        raise ExperimentError([_with_choices(_with_group(problem), task) for problem in error.problems]) from error
+        raise ExperimentError([_with_task(problem, task) for problem in error.problems]) from error
     if bound["hardware"].precision == "auto":
         bound["hardware"] = bound["hardware"].with_precision()
         for sections in (values, written):  # what is hashed, written and logged is what it means here
@@ -111,24 +111,10 @@ def sections_of(task: Task) -> dict[str, Any]:
     }
 
 
-def _with_choices(problem: str, task: Task) -> str:
-    """The problem, with what to choose where a whole section is of another task."""
-    place = re.match(r"(\w+)(\._target_)? must be", problem)
-    choices = task.choices.get(place[1]) if place else None
-    return problem if choices is None else f"{problem}; with task={task.name} choose {choices}"
-
-
-def _with_group(problem: str) -> str:
-    """The problem, with what to write where a dot stands in place of a group's slash: `training.optimizer=adam`."""
-    found = re.match(rf"([\w.]+) must be an? \w+ \(a mapping with {TARGET}\), got '(\w+)'", problem)
-    if not found:
-        return problem
-    group, choice = found[1].replace(".", "/"), found[2]
-    choices = groups().get(group)
-    if choices is None:
-        return problem
-    name, names = (choice, "") if choice in choices else ("<name>", f"; the names are {', '.join(choices)}")
-    return f"{problem}; to choose one by name, write {group}={name}{names}"
+def _with_task(problem: str, task: Task) -> str:
+    """The problem, with a hint where a whole section may be of another task."""
+    is_of_section = re.match(rf"({'|'.join(task.sections)})(\._target_)? must be", problem)
+    return f"{problem}; it may go with another task than task={task.name}" if is_of_section else problem
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:

@@ -53,7 +53,6 @@ class Task(Protocol):
     source_side: of the statistics of its prepared data, what the encoder reads.
     trial_sizes: run-time sizes to try a model with before anything is prepared.
     sections: what `data`, `model`, `search` and `training` of the config must be, as annotations.
-    choices: for each of these sections the choices that go with the task, in words.
     """
 
     name: str
@@ -62,7 +61,6 @@ class Task(Protocol):
     source_side: str
     trial_sizes: Mapping[str, int]
     sections: Mapping[str, Any]
-    choices: Mapping[str, str]
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         """What is wrong with sections that are right each by itself."""

@@ -34,12 +34,6 @@ class Translation(Task):
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
 
     sections = {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}  # noqa: RUF012
-    choices = {  # noqa: RUF012
-        "data": "a corpus of sentence pairs such as data=dates or data=hub",
-        "model": "model=seq2seq",
-        "search": "search=beam, search=greedy or search=sample",
-        "training": "training=standard",
-    }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         problems, model = [], bound["model"].values
