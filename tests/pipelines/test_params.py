@@ -45,9 +45,7 @@ def test_nested_settings_are_composed_and_null_leaves_them_to_the_config() -> No
 
 
 INVALID = {
-    "a list": (b"- a\n", "params.yaml must be a mapping"),
-    "broken": (b"seed: [\n", "params.yaml cannot be read: "),
-    "not UTF-8": (b"seed: \xff\n", "params.yaml cannot be read: 'utf-8' codec"),
+    "broken": (b"seed: [\n", 'params.yaml", line 2'),
     "twice": (b"seed: 1\nseed: 2\n", "found duplicate key seed"),
     "unknown key": (b"sed: 1\n", "sed"),
     "wrong type": (b"seed: one\n", "seed must be a whole number of at least 0 and below 4294967296, got 'one'"),
@@ -69,7 +67,7 @@ def test_invalid_params_are_refused_in_a_sentence(command: Command, folder: Path
 
 
 def test_missing_params_are_refused(command: Command) -> None:
-    refused(command("compose.py"), "there is no params.yaml")
+    refused(command("compose.py"), "params.yaml cannot be used: No such file or directory")
 
 
 def test_overrides_of_the_command_take_precedence_over_params(command: Command, folder: Path) -> None:

@@ -14,13 +14,12 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field, NonNegativeInt
 
 from attnlab.config.binding import TARGET, bind
 from attnlab.config.paths import NotEmpty, runs_folder
 from attnlab.errors import ExperimentError
-from attnlab.experiment.hydra_config import CONF, sentence
+from attnlab.experiment.hydra_config import CONF
 from attnlab.tracking.settings import MlflowTracking, Tracking
 
 SettingsT = TypeVar("SettingsT", bound="Settings")
@@ -97,7 +96,7 @@ class DeliverSettings(Settings):
 def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
     """The defaults of a command with `key=value` arguments in their place; --help shows them, and ends the process.
 
-    Raises ExperimentError for settings that are unknown or wrong.
+    Raises ExperimentError, or an error of OmegaConf, for settings that are unknown or wrong.
     """
     own = {field.name: field.default for field in fields(kind) if field.name not in ("paths", "tracking")}
     config = OmegaConf.create({"paths": {"runs": "runs"}, "tracking": "mlflow", **own})
@@ -117,12 +116,9 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
         raise ExperimentError(f"tracking must be one of {', '.join(kind.trackers)}; got {choice!r}")
     config.tracking = OmegaConf.load(CONF / "tracking" / f"{choice}.yaml")
     OmegaConf.set_struct(config, True)
-    try:
-        for key, value in given.items():
-            OmegaConf.update(config, key, _parsed(value, OmegaConf.select(config, key)))
-        node: Any = OmegaConf.to_container(config, resolve=True)
-    except (OmegaConfBaseException, yaml.YAMLError) as error:
-        raise ExperimentError(sentence(error)) from error
+    for key, value in given.items():
+        OmegaConf.update(config, key, _parsed(value, OmegaConf.select(config, key)))
+    node: Any = OmegaConf.to_container(config, resolve=True)
     node["paths"][TARGET] = f"{RunsPath.__module__}.{RunsPath.__name__}"
     return bind({TARGET: f"{kind.__module__}.{kind.__name__}", **node}, kind)
 

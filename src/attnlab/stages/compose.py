@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError
@@ -65,20 +64,6 @@ def digests(resolved: dict[str, Any]) -> dict[str, str]:
     return {name: config_digest({name: resolved[name]}) for name in names}
 
 
-def read_params(path: Path) -> dict[str, Any]:
-    """The choices; raises ExperimentError where the file is no mapping of keys to values."""
-    try:
-        # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
-        params: Any = OmegaConf.to_container(OmegaConf.load(path))
-    except FileNotFoundError:
-        raise ExperimentError(f"there is no {path.name} here; start in the project's folder") from None
-    except (OSError, ValueError, OmegaConfBaseException, yaml.YAMLError) as error:
-        raise ExperimentError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
-    if not isinstance(params, dict):
-        raise ExperimentError(f"{path.name} must be a mapping of config keys to values, such as seed: 1")
-    return params
-
-
 def _as_override(value: Any) -> str:
     """A value in Hydra's override grammar."""
     if value is None:
@@ -97,7 +82,9 @@ def main(arguments: list[str]) -> None:
     places = [text.removeprefix("into=") for text in arguments if text.startswith("into=")]
     into = places[-1] if places else INTO
     overrides = [text for text in arguments if not text.startswith("into=")]
-    resolved = compose(read_params(Path("params.yaml")), overrides, into)
+    # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
+    params: Any = OmegaConf.to_container(OmegaConf.load("params.yaml"))
+    resolved = compose(params, overrides, into)
     with atomic_file(Path(into, "resolved.yaml")) as path:
         path.write_text(OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8")
     with atomic_file(Path(into, "digests.yaml")) as path:
