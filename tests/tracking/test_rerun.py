@@ -89,30 +89,6 @@ def test_killed_run_is_closed_with_all_its_metrics(tracking, experiment, runs, p
     assert names(point) == []
 
 
-@pytest.mark.parametrize("removed", ["run/run.json", "run/mlflow.json", "run/metrics.jsonl"])
-def test_rerun_killed_while_clearing_the_folder_makes_no_second_run(
-    removed, tracking, experiment, runs, point, record, all_runs, monkeypatch
-):
-    MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)
-    with tracking().start(runs, point, record) as first:
-        pass
-
-    def killed(place):
-        (place / removed).unlink(missing_ok=True)
-        raise KeyboardInterrupt
-
-    calls = iter([lambda place: None, killed])  # clear the checkpoints, then all
-    with monkeypatch.context() as patch:
-        patch.setattr("attnlab.experiment.point.clear", lambda place, *_: next(calls)(place))
-        with pytest.raises(KeyboardInterrupt):
-            begin_anew(experiment(), point)
-    begin_anew(experiment(), point)
-    with tracking().start(runs, point, record) as second:
-        pass
-    assert second.run_id != first.run_id
-    assert all_runs() == [("FINISHED", 0.5), ("FINISHED", None)]
-
-
 def test_rerun_waits_for_an_evaluation_of_the_earlier_model(tracking, experiment, runs, point, record, all_runs, capfd):
     place = point / "evaluations" / "0123"
 

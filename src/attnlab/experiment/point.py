@@ -17,7 +17,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
 from attnlab.files import atomic_folder, read_own_record
 from attnlab.model.model_folder import read_config, read_facts
-from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, forget_runs, reset_without_checkpoint
+from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, reset_without_checkpoint
 from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
 
 
@@ -150,7 +150,6 @@ def begin_anew(experiment: Experiment, point: Path) -> None:
         # Killed between these, it must not be taken for finished, nor go on without its metrics.
         clear(point / "checkpoints")
         (point / DONE).unlink(missing_ok=True)
-        forget_runs(point)
         clear(point, "lock")
 
 

@@ -126,13 +126,6 @@ def places_of_runs(place: Path) -> list[Path]:
     return [path.parents[1] for pattern in patterns for path in sorted(place.glob(pattern))]
 
 
-def forget_runs(place: Path) -> None:
-    """Remove the states of the runs in the folder of an experiment or a sweep, before the folder is cleared: a process
-    that is killed in between must not leave a run that seems to be missing in MLflow."""
-    for inside in places_of_runs(place):
-        (inside / RUN_FOLDER / STATE).unlink()
-
-
 def reset_without_checkpoint(place: Path) -> bool:
     """Whether the run of a place came to no checkpoint; it then starts again as the same run, without its metrics."""
     state, uploaded, folder = read_state(place), read_uploaded(place), place / RUN_FOLDER
