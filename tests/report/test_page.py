@@ -17,7 +17,6 @@ from attnlab.evaluation.evaluate import Evaluation
 from attnlab.evaluation.sentence_statistics import signatures
 from attnlab.evaluation.text_metrics import TextMetrics, by_length
 from attnlab.report.page import (
-    Stages,
     sample_predictions,
     sample_translations,
     write_report,
@@ -104,8 +103,7 @@ def classification(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, into: str = "report") -> str:
-    stages = Stages(folder / "data", folder / "training", folder / "evaluation")
-    write_report(CONFIG, CHOICES, stages, folder / into)
+    write_report(CONFIG, CHOICES, folder / "data", folder / "training", folder / "evaluation", folder / into)
     return (folder / into / "index.html").read_text(encoding="utf-8")
 
 

@@ -17,7 +17,7 @@ from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.plots.attention import heat_map_html, sentences_html, visible
 from attnlab.report.comparison import write_comparison
 from attnlab.report.findings import Wanted, findings_of
-from attnlab.report.page import Stages, write_report
+from attnlab.report.page import write_report
 from attnlab.report.run_sources import runs_of_sweep
 from attnlab.sweeps.record import find_sweep
 from made_sweep import SIDE, write_stages, write_sweep
@@ -78,7 +78,7 @@ def report(folder: Path, texts: list[str], word: str) -> str:
         "seed": word, "data": {"_target_": f"attnlab.data.hub.{word}", "path": word},
         "model": {"attention": {f"z{i}": text for i, text in enumerate(texts)}},
     }  # fmt: skip
-    write_report(config, {}, Stages(data, training, evaluation), folder / "report")
+    write_report(config, {}, data, training, evaluation, folder / "report")
     return (folder / "report" / "index.html").read_text(encoding="utf-8")
 
 

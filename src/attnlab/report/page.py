@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +32,9 @@ _HEADLINES = ("bleu", "chrf", "rouge1", "rouge2", "rougeL", "exact_match", "perp
 _HEAT_MAPS = 4  # beside the page
 
 
-@dataclass(frozen=True)
-class Stages:
-    """Output folders of the other stages: prepared data, learning curves, evaluation."""
-
-    data: Path
-    training: Path
-    evaluation: Path
-
-
-def write_report(config: Mapping[str, Any], choices: Mapping[str, str], stages: Stages, into: Path) -> None:
+def write_report(
+    config: Mapping[str, Any], choices: Mapping[str, str], data: Path, training: Path, evaluation: Path, into: Path
+) -> None:
     """Write `into`/index.html, whole or not at all; the same inputs give the same bytes.
 
     The figures are also written to `into`/pictures/<name>.png, for programs that show pictures of several experiments
@@ -51,18 +43,19 @@ def write_report(config: Mapping[str, Any], choices: Mapping[str, str], stages: 
     Args:
         config: the composed experiment, plain values.
         choices: {group: the chosen file}, as shown.
+        data, training, evaluation: what the other stages wrote.
 
     Raises:
         ExperimentError: a file is missing, or is no JSON.
     """
-    measured = read_json(stages.evaluation / "metrics.json", "evaluate")
-    signatures = read_json(stages.evaluation / "signatures.json", "evaluate")
-    info, stats = (read_json(stages.data / f"{name}.json", "prepare") for name in ("data", "stats"))
-    translates = (stages.evaluation / "hypotheses.jsonl").is_file()
+    measured = read_json(evaluation / "metrics.json", "evaluate")
+    signatures = read_json(evaluation / "signatures.json", "evaluate")
+    info, stats = (read_json(data / f"{name}.json", "prepare") for name in ("data", "stats"))
+    translates = (evaluation / "hypotheses.jsonl").is_file()
     task, known = ("translation", TRANSLATION) if translates else ("classification", CLASSIFICATION)
     added = _of_translation if translates else _of_classification
-    content, figures = added(config, stages, info, stats["splits"]["train"])
-    curves = learning_curves(read_history(stages.training / "history.csv"))
+    content, figures = added(config, evaluation, info, stats["splits"]["train"])
+    curves = learning_curves(read_history(training / "history.csv"))
     if curves is not None:
         figures["curves"] = curves
     pictures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures.items()}
@@ -94,12 +87,11 @@ def write_report(config: Mapping[str, Any], choices: Mapping[str, str], stages: 
 Added = tuple[dict[str, Any], dict[str, Figure]]
 
 
-def _of_translation(config: Mapping[str, Any], stages: Stages, info: Any, train: Any) -> Added:
+def _of_translation(config: Mapping[str, Any], evaluation: Path, info: Any, train: Any) -> Added:
     by_length, offsets, wrong_links = (
-        read_json(stages.evaluation / f"{name}.json", "evaluate")
-        for name in ("by_length", "alignment_offsets", "wrong_links")
+        read_json(evaluation / f"{name}.json", "evaluate") for name in ("by_length", "alignment_offsets", "wrong_links")
     )
-    maps = load_maps(stages.evaluation / "attention.npz")
+    maps = load_maps(evaluation / "attention.npz")
     figures = {
         "lengths": length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")})
     }
@@ -112,7 +104,7 @@ def _of_translation(config: Mapping[str, Any], stages: Stages, info: Any, train:
     content = {
         "title": [*([" → ".join(languages)] if all(languages) else []), *_names(config, "attention", "decoder")],
         "by_length": by_length,
-        "samples": sample_translations(read_lines(stages.evaluation / "hypotheses.jsonl")),
+        "samples": sample_translations(read_lines(evaluation / "hypotheses.jsonl")),
         "wrong_links": [row for row in wrong_links if row["wrong"]][:8],
         "linked_tokens": len(wrong_links),
         "tables": [heat_map_table(each) for each in maps],
@@ -142,9 +134,9 @@ def _drawn(rows: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:
     return [rows[i] for i in sorted(random.Random(0).sample(range(len(rows)), min(count, len(rows))))]
 
 
-def _of_classification(config: Mapping[str, Any], stages: Stages, info: Any, train: Any) -> Added:
-    confusions = read_json(stages.evaluation / "confusions.json", "evaluate")
-    maps = load_maps(stages.evaluation / "attention.npz")
+def _of_classification(config: Mapping[str, Any], evaluation: Path, info: Any, train: Any) -> Added:
+    confusions = read_json(evaluation / "confusions.json", "evaluate")
+    maps = load_maps(evaluation / "attention.npz")
     figures = {
         "lengths": length_histogram({"sentences": dict(train["text"]["length_histogram"])}),
         "confusion_matrix": confusion_matrix(confusions["labels"], confusions["counts"]),
@@ -153,7 +145,7 @@ def _of_classification(config: Mapping[str, Any], stages: Stages, info: Any, tra
     content = {
         "title": [" / ".join(info["labels"]), *_names(config, "attention")],
         "rows": [coloured_row(each) for each in maps],
-        "samples": sample_predictions(read_lines(stages.evaluation / "predictions.jsonl")),
+        "samples": sample_predictions(read_lines(evaluation / "predictions.jsonl")),
     }
     return content, figures
 

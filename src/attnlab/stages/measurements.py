@@ -164,20 +164,18 @@ def attention_as_explanation(point: Point) -> Iterator[Row]:
         yield point.row(part=point.data.labels[number], **of_class.drop(columns="prediction").mean().to_dict())
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """of: the rows of a trained model. axis: what their place is, if they have one."""
-
-    of: Callable[[Point], Iterator[Row]]
-    axis: str | None = None
-
-
-MEASUREMENTS = {
-    "evaluation": Measurement(evaluation),
-    "length": Measurement(by_length, "source tokens, at most"),
-    "history": Measurement(history, "training steps"),
-    "gradients": Measurement(gradients, "tokens from the end of the source"),
-    "interventions": Measurement(interventions),
-    "explanations": Measurement(explanations),
-    "attention_as_explanation": Measurement(attention_as_explanation),
+MEASUREMENTS: dict[str, Callable[[Point], Iterator[Row]]] = {
+    "evaluation": evaluation,
+    "length": by_length,
+    "history": history,
+    "gradients": gradients,
+    "interventions": interventions,
+    "explanations": explanations,
+    "attention_as_explanation": attention_as_explanation,
+}
+# What the place of a row is, where it has one.
+AXES = {
+    "length": "source tokens, at most",
+    "history": "training steps",
+    "gradients": "tokens from the end of the source",
 }

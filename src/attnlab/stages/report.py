@@ -11,7 +11,7 @@ from attnlab.experiment.composition import compose
 from attnlab.experiment.experiment import Experiment, here, output_folder
 from attnlab.experiment.hydra_config import shown_choices
 from attnlab.experiment.launch import say
-from attnlab.report.page import Stages, write_report
+from attnlab.report.page import write_report
 from attnlab.stages.compose import outputs
 from attnlab.stages.evaluate import print_metrics
 
@@ -20,7 +20,7 @@ def report(experiment: Experiment, data: Path, training: Path, evaluation: Path,
     """Write the page, and return where it lies."""
     check_replaceable("paths.report", into, REPORT)
     choices = shown_choices(experiment.choices, experiment.config)
-    write_report(experiment.config, choices, Stages(data, training, evaluation), into)
+    write_report(experiment.config, choices, data, training, evaluation, into)
     return into / "index.html"
 
 

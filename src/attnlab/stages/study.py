@@ -38,7 +38,7 @@ from attnlab.report.verdicts import (
     verdict_on_claim,
     verdict_on_replication,
 )
-from attnlab.stages.measurements import MEASUREMENTS, Point, trained
+from attnlab.stages.measurements import AXES, MEASUREMENTS, Point, trained
 
 STUDIES = Path(__file__).parents[3] / "pipelines" / "studies"
 
@@ -80,11 +80,6 @@ class Study:
             if isinstance(name, str) and not any(f"{named}: ".startswith(f"{each}: ") for each in self.systems):
                 raise ValueError(f"expect and published must name systems ({', '.join(self.systems)}), got {name!r}")
 
-    @property
-    def axis(self) -> str | None:
-        """What a row's place is."""
-        return MEASUREMENTS[self.measurement].axis
-
     def points(self, seeds: int, settings: Sequence[str]) -> list[Point]:
         """The experiments, checked before any of them runs.
 
@@ -100,7 +95,7 @@ class Study:
     def figure(self, rows: Rows) -> Figure:
         """Curves where the rows have places, else intervals: a panel for each measure."""
         names = list(dict.fromkeys(row["system"] for row in rows))
-        if self.axis is None:
+        if self.measurement not in AXES:
             panels: dict[str, list[SystemInterval]] = {}
             for of in map(measure_named, self.measures):
                 for number, name in enumerate(names):
@@ -115,14 +110,14 @@ class Study:
                 table = table.pivot(index="seed", columns="at", values=measure.name) * measure.factor
                 curve = SeededCurve(name, table.columns.tolist(), table.to_numpy(float), number)
                 curves.setdefault(measure.heading, []).append(curve)
-        return seeded_panels(curves, self.axis)
+        return seeded_panels(curves, AXES[self.measurement])
 
     def result(self, rows: Rows) -> dict[str, Any]:
         """The table, what became of each expectation and published figure, and the verdict."""
         outcomes = [each.outcome(rows) for each in self.expect]
         reached = [each.is_reached(rows) for each in self.published]
         is_claim = self.source is None
-        names = list(dict.fromkeys(row["system"] for row in rows)) if self.axis is None else []
+        names = list(dict.fromkeys(row["system"] for row in rows)) if self.measurement not in AXES else []
 
         def shown(name: str, measure: str) -> str:
             return mean_interval(values_of(rows, name, measure)).shown(measure_named(measure))
@@ -180,7 +175,7 @@ def main(arguments: Namespace) -> None:
     path = path_of(arguments.name)
     study = read_study(path)
     points = study.points(arguments.seeds or study.seeds, arguments.settings)
-    rows = [row for point in trained(points) for row in MEASUREMENTS[study.measurement].of(point)]
+    rows = [row for point in trained(points) for row in MEASUREMENTS[study.measurement](point)]
     result = {
         **study.result(rows),
         "run_seeds": len({point.seed for point in points}),
