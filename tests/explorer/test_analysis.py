@@ -87,7 +87,6 @@ def test_unmasked_pads_get_weight(translator):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"text": "a" * 2001}, "a text may have 2,000 characters"),
         ({"text": "a", "target": [99]}, "99 is no token"),
         ({"text": "a", "target": "1", "intervene": Intervention(hide=[7])}, "hide must name positions below 2"),
     ],

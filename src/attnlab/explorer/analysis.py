@@ -23,7 +23,6 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.search.search import next_log_probs
 
 LIKELIEST = 5  # tokens that are shown of a step
-LONGEST = 2_000  # characters of a text
 EXAMPLES = {"translation": "Wednesday, January 13, 2010", "classification": "A film that is a joy to watch."}
 
 
@@ -64,8 +63,7 @@ class Source:
 
     @classmethod
     def read(cls, model: Translator | SentenceClassifier, text: str, edit: Edit, intervene: Intervention) -> Source:
-        """Raises ExperimentError for a text that is too long, or an intervention that does not fit it."""
-        check_length(text)
+        """Raises ExperimentError for an intervention that does not fit the text."""
         if isinstance(model, Translator):
             model.intervened(intervene)
         else:
@@ -180,7 +178,6 @@ def score(
     """
     source = Source.read(translator, text, edit, intervene)
     if isinstance(target, str):
-        check_length(target)
         ids = [*translator.target_tokenizer.encode_ids([target])[0], EOS]
     else:
         ids = known_ids(translator, target)
@@ -229,11 +226,6 @@ def classify(
 def rounded(numbers: Tensor) -> Any:
     """Nested lists of so many digits that the error is below 1e-6."""
     return torch.round(numbers.double(), decimals=6).tolist()
-
-
-def check_length(text: str) -> None:
-    if len(text) > LONGEST:
-        raise ExperimentError(f"a text may have {LONGEST:,} characters, got {len(text):,}")
 
 
 def known_ids(translator: Translator, target: Sequence[int]) -> list[int]:
