@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 HIDDEN = "***"
@@ -53,26 +53,3 @@ def masked_values(node: Any) -> Any:
     if isinstance(node, list | tuple):
         return type(node)(masked_values(value) for value in node)
     return masked(node) if isinstance(node, str) else node
-
-
-def refuse_literal_passwords(config: Any) -> None:
-    """Raise ExperimentError where an address in a config holds a password: the config is written and logged."""
-    remedy = (
-        "holds a password, which would be written down with the config; set MLFLOW_TRACKING_USERNAME and "
-        "MLFLOW_TRACKING_PASSWORD (or MLFLOW_TRACKING_TOKEN) for MLflow's server, or write ${oc.env:NAME} for it"
-    )
-    problems = [f"{place} {remedy}" for place in literal_secrets(config)]
-    if problems:
-        raise ExperimentError(problems)
-
-
-def literal_secrets(config: Any, path: str = "") -> Iterator[str]:
-    """The places of a config with an address whose password is written out, not a reference such as ${oc.env:NAME}."""
-    if isinstance(config, Mapping):
-        for key, value in config.items():
-            yield from literal_secrets(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(config, list):
-        for i, value in enumerate(config):
-            yield from literal_secrets(value, f"{path}[{i}]")
-    elif isinstance(config, str) and masked(config) != config:
-        yield path

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from servers import mlflow_server
 
-from attnlab.errors import HIDDEN, literal_secrets, masked
+from attnlab.errors import HIDDEN, masked
 
 CANARY = "kanarie-letter"
 
@@ -90,11 +90,10 @@ PASSWORD = st.text(
 
 @given(password=PASSWORD, before=st.text(), after=st.text())
 @example(password="p@ss:w?rd#", before="see ", after="")
-def test_any_password_of_an_address_is_masked_and_found(password: str, before: str, after: str) -> None:
+def test_any_password_of_an_address_is_masked(password: str, before: str, after: str) -> None:
     text = f"{before} http://me:{password}@host/x {after}"
     assert f"http://me:{HIDDEN}@host/x" in masked(text)
-    assert list(literal_secrets({"a": [text]})) == ["a[0]"]
-    assert list(literal_secrets({"a": masked(text)})) == []
+    assert masked(masked(text)) == masked(text)
 
 
 @pytest.mark.parametrize(
@@ -107,4 +106,3 @@ def test_any_password_of_an_address_is_masked_and_found(password: str, before: s
 )  # fmt: skip
 def test_text_without_a_literal_password_stays_unchanged(text: str) -> None:
     assert masked(text) == text
-    assert list(literal_secrets({"x": text})) == []

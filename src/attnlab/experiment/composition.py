@@ -16,13 +16,14 @@ from pydantic import Field, PositiveFloat
 from attnlab.batch import Padding
 from attnlab.config.binding import bind_sections
 from attnlab.config.paths import Paths
-from attnlab.errors import ExperimentError, refuse_literal_passwords
+from attnlab.errors import ExperimentError, masked_values
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task, here
 from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, compose_in_command, sentence
 from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.sweeps.settings import Launcher, Sweep
+from attnlab.tracking.params import leaves
 from attnlab.tracking.settings import Tracking
 from attnlab.training.hardware import Hardware
 
@@ -38,7 +39,13 @@ def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "con
 def check(config: DictConfig) -> Experiment:
     """Bind every section to its constructor and try the model for size; raises ExperimentError with all problems."""
     values, written = plain(config), plain(config, keep_environment=True)
-    refuse_literal_passwords(written)
+    passwords = [place for place, value in leaves(written) if masked_values(value) != value]
+    if passwords:
+        raise ExperimentError(
+            f"{', '.join(passwords)} holds a password, which would be written down with the config; set "
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (or MLFLOW_TRACKING_TOKEN) for MLflow's server, or "
+            "write ${oc.env:NAME} for it"
+        )
     task = task_named(values.get("task"))
     try:
         bound = bind_sections(values, sections_of(task))
