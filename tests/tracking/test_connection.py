@@ -68,6 +68,11 @@ def test_absent_server_is_refused_without_its_password(refusal):
     assert "refused" in refusal("mysql+pymysql://me:hunter2@127.0.0.1:9/x")
 
 
+@pytest.mark.parametrize("uri", ["", "runs", "localhost:5000", "file:///tmp/mlruns", "ftp://me:hunter2@host"])
+def test_address_that_mlflow_does_not_know_is_refused(uri, refusal):
+    assert "cannot be used" in refusal(uri)
+
+
 def test_silent_server_is_refused(silent_server, refusal, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "2")
     assert "timed out" in refusal(f"http://me:hunter2@{silent_server}")

@@ -21,7 +21,6 @@ from attnlab.tracking.run_folder import RunRecord, Uploaded
 if TYPE_CHECKING:
     from attnlab.tracking.connection import Connection
 
-SCHEMES = ("http://", "https://", "sqlite:///", "postgresql", "mysql")
 DATABASE_NAME = "mlflow.db"
 ARTIFACTS_NAME = "mlflow-artifacts"
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
@@ -92,18 +91,6 @@ class MlflowTracking(Tracking):
     tags: dict[str, str | int | float | bool] | None = None
     note: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.uri is not None and not (self.uri.startswith(SCHEMES) and "://" in self.uri):
-            raise ValueError(
-                "uri must be null (a database in the runs folder) or start with http://, https://, sqlite:///, "
-                f"postgresql+psycopg2:// or mysql+pymysql://, got {masked(self.uri)!r}"
-            )
-        if not self.experiment.strip() or len(self.experiment) > 500:
-            raise ValueError("experiment must be a name of 1 to 500 characters")
-        for name in self.tags or {}:
-            if not name or accepted_name(name) != name or len(name) > LONGEST_NAME:
-                raise ValueError(f"tags must have names of letters, digits, spaces and _.-:/, got {name!r}")
-
     def address(self, runs_folder: Path) -> str:
         """The address with the path of an sqlite database made absolute."""
         runs_folder = Path(os.path.abspath(runs_folder))
@@ -128,7 +115,7 @@ class MlflowTracking(Tracking):
     def start(self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False) -> Run:
         # Where a sweep names its points, one name for all of them would not distinguish them.
         name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
-        tags = {name: as_text(value) for name, value in (self.tags or {}).items()}
+        tags = {accepted_name(name): as_text(value) for name, value in (self.tags or {}).items()}
         named = replace(record, name=name, tags={**tags, **record.tags}, note=self.note)
         if nothing_new and (held := self._held(runs_folder, Run.read(place), named)) is not None:
             return UntrackedRun(held)
