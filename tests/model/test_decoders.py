@@ -7,6 +7,7 @@ import torch
 
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
+from attnlab.model.dropout import Dropout
 
 
 @pytest.mark.parametrize("side", ["pre", "post"])
@@ -53,6 +54,17 @@ def test_dropout_of_the_config_reaches_every_place(tiny_model):
     places = {name: module.p for name, module in model.named_modules() if isinstance(module, torch.nn.Dropout)}
     assert set(places.values()) == {0.25}
     assert len(places) == 5
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropout_drops_its_share_and_scales_the_rest(dtype):
+    torch.manual_seed(1)
+    x = torch.ones(200_000, dtype=dtype, requires_grad=True)
+    found = Dropout(0.2)(x)
+    assert set(found.unique().tolist()) == {0.0, 1.25}
+    assert (found == 0).double().mean().item() == pytest.approx(0.2, abs=0.005)
+    found.sum().backward()
+    assert torch.equal(x.grad, found)
 
 
 @pytest.mark.parametrize("tokens", [(4, 6), (4,)])  # all steps at once, one step

@@ -108,11 +108,11 @@ def begin(stack: StackedCell) -> RecurrentState:
 
 def test_stacked_cell_step_drops_between_layers_only(stack: StackedCell) -> None:
     before, xs = begin(stack), torch.randn(2, B, INPUT)
-    one, other = (stack(x, before).hidden for x in xs)
+    one, other = (stack(stack.product(x), before).hidden for x in xs)
     assert (one[0] != other[0]).all()
     assert torch.equal(one[1:], other[1:])
     stack.eval()
-    one, other = (stack(x, before).hidden for x in xs)
+    one, other = (stack(stack.product(x), before).hidden for x in xs)
     assert (one[1:] != other[1:]).any(dim=-1).all()
 
 

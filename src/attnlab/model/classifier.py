@@ -6,10 +6,9 @@ Axes: B batch, S source length, D encoder output, N heads, C classes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, logsigmoid
 
@@ -20,6 +19,7 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
 from attnlab.model.attention.memory import Memory
 from attnlab.model.attention.score import Score
+from attnlab.model.dropout import Dropout, Rate
 from attnlab.model.encoder import Encoder
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.normalisers import Normaliser
@@ -61,7 +61,7 @@ class Classifier(nn.Module):
         scope: Part[Scope],
         heads: Part[MultiHeadAttention] | None,
         dense_size: PositiveInt,
-        dropout: Annotated[float, Field(ge=0, lt=1)],
+        dropout: Rate,
         initialisation: Initialisation | None = None,
         *,
         source_vocabulary_size: int,
@@ -80,7 +80,7 @@ class Classifier(nn.Module):
         mechanism = Mechanism(attention, normaliser, scope, projection, coverage=None, heads=heads)
         self.attention = mechanism.build(query_size=size, value_size=size)
         self.dense = nn.Linear(size, dense_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output = nn.Linear(dense_size, 1 if num_classes == 2 else num_classes)
         if initialisation is not None:
             initialisation(self)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.batch import PAD, Padding
+from attnlab.model.dropout import Dropout, Rate, dropout_of_words
 from attnlab.model.pads import flip_real, packed, pads_last, reorder, states_of
 from attnlab.model.recurrence import CELLS, RecurrentState, StateShape, in_single_precision
 
@@ -57,9 +58,9 @@ class Encoder(nn.Module):
         bidirectional: bool,
         merge: Literal["concatenate", "sum", "mean"],
         reverse_source: bool,
-        word_dropout: Annotated[float, Field(ge=0, lt=1)],
-        dropout: Annotated[float, Field(ge=0, lt=1)],
-        layer_dropout: Annotated[float, Field(ge=0, lt=1)],
+        word_dropout: Rate,
+        dropout: Rate,
+        layer_dropout: Rate,
         *,
         source_vocabulary_size: int,
         padding: Padding,
@@ -77,8 +78,8 @@ class Encoder(nn.Module):
         self.hidden_size = hidden_size
         self.state_shape = StateShape(layers, self.output_size, has_cell=cell == "lstm")
         self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
-        self.dropout = nn.Sequential(nn.Dropout1d(word_dropout), nn.Dropout(dropout))
-        self.layer_dropout = nn.Dropout(layer_dropout)
+        self.dropout = dropout_of_words(word_dropout, dropout)
+        self.layer_dropout = Dropout(layer_dropout)
         sizes = [embedding_size] + [self.output_size] * (layers - 1)
         self.forward_layers = nn.ModuleList(CELLS[cell](size, hidden_size, batch_first=True) for size in sizes)
         self.backward_layers = nn.ModuleList(

@@ -88,7 +88,7 @@ class _Collected:
         kind = weight.device.type
         cast = torch.is_autocast_enabled(kind)
         dtype = torch.get_autocast_dtype(kind) if cast else weight.dtype
-        self.weight = weight.detach().to(dtype)
+        self.weight = weight.detach().to(dtype).contiguous()  # oneDNN is slow on some columns of a matrix
         self.bias = None if bias is None else bias.detach().to(dtype)
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []

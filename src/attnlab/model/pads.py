@@ -14,8 +14,8 @@ def pads_last(mask: Tensor) -> Tensor:
 
 def reorder(x: Tensor, order: Tensor) -> Tensor:
     """x (B, S, ...) with the positions of each row taken in `order` (B, S)."""
-    index = order.view(*order.shape, *[1] * (x.dim() - 2)).expand(-1, -1, *x.shape[2:])
-    return x.gather(1, index)
+    rows = order + x.shape[1] * torch.arange(len(x), device=x.device).unsqueeze(1)  # whole rows: cheaper than a gather
+    return x.flatten(0, 1).index_select(0, rows.flatten()).view_as(x)
 
 
 def flip_real(mask: Tensor) -> Tensor:

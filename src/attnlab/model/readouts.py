@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from attnlab.model.dropout import Dropout, Rate
 from attnlab.model.fast_linear import RepeatedLinear
-
-Dropout = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Readout(nn.Module, ABC):
@@ -41,7 +40,7 @@ class Readout(nn.Module, ABC):
 class StateReadout(Readout):
     """s_t as it is: the output layer knows context and token by the state alone (Sutskever et al. 2014, section 2)."""
 
-    def __init__(self, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int) -> None:
+    def __init__(self, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int) -> None:
         super().__init__()
         if context_size > 0:
             raise ValueError(
@@ -49,7 +48,7 @@ class StateReadout(Readout):
                 "that goes into the cell alone, or model/readout=tanh"
             )
         self.size = hidden_size
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
         return self.dropout(hidden)
@@ -58,10 +57,10 @@ class StateReadout(Readout):
 class PlainReadout(Readout):
     """[s_t; c_t; e(y_{t-1})], joined and handed on; without c_t where no context goes into the readout."""
 
-    def __init__(self, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int) -> None:
+    def __init__(self, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int) -> None:
         super().__init__()
         self.size = hidden_size + context_size + embedding_size
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
         known = [hidden, token] if context is None else [hidden, context, token]
@@ -73,12 +72,12 @@ class TanhReadout(Readout):
     them where no context goes into the readout."""
 
     def __init__(
-        self, size: PositiveInt, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int
+        self, size: PositiveInt, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
     ) -> None:
         super().__init__()
         self.size = size
         self.projection = RepeatedLinear(hidden_size + context_size + embedding_size, size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
         known = [hidden, token] if context is None else [hidden, context, token]
@@ -89,7 +88,7 @@ class AttentionalReadout(Readout):
     """attentional_hidden_t = tanh(W_c [c_t; s_t] + b) (Luong et al. 2015, equation 5, there without b)."""
 
     def __init__(
-        self, size: PositiveInt, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int
+        self, size: PositiveInt, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
     ) -> None:
         super().__init__()
         if context_size == 0:
@@ -99,7 +98,7 @@ class AttentionalReadout(Readout):
             )
         self.size = size
         self.projection = RepeatedLinear(context_size + hidden_size, size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
         assert context is not None
@@ -114,14 +113,14 @@ class MaxoutReadout(Readout):
     """
 
     def __init__(
-        self, size: PositiveInt, dropout: Dropout, *, hidden_size: int, context_size: int, embedding_size: int
+        self, size: PositiveInt, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
     ) -> None:
         super().__init__()
         self.size = size
         self.U = nn.Linear(hidden_size, 2 * size)
         self.V = nn.Linear(embedding_size, 2 * size, bias=False)
         self.C = nn.Linear(context_size, 2 * size, bias=False) if context_size else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
         sums = self.U(hidden) + self.V(token)

@@ -16,7 +16,7 @@ from attnlab.model.attention.mechanism import LinearProjection, mechanism_of
 from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
-from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput
+from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token
 from attnlab.model.encoder import Encoder
 from attnlab.model.fast_linear import gradients_after_the_loop, repeated_linear
 from attnlab.model.initialisation import Initialisation
@@ -119,7 +119,7 @@ class Seq2Seq(nn.Module):
     def step(self, tokens: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState, Tensor | None]:
         """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B, S), the mean over
         the heads."""
-        output, state = self.decoder.step(self.decoder.body.embedding(tokens), state, memory)
+        output, state = self.decoder.step(Token(self.decoder.body.embed(tokens)), state, memory)
         readout = self._readout(output)
         weights = output.attention_weights
         return self.output(readout), self._feed(readout, state), None if weights is None else weights.mean(1)
@@ -147,7 +147,7 @@ class Seq2Seq(nn.Module):
             feed_reference = None if feed_reference is None else reorder(feed_reference, order)
 
         if feed_reference is None and not self.decoder.feeds_back:
-            output = self.decoder.all_steps(self.decoder.body.embedding(inputs), state, memory, count_positions(mask))
+            output = self.decoder.all_steps(self.decoder.body.embed(inputs), state, memory, count_positions(mask))
             weights = output.attention_weights
             unrolled = Unrolled(self._readout(output), None if weights is None else weights.mean(1))
         else:
@@ -172,23 +172,26 @@ class Seq2Seq(nn.Module):
         memory: Memory,
     ) -> Unrolled:
         """The loop over the step, in the order in which the target is read."""
-        embedding, feeds_readout = self.decoder.body.embedding, self.decoder.body.input_feeding is not None
-        embedded = embedding(inputs)  # (B, T, E)
+        body = self.decoder.body
+        feeds_readout = body.input_feeding is not None
+        embedded = body.embed(inputs.t())  # (T, B, E)
+        project, others = body.cell.split_product(embedded.shape[-1])
+        steps = zip(embedded.unbind(), project(embedded).unbind(), strict=True)
         positions = count_positions(mask)
         guessed = None if feed_reference is None else _rows_by_step(_guessed(feed_reference, mask))
         outputs: list[StepOutput] = []
         readouts: list[Tensor] = []
         losses: list[Tensor] = []
-        for t in range(inputs.shape[1]):
-            last = embedded[:, t]
+        for t, (last, its_product) in enumerate(steps):
             if guessed is not None and len(rows := guessed[t]):
                 with torch.no_grad():  # a choice among tokens has no gradient
                     readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
                     logits = repeated_linear(readout, self.output.weight, self.output.bias)
                     guess = _guess(logits, sample_guesses)
-                last = last.index_copy(0, rows, embedding(guess))
+                last = last.index_copy(0, rows, fed := body.embed(guess))
+                its_product = its_product.index_copy(0, rows, project(fed))
             before = replace(state, position=positions[:, t])
-            output, state = self.decoder.step(last, before, memory)
+            output, state = self.decoder.step(Token(last, its_product, others), before, memory)
             outputs.append(output)
             if feeds_readout:
                 readouts.append(self._readout(output))

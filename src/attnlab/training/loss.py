@@ -74,12 +74,14 @@ class _OutputLoss(torch.autograd.Function):
         uniform = nll.clone()  # the cross-entropy against 1 / V
         spread = label_smoothing / logits.shape[1]
         for rows, its_labels in zip(logits.split(ROWS), labels.split(ROWS), strict=True):
-            log_probs = rows.to(nll.dtype).log_softmax(-1)
-            its_labels = its_labels.unsqueeze(1)
-            nll -= log_probs.gather(1, its_labels).sum()
+            z, its_labels = rows.to(nll.dtype), its_labels.unsqueeze(1)
+            probabilities = z.softmax(-1)
+            # log sum_v exp(z_v) without taking the exponentials again: the likeliest entry has p = exp(z - log sum).
+            log_sum = z.amax(-1, keepdim=True) - probabilities.amax(-1, keepdim=True).log()
+            nll += (log_sum - z.gather(1, its_labels)).sum()
             if label_smoothing:
-                uniform -= log_probs.mean(-1).sum()
-            gradient = log_probs.exp_().sub_(spread)
+                uniform += (log_sum - z.mean(-1, keepdim=True)).sum()
+            gradient = probabilities.sub_(spread)
             rows.copy_(gradient.scatter_add_(1, its_labels, gradient.new_full(its_labels.shape, label_smoothing - 1)))
         ctx.save_for_backward(x, cast_weight, logits)
         ctx.dtypes = readout.dtype, weight.dtype

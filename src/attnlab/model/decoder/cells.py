@@ -1,16 +1,19 @@
 """Recurrent cells: a step as its formula, all steps at once by torch's own recurrences, and a stack of cells.
 
-A step: x (B, I) and the state (B, H) -> the state after. All steps: x (B, T, I) and the state before -> (B, T, H).
-Both use the same weights; a step's matrix products are made for a loop (see `attnlab.model.fast_linear`).
+A step: the input's product W x + b (B, G) and the state (B, H) -> the state after. All steps: x (B, T, I) and the state
+before -> (B, T, H). Both use the same weights; a step's matrix products are made for a loop (see
+`attnlab.model.fast_linear`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from attnlab.model.dropout import Dropout
 from attnlab.model.fast_linear import repeated_linear
 from attnlab.model.recurrence import RecurrentState, StateShape, in_single_precision
 
@@ -21,10 +24,8 @@ _ONE_LAYER = (True, 1, 0.0, True, False, True)
 class RNNCell(nn.RNNCell):
     """h' = tanh(W x + b + U h + b')."""
 
-    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
-        return torch.tanh(
-            repeated_linear(x, self.weight_ih, self.bias_ih) + repeated_linear(hidden, self.weight_hh, self.bias_hh)
-        )
+    def forward(self, from_x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
+        return torch.tanh(from_x + repeated_linear(hidden, self.weight_hh, self.bias_hh))
 
     def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
         return torch.rnn_tanh(x, hidden.unsqueeze(0), _weights(self), *_ONE_LAYER)[0]
@@ -34,8 +35,7 @@ class GRUCell(nn.GRUCell):
     """h' = (1 - z) n + z h, with n = tanh(W_n x + b_n + r (U_n h + b'_n)) and the gates r and z (Cho et al. 2014,
     the reset gate behind the recurrent product)."""
 
-    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
-        from_x = repeated_linear(x, self.weight_ih, self.bias_ih)
+    def forward(self, from_x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
         from_hidden = repeated_linear(hidden, self.weight_hh, self.bias_hh)
         x_r, x_z, x_n = from_x.chunk(3, dim=1)
         hidden_r, hidden_z, hidden_n = from_hidden.chunk(3, dim=1)
@@ -51,10 +51,10 @@ class LSTMCell(nn.LSTMCell):
     """c' = f c + i tanh(g), h' = o tanh(c') (Hochreiter and Schmidhuber 1997, with forget gates)."""
 
     def forward(  # type: ignore[override]
-        self, x: Tensor, state: tuple[Tensor, Tensor]
+        self, from_x: Tensor, state: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         hidden, cell = state
-        gates = repeated_linear(x, self.weight_ih, self.bias_ih) + repeated_linear(hidden, self.weight_hh, self.bias_hh)
+        gates = from_x + repeated_linear(hidden, self.weight_hh, self.bias_hh)
         i, f, g, o = gates.chunk(4, dim=1)
         cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(cell), cell
@@ -62,6 +62,10 @@ class LSTMCell(nn.LSTMCell):
     def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
         assert cell is not None
         return torch.lstm(x, (hidden.unsqueeze(0), cell.unsqueeze(0)), _weights(self), *_ONE_LAYER)[0]
+
+
+def _stack(layers: list[Tensor]) -> Tensor:
+    return torch.stack(layers) if len(layers) > 1 else layers[0].unsqueeze(0)
 
 
 def _weights(cell: nn.RNNCellBase) -> list[Tensor]:
@@ -79,23 +83,36 @@ class StackedCell(nn.Module):
     def __init__(self, cell: str, input_size: int, hidden_size: int, layers: int, dropout: float) -> None:
         super().__init__()
         sizes = [input_size] + [hidden_size] * (layers - 1)
-        self.cells = nn.ModuleList(_CELLS[cell](size, hidden_size) for size in sizes)
-        self.dropout = nn.Dropout(dropout)
+        cells = [_CELLS[cell](size, hidden_size) for size in sizes]
+        self.cells: Sequence[nn.RNNCellBase] = nn.ModuleList(cells)  # type: ignore[assignment]
+        self.dropout = Dropout(dropout)
         self.state_shape = StateShape(layers, hidden_size, has_cell=cell == "lstm")
 
-    def forward(self, x: Tensor, state: RecurrentState) -> RecurrentState:
-        """x (B, input) and the state before -> the state after; its top hidden state is the output."""
-        hiddens, memories = [], []
+    def forward(self, from_x: Tensor, state: RecurrentState) -> RecurrentState:
+        """The first layer's W x + b (B, G), the state before -> the state after; its top hidden state is the output."""
+        hiddens: list[Tensor] = []
+        memories: list[Tensor] = []
         for layer, cell in enumerate(self.cells):
             if layer > 0:
-                x = self.dropout(x)
+                from_x = repeated_linear(self.dropout(hiddens[-1]), cell.weight_ih, cell.bias_ih)
             if state.cell is None:
-                x = cell(x, state.hidden[layer])
+                hiddens.append(cell(from_x, state.hidden[layer]))
             else:
-                x, memory = cell(x, (state.hidden[layer], state.cell[layer]))
+                hidden, memory = cell(from_x, (state.hidden[layer], state.cell[layer]))
+                hiddens.append(hidden)
                 memories.append(memory)
-            hiddens.append(x)
-        return RecurrentState(torch.stack(hiddens), torch.stack(memories) if memories else None)
+        return RecurrentState(_stack(hiddens), _stack(memories) if memories else None)
+
+    def product(self, x: Tensor) -> Tensor:
+        """W x + b of the first layer: x (B, input) -> (B, G)."""
+        return repeated_linear(x, self.cells[0].weight_ih, self.cells[0].bias_ih)
+
+    def split_product(self, size: int) -> tuple[Callable[[Tensor], Tensor], Tensor]:
+        """W x + b in two parts: the product of the first features, (..., size) -> (..., G), and the weights of the
+        others, (G, input - size)."""
+        weight, bias = self.cells[0].weight_ih, self.cells[0].bias_ih
+        first, others = weight.split([size, weight.shape[1] - size], dim=1)
+        return partial(repeated_linear, weight=first, bias=bias), others
 
     def all_steps(self, x: Tensor, state: RecurrentState) -> Tensor:
         """x (B, T, input) and the state before -> the top hidden states of T steps, (B, T, H)."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.batch import PAD
@@ -17,6 +17,8 @@ from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAtte
 from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory, rows_of
 from attnlab.model.decoder.cells import StackedCell
+from attnlab.model.dropout import Rate, dropout_of_words
+from attnlab.model.fast_linear import repeated_linear
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
@@ -37,6 +39,19 @@ class DecoderState:
     def select(self, rows: Tensor) -> DecoderState:
         """The state of some rows of the batch, in their order, repeated where a row is named twice."""
         return replace(rows_of(self, rows), recurrent=self.recurrent.select(rows))
+
+
+@dataclass(frozen=True)
+class Token:
+    """The last token as a step reads it.
+
+    projected and others are None where each step makes the whole product of its cell's input. Where all last tokens are
+    known, their part is made at once, W_e e(y_{t-1}) + b; others are the weights of what else the cell reads.
+    """
+
+    embedded: Tensor  # (B, E), after dropout
+    projected: Tensor | None = None  # (B, G)
+    others: Tensor | None = None  # (G, F + D)
 
 
 class DecoderBody(nn.Module):
@@ -76,38 +91,44 @@ class DecoderBody(nn.Module):
         self.cell = StackedCell(cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout)
         self.state_shape = self.cell.state_shape
 
-    def forward(
-        self, embedded: Tensor, context: Tensor | None, state: DecoderState
-    ) -> tuple[Tensor, Tensor, DecoderState]:
+    def embed(self, tokens: Tensor) -> Tensor:
+        """tokens (...) -> their embeddings (..., E) after dropout."""
+        embedded: Tensor = self.dropout(self.embedding(tokens))
+        return embedded
+
+    def forward(self, token: Token, context: Tensor | None, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """s_t = f(s_{t-1}, [e(y_{t-1}); fed_{t-1}; c]).
 
         Args:
-            embedded: (B, E), the last token.
+            token: the last one.
             context: (B, D), None where it does not go into the cell.
             state: the state before.
 
         Returns:
-            the top layer's s_t (B, H), the embedded token (B, E) after dropout, and the state after.
+            the top layer's s_t (B, H) and the state after.
         """
-        token = self.dropout(embedded)
-        inputs = [x for x in (token, state.fed, context) if x is not None]
-        recurrent = self.cell(torch.cat(inputs, dim=-1), state.recurrent)
-        return recurrent.hidden[-1], token, replace(state, recurrent=recurrent, position=state.position + 1)
+        others = [x for x in (state.fed, context) if x is not None]
+        if token.projected is None or token.others is None:
+            from_input = self.cell.product(torch.cat([token.embedded, *others], dim=-1))
+        else:
+            from_input = token.projected
+            if others:
+                from_input = from_input + repeated_linear(torch.cat(others, dim=-1), token.others)
+        recurrent = self.cell(from_input, state.recurrent)
+        return recurrent.hidden[-1], replace(state, recurrent=recurrent, position=state.position + 1)
 
-    def all_steps(self, embedded: Tensor, context: Tensor | None, state: DecoderState) -> tuple[Tensor, Tensor]:
+    def all_steps(self, tokens: Tensor, context: Tensor | None, state: DecoderState) -> Tensor:
         """T steps that read nothing of each other but the recurrent state, at once.
 
         Args:
-            embedded: (B, T, E), the last token of each step.
+            tokens: (B, T, E), the last token of each step, after dropout.
             context: (B, T, D), None where it does not go into the cell.
             state: the state before the first step.
 
         Returns:
-            s_t (B, T, H) and the embedded tokens (B, T, E) after dropout.
+            s_t (B, T, H).
         """
-        tokens = self.dropout(embedded)
-        inputs = tokens if context is None else torch.cat([tokens, context], dim=-1)
-        return self.cell.all_steps(inputs, state.recurrent), tokens
+        return self.cell.all_steps(tokens if context is None else torch.cat([tokens, context], dim=-1), state.recurrent)
 
 
 @dataclass(frozen=True)
@@ -155,9 +176,9 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         embedding_size: PositiveInt,
         hidden_size: PositiveInt,
         layers: PositiveInt,
-        word_dropout: Annotated[float, Field(ge=0, lt=1)],
-        dropout: Annotated[float, Field(ge=0, lt=1)],
-        layer_dropout: Annotated[float, Field(ge=0, lt=1)],
+        word_dropout: Rate,
+        dropout: Rate,
+        layer_dropout: Rate,
         context: ContextT,
         *,
         mechanism: Mechanism | None,
@@ -184,7 +205,7 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
             embedding_size,
             hidden_size,
             layers,
-            nn.Sequential(nn.Dropout1d(word_dropout), nn.Dropout(dropout)),
+            dropout_of_words(word_dropout, dropout),
             layer_dropout,
             into_cell=value_size if self.into_cell else 0,
             into_readout=value_size if self.into_readout else 0,
@@ -217,14 +238,14 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         return reads_context or self.body.input_feeding is not None or self.coverage is not None
 
     @abstractmethod
-    def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
-        """The embedded last token (B, E), the state before it and the memory -> output and state after."""
+    def step(self, token: Token, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
+        """The last token, the state before it and the memory -> output and state after."""
 
-    def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
+    def all_steps(self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
         """The result of a loop over `step`, where nothing feeds back; a decoder that always feeds back has none.
 
         Args:
-            embedded: (B, T, E), the last token of each step.
+            tokens: (B, T, E), the last token of each step, embedded and after dropout.
             state: the state before the first step.
             positions: (B, T), of each step in the target.
         """

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnlab.model.attention.memory import Memory
-from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, look
+from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token, look
 
 
 class AttendThenStep(Decoder[Literal["cell", "readout", "cell_and_readout"]]):
@@ -21,19 +21,19 @@ class AttendThenStep(Decoder[Literal["cell", "readout", "cell_and_readout"]]):
 
     destinations: ClassVar = {"cell": (True, False), "readout": (False, True), "cell_and_readout": (True, True)}
 
-    def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
+    def step(self, token: Token, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
         assert self.attention is not None
         # 1. Ask with the state before this step: query s_{t-1} -> context c_t.
         context, weights = look(self.attention, state.recurrent.hidden[-1], state, memory)
         # 2. Step with the last token and, where it goes there, the context: s_t = f(s_{t-1}, [e(y_{t-1}); c_t]).
-        hidden, token, after = self.body(embedded, context if self.into_cell else None, state)
+        hidden, after = self.body(token, context if self.into_cell else None, state)
         # 3. Hand state, token and, where it goes there, the context to the readout.
-        output = StepOutput(hidden, context if self.into_readout else None, token, weights)
+        output = StepOutput(hidden, context if self.into_readout else None, token.embedded, weights)
         return output, after if state.coverage is None else replace(after, coverage=state.coverage + weights)
 
-    def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
+    def all_steps(self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
         assert self.attention is not None
-        hidden, tokens = self.body.all_steps(embedded, None, state)
+        hidden = self.body.all_steps(tokens, None, state)
         queries = torch.cat([state.recurrent.hidden[-1].unsqueeze(1), hidden[:, :-1]], dim=1)  # s_0 ... s_{T-1}
         context, weights = self.attention(queries, memory, positions)
         return StepOutput(hidden, context, tokens, weights)
@@ -58,22 +58,22 @@ class StepThenAttend(Decoder[Literal["readout", "previous_in_cell", "readout_and
     def carries_context(self) -> bool:
         return self.into_cell
 
-    def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
+    def step(self, token: Token, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
         assert self.attention is not None
         # 1. Step with the last token and, where it goes there, c_{t-1}: s_t = f(s_{t-1}, [e(y_{t-1}); c_{t-1}]).
-        hidden, token, after = self.body(embedded, state.context, state)
+        hidden, after = self.body(token, state.context, state)
         # 2. Ask with the state after this step: query s_t -> context c_t.
         context, weights = look(self.attention, hidden, state, memory)
         # 3. Hand state, token and, where it goes there, the context to the readout.
-        output = StepOutput(hidden, context if self.into_readout else None, token, weights)
+        output = StepOutput(hidden, context if self.into_readout else None, token.embedded, weights)
         # 4. Store what the next step reads.
         if self.carries_context:
             after = replace(after, context=context)
         return output, after if state.coverage is None else replace(after, coverage=state.coverage + weights)
 
-    def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
+    def all_steps(self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
         assert self.attention is not None
-        hidden, tokens = self.body.all_steps(embedded, None, state)
+        hidden = self.body.all_steps(tokens, None, state)
         context, weights = self.attention(hidden, memory, positions)
         return StepOutput(hidden, context, tokens, weights)
 
@@ -89,16 +89,16 @@ class Conditional(Decoder[Literal["cell", "cell_and_readout"]]):
     destinations: ClassVar = {"cell": (False, False), "cell_and_readout": (False, True)}
     steps_twice = True
 
-    def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
+    def step(self, token: Token, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
         assert self.attention is not None
         # 1. Step with the last token: s'_t = f(s_{t-1}, e(y_{t-1})).
-        hidden, token, between = self.body(embedded, None, state)
+        hidden, between = self.body(token, None, state)
         # 2. Ask with the state between the steps: query s'_t -> context c_t.
         context, weights = look(self.attention, hidden, state, memory)
         # 3. Step with the context: s_t = f'(s'_t, c_t).
-        after = replace(between, recurrent=self.second_cell(context, between.recurrent))
+        after = replace(between, recurrent=self.second_cell(self.second_cell.product(context), between.recurrent))
         # 4. Hand state, token and, where it goes there, the context to the readout.
-        output = StepOutput(after.recurrent.hidden[-1], context if self.into_readout else None, token, weights)
+        output = StepOutput(after.recurrent.hidden[-1], context if self.into_readout else None, token.embedded, weights)
         return output, after if state.coverage is None else replace(after, coverage=state.coverage + weights)
 
 
@@ -117,15 +117,15 @@ class NoAttention(Decoder[Literal["initial_state", "every_step"]]):
     def reads_memory(self) -> bool:
         return self.into_cell
 
-    def step(self, embedded: Tensor, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
+    def step(self, token: Token, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
         # 1. The context vector, where every step is given it.
-        context = memory.for_rows(len(embedded)).summary if self.into_cell else None
+        context = memory.for_rows(len(token.embedded)).summary if self.into_cell else None
         # 2. Step with the last token: s_t = f(s_{t-1}, [e(y_{t-1}); c]).
-        hidden, token, after = self.body(embedded, context, state)
+        hidden, after = self.body(token, context, state)
         # 3. Hand state, context and token to the readout.
-        return StepOutput(hidden, context, token, None), after
+        return StepOutput(hidden, context, token.embedded, None), after
 
-    def all_steps(self, embedded: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
-        context = memory.summary.unsqueeze(1).expand(-1, embedded.shape[1], -1) if self.into_cell else None
-        hidden, tokens = self.body.all_steps(embedded, context, state)
+    def all_steps(self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
+        context = memory.summary.unsqueeze(1).expand(-1, tokens.shape[1], -1) if self.into_cell else None
+        hidden = self.body.all_steps(tokens, context, state)
         return StepOutput(hidden, context, tokens, None)
