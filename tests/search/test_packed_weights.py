@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
+from attnlab.errors import ExperimentError
 from attnlab.model import fast_linear
 from attnlab.model.fast_linear import PackedWeights, weights_packed_once
 from attnlab.search.beam import BeamSearch
@@ -49,16 +50,51 @@ def test_packed_product_with_a_slice_of_a_weight_is_torchs_linear():
 
 @packs
 @torch.no_grad()
+@pytest.mark.parametrize("bias", [True, False])
+def test_product_of_integers_is_near_and_no_row_depends_on_another(bias):
+    torch.manual_seed(1)
+    layer, x = nn.Linear(64, 130, bias=bias), torch.randn(2, 7, 64)
+    x[0, 0], x[1, 1] = 0, 1_000 * x[1, 1]  # a row of zeros, and one that would take all of a common scale
+    with PackedWeights(int8=True):
+        found, alone = layer(x), layer(x[1:, 3:4])
+    torch.testing.assert_close(found, layer(x), rtol=0.02, atol=0.05 * 1_000)
+    torch.testing.assert_close(found[0], layer(x[0]), rtol=0.02, atol=0.05)
+    assert torch.equal(alone, found[1:, 3:4])
+
+
+@packs
+@pytest.mark.parametrize("search", [GreedySearch, BeamSearch])
+def test_search_in_integers_scores_nearly_as_the_model_does(search, searchable):
+    sizes = {"size": 3, "length_penalty": 1.0} if search is BeamSearch else {}
+    model, source, mask = searchable(target_vocabulary_size=700)
+    model.float()
+    for (exact, *_), (near, *_) in zip(
+        search(max_length=8, **sizes)(model, source, mask),
+        search(max_length=8, **sizes, int8=True)(model, source, mask),
+        strict=True,
+    ):
+        assert near.score == pytest.approx(exact.score, rel=0.02)
+        assert near.score != exact.score
+
+
+def test_search_in_integers_without_onednn_is_refused(searchable, monkeypatch):
+    monkeypatch.setattr(fast_linear, "has_onednn", lambda: False)
+    with pytest.raises(ExperimentError, match=r"search\.int8 must be false here"):
+        GreedySearch(8, int8=True)(*searchable())
+
+
+@packs
+@torch.no_grad()
 def test_packed_weight_is_shared_by_searches_within_the_context():
     layer, x = nn.Linear(5, 3), torch.randn(2, 5)
     with weights_packed_once():
         first, second = PackedWeights(), PackedWeights()
         with first:
             layer(x)
-        (laid_out,) = first._packed.values()
+        ((laid_out, _),) = first._packed.values()
         with second:
             layer(x)
-        assert [each is laid_out for each in second._packed.values()] == [True]
+        assert [each is laid_out for each, _ in second._packed.values()] == [True]
     assert not PackedWeights()._packed
 
 

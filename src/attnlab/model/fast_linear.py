@@ -16,7 +16,9 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.overrides import TorchFunctionMode
 
-Packed = dict[tuple[nn.Parameter, torch.dtype], Tensor]
+from attnlab.errors import ExperimentError
+
+Packed = dict[tuple[nn.Parameter, torch.dtype], tuple[Tensor, Tensor | None]]
 
 _LOOP: ContextVar[dict[Tensor, tuple[_Collected, Tensor]] | None] = ContextVar("loop", default=None)
 _SHARED: ContextVar[Packed | None] = ContextVar("shared", default=None)
@@ -153,10 +155,14 @@ class PackedWeights(TorchFunctionMode):
     A plain product of a few rows spends much of its time on the layout of the weight, at every step again. The sums
     are the same but for the order of their terms. A search enters it again at each step; no weight may change in the
     meantime, and nothing has a gradient. On other devices, for other types and without oneDNN it changes nothing.
+
+    int8: round weights and inputs to integers, those of each output and of each row by a scale of their own; the sums
+        are exact, so that no row depends on the others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, int8: bool = False) -> None:
         super().__init__()
+        self._int8 = int8
         shared = _SHARED.get()
         self._packed: Packed = {} if shared is None else shared
 
@@ -167,13 +173,41 @@ class PackedWeights(TorchFunctionMode):
 
     def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
+        if self._int8 and (x.device.type != "cpu" or not has_onednn()):
+            raise ExperimentError("search.int8 must be false here: it takes a CPU and a torch with oneDNN")
         if not isinstance(weight, nn.Parameter) or x.device.type != "cpu" or not _packs(dtype):
             return linear(x, weight, bias)
-        if (weight, dtype) not in self._packed:
-            self._packed[weight, dtype] = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(dtype), None)
-        packed, bias = self._packed[weight, dtype], None if bias is None else bias.to(dtype)
+        key = weight, torch.int8 if self._int8 else dtype
+        if key not in self._packed:
+            self._packed[key] = _laid_out(weight.detach(), key[1])
+        packed, scales = self._packed[key]
+        if scales is not None:
+            return _product_of_integers(x, packed, scales, bias).to(dtype)
+        bias = None if bias is None else bias.to(dtype)
         found: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(dtype), packed, bias, "none", [], "")
         return found
+
+
+def _laid_out(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """The weight in oneDNN's own layout, and of integers the scale of each output (O,)."""
+    if dtype is not torch.int8:
+        return torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype), None), None
+    scales = weight.float().abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127
+    return torch.ops.onednn.qlinear_prepack((weight / scales.unsqueeze(1)).round().to(dtype), None), scales
+
+
+def _product_of_integers(x: Tensor, packed: Tensor, scales: Tensor, bias: Tensor | None) -> Tensor:
+    """x W^T + b with rows of x (..., I) rounded to -63 ... 63: two products with a weight must fit into 16 bits, where
+    older processors add them."""
+    rows = x.flatten(0, -2).float()
+    row_scales = rows.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / 63
+    whole = (rows / row_scales).round_().add_(64).to(torch.uint8)
+    zeros = torch.zeros(len(scales), dtype=torch.int32)
+    sums = torch.ops.onednn.qlinear_pointwise(
+        whole, 1.0, 64, packed, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+    )
+    found: Tensor = sums * row_scales if bias is None else torch.addcmul(bias.float(), sums, row_scales)
+    return found.unflatten(0, x.shape[:-1])
 
 
 def _packs(dtype: torch.dtype) -> bool:

@@ -37,6 +37,7 @@ class BeamSearch(Search):
     min_length: NonNegativeInt = 0
     n_best: PositiveInt = 1
     replace_unknown: bool = False
+    int8: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,7 +55,7 @@ class BeamSearch(Search):
         batch_size, beam, device = source.shape[0], self.size, source.device
         limits = self.limits(source_mask.sum(1))
         memory, state = model.encode(source, source_mask)
-        packed = PackedWeights()
+        packed = PackedWeights(self.int8)
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
 
         # Before the first step a sentence has one empty hypothesis, from then on K of them (or as many as exist). They

@@ -29,6 +29,7 @@ def write_token_by_token(
     copies: int = 1,
     with_attention: bool = False,
     forced: Forced = None,
+    int8: bool = False,
 ) -> list[Hypothesis]:
     """`copies` hypotheses of each sentence, side by side; their scores are the sums of the log-probabilities.
 
@@ -43,7 +44,7 @@ def write_token_by_token(
     if copies > 1:
         sentences = alive // copies
         memory, state, limits = memory.select(sentences), state.select(sentences), limits[sentences]
-    packed = PackedWeights()
+    packed = PackedWeights(int8)
     last = torch.full_like(alive, BOS)
     scores = torch.zeros(len(alive), device=source.device)
     ended = torch.zeros(len(alive), dtype=torch.bool, device=source.device)
@@ -86,6 +87,7 @@ class GreedySearch(Search):
     max_length_ratio: Annotated[float, Field(gt=0)] | None = None
     min_length: NonNegativeInt = 0
     replace_unknown: bool = False
+    int8: bool = False
 
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
@@ -99,5 +101,6 @@ class GreedySearch(Search):
             choose=lambda log_probs, *_: likeliest(log_probs, 1)[1].squeeze(1),
             with_attention=with_attention,
             forced=forced,
+            int8=self.int8,
         )
         return [[hypothesis] for hypothesis in found]

@@ -40,6 +40,7 @@ class SampleSearch(Search):
     min_length: NonNegativeInt = 0
     n_best: PositiveInt = 1
     replace_unknown: bool = False
+    int8: bool = False
 
     def __call__(
         self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
@@ -58,6 +59,7 @@ class SampleSearch(Search):
             copies=self.n_best,
             with_attention=with_attention,
             forced=forced,
+            int8=self.int8,
         )
         found = []
         for start in range(0, len(drawn), self.n_best):

@@ -57,6 +57,7 @@ class Search(ABC):
     max_length_ratio: tokens to write at most for each source token; None for no such limit.
     min_length: tokens to write before `<eos>` may come.
     n_best: how many hypotheses of a sentence come back at most.
+    int8: whether linear layers multiply 8-bit integers: less time on a CPU, nearly the same hypotheses.
     replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
     """
 
@@ -65,6 +66,7 @@ class Search(ABC):
     min_length: int
     n_best: int
     replace_unknown: bool
+    int8: bool
 
     def __post_init__(self) -> None:
         if self.min_length >= self.max_length:

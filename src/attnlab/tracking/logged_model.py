@@ -34,6 +34,7 @@ SEARCH_PARAMS = {
     "max_length_ratio": DataType.double,
     "min_length": DataType.long,
     "replace_unknown": DataType.boolean,
+    "int8": DataType.boolean,
     "temperature": DataType.double,
     "top_k": DataType.long,
     "top_p": DataType.double,
