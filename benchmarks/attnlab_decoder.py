@@ -12,7 +12,7 @@ from process_cost import this_process
 
 
 def decode_job(model: Path, prepared: Path, precision: str, beam: int) -> dict[str, Any]:
-    """beam 1 is greedy; precision: `32` or `bf16`."""
+    """beam 1 is greedy; precision: `fp32`, `bf16` or `int8`."""
     return {"model": str(model), "prepared": str(prepared), "precision": precision, "beam": beam}
 
 
@@ -30,9 +30,10 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
 
     torch.set_num_threads(1)
     [model] = load_members(Path(job["model"]), [])
-    search: GreedySearch | BeamSearch = GreedySearch(max_length=SHARED.max_length)
+    int8 = job["precision"] == "int8"
+    search: GreedySearch | BeamSearch = GreedySearch(max_length=SHARED.max_length, int8=int8)
     if job["beam"] > 1:
-        search = BeamSearch(size=job["beam"], length_penalty=1.0, max_length=SHARED.max_length)
+        search = BeamSearch(size=job["beam"], length_penalty=1.0, max_length=SHARED.max_length, int8=int8)
     split = PreparedData(Path(job["prepared"])).split("test")
     batches = BatchSampler(
         split.source_lengths,

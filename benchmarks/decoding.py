@@ -16,6 +16,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from arguments import at_least_one
@@ -29,8 +30,10 @@ from side_by_side import Measured, Rounds, measure
 
 SPEED = "sentences/CPU-s"
 BEAMS = {"greedy": 1, "beam 5": 5}
-# One model decodes in both precisions; a model that was fed its own guesses decodes no faster.
-DECODERS = tuple(c for c in CONTESTANTS if not any("teacher_forcing" in override for override in c.overrides))
+# One model decodes in every precision; a model that was fed its own guesses decodes no faster.
+TRAINED = tuple(c for c in CONTESTANTS if not any("teacher_forcing" in override for override in c.overrides))
+IN_INTEGERS = tuple(replace(c, name=c.name.replace("fp32", "int8")) for c in TRAINED if c.name.endswith("fp32"))
+DECODERS = (*TRAINED, *IN_INTEGERS)
 
 
 def model_folder(name: str, prepared: Path, steps: int) -> Path:
@@ -75,7 +78,7 @@ def trained_peer(peer: Peer, prepared: Path, text: Path, steps: int) -> Path:
 
 
 def decode_attnlab(contestant: Contestant, model: Path, prepared: Path, beam: int) -> Measured:
-    job = decode_job(model, prepared, contestant.precision, beam)
+    job = decode_job(model, prepared, contestant.name.rsplit(" ", 1)[1], beam)
     cost, said = run_or_exit(sys.executable, ROOT / "benchmarks" / "attnlab_decoder.py", json.dumps(job))
     return measured(json.loads(said.splitlines()[-1]), cost.peak_megabytes)
 
