@@ -57,8 +57,8 @@ def test_product_of_integers_is_near_and_no_row_depends_on_another(bias):
     x[0, 0], x[1, 1] = 0, 1_000 * x[1, 1]  # a row of zeros, and one that would take all of a common scale
     with PackedWeights(int8=True):
         found, alone = layer(x), layer(x[1:, 3:4])
-    torch.testing.assert_close(found, layer(x), rtol=0.02, atol=0.05 * 1_000)
-    torch.testing.assert_close(found[0], layer(x[0]), rtol=0.02, atol=0.05)
+    expected = layer(x)
+    assert ((found - expected).norm(dim=-1) <= 0.02 * expected.norm(dim=-1)).all()
     assert torch.equal(alone, found[1:, 3:4])
 
 

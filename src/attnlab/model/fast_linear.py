@@ -90,7 +90,7 @@ class _Collected:
         kind = weight.device.type
         cast = torch.is_autocast_enabled(kind)
         dtype = torch.get_autocast_dtype(kind) if cast else weight.dtype
-        self.weight = weight.detach().to(dtype).contiguous()  # oneDNN is slow on some columns of a matrix
+        self.weight = weight.detach().to(dtype).contiguous()  # with a slice of columns oneDNN takes minutes
         self.bias = None if bias is None else bias.detach().to(dtype)
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []
@@ -156,8 +156,8 @@ class PackedWeights(TorchFunctionMode):
     are the same but for the order of their terms. A search enters it again at each step; no weight may change in the
     meantime, and nothing has a gradient. On other devices, for other types and without oneDNN it changes nothing.
 
-    int8: round weights and inputs to integers, those of each output and of each row by a scale of their own; the sums
-        are exact, so that no row depends on the others.
+    int8: round weights and inputs to 8-bit integers first, which changes the numbers a little. The weights of each
+        output and each row of the input have their own scale, so a row's result does not depend on the other rows.
     """
 
     def __init__(self, int8: bool = False) -> None:
@@ -189,7 +189,7 @@ class PackedWeights(TorchFunctionMode):
 
 
 def _laid_out(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """The weight in oneDNN's own layout, and of integers the scale of each output (O,)."""
+    """The weight (O, I) in oneDNN's own layout; for int8, also the scale of each output (O,)."""
     if dtype is not torch.int8:
         return torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype), None), None
     scales = weight.float().abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127
@@ -197,8 +197,7 @@ def _laid_out(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None
 
 
 def _product_of_integers(x: Tensor, packed: Tensor, scales: Tensor, bias: Tensor | None) -> Tensor:
-    """x W^T + b with rows of x (..., I) rounded to -63 ... 63: two products with a weight must fit into 16 bits, where
-    older processors add them."""
+    """x W^T + b, with x (..., I) rounded to -63 ... 63: older processors add pairs of products in 16 bits."""
     rows = x.flatten(0, -2).float()
     row_scales = rows.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / 63
     whole = (rows / row_scales).round_().add_(64).to(torch.uint8)
