@@ -168,6 +168,7 @@ def tiny_model() -> Callable[..., Any]:
                 word_dropout=word_dropout,
                 dropout=dropout,
                 layer_dropout=dropout,
+                output_dropout=dropout,
             ),
             bridge=part_of("bridge", bridge),
             attention=attention,

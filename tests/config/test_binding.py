@@ -104,8 +104,8 @@ def test_bind_unknown_key_names_the_nearest_and_all_settings(model):
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem == (
         "model.encoder.hiden_size is not a setting; did you mean hidden_size? model.encoder has: "
-        "bidirectional, cell, dropout, embedding_size, hidden_size, layer_dropout, layers, merge, reverse_source, "
-        "word_dropout"
+        "bidirectional, cell, dropout, embedding_size, hidden_size, layer_dropout, layers, merge, output_dropout, "
+        "reverse_source, word_dropout"
     )
     (problem,) = problems({"_target_": "attnlab.model.attention.dot.DotScore", "zz": 1}, Score)
     assert problem == "here.zz is not a setting; here has: no settings"

@@ -72,7 +72,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
 def classifier() -> SentenceClassifier:
     torch.manual_seed(1)
     sizes = {"embedding_size": 5, "hidden_size": 4, "layers": 1} | dict.fromkeys(
-        ("word_dropout", "dropout", "layer_dropout"), 0.0
+        ("word_dropout", "dropout", "layer_dropout", "output_dropout"), 0.0
     )
     way = {"cell": "gru", "bidirectional": True, "merge": "concatenate", "reverse_source": False}
     tokenizer = WordTrainer(min_frequency=1).train(["good film", "bad <b> film"])

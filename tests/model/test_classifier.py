@@ -39,7 +39,7 @@ def config(
     """The node of a small classifier, made of the project's own YAML files."""
     parts = {"attention": attention, "scope": scope, "normaliser": normaliser, "projection": projection, "heads": heads}
     sizes = {"embedding_size": 6, "hidden_size": 4, "layers": 1} | dict.fromkeys(
-        ("word_dropout", "dropout", "layer_dropout"), 0.0
+        ("word_dropout", "dropout", "layer_dropout", "output_dropout"), 0.0
     )
     return {
         "_target_": "attnlab.model.classifier.Classifier",

@@ -38,9 +38,10 @@ def test_local_m_window_counts_real_tokens_under_any_padding(side, recurrence, m
     "where", ["encoder.dropout.0", "encoder.dropout.1", "encoder.layer_dropout", "decoder.body.dropout.1"]
 )
 def test_dropout_acts_in_training_only(where, tiny_model, pairs):
-    """On embeddings and between layers, one at a time; the same for the readout and between the decoder's layers."""
+    """On embeddings and between layers, one at a time; the same for outputs of the encoder, readout and decoder."""
     batch = make_batch(*pairs(), Padding())
-    for place in (where, "decoder.body.dropout.0", "decoder.body.cell.dropout", "decoder.body.readout.dropout"):
+    decoders = [f"decoder.body.{name}" for name in ("dropout.0", "cell.dropout", "readout.dropout")]
+    for place in (where, "encoder.output_dropout", *decoders):
         model = tiny_model(layers=2)
         plain = model(batch).readout
         model.get_submodule(place).p = 0.5
@@ -53,7 +54,7 @@ def test_dropout_of_the_config_reaches_every_place(tiny_model):
     model = tiny_model(dropout=0.25, layers=2)
     places = {name: module.p for name, module in model.named_modules() if isinstance(module, torch.nn.Dropout)}
     assert set(places.values()) == {0.25}
-    assert len(places) == 5
+    assert len(places) == 6
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

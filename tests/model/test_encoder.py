@@ -22,7 +22,7 @@ EXACT = {"rtol": 0, "atol": 1e-10}
 def encoder_of(cell="gru", layers=1, bidirectional=True, merge="concatenate", reverse=False, **padding):
     torch.manual_seed(4)
     sizes = {"source_vocabulary_size": 11, "padding": Padding(**padding)}
-    encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, 0.0, 0.0, 0.0, **sizes)
+    encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, *[0.0] * 4, **sizes)
     return encoder.double().eval()
 
 
@@ -81,6 +81,17 @@ def test_pad_embedding_is_zero_and_stays_zero(pairs):
     batch = make_batch(*pairs(), Padding())
     encoder(batch.source, batch.source_mask).outputs.sum().backward()
     assert (encoder.embedding.weight.grad[PAD] == 0).all()
+
+
+def test_output_dropout_leaves_the_final_states_alone(pairs):
+    encoder, batch = encoder_of().train(), make_batch(*pairs(), Padding())
+    plain = encoder(batch.source, batch.source_mask)
+    encoder.output_dropout.p = 0.5
+    dropped = encoder(batch.source, batch.source_mask)
+    kept = dropped.outputs != 0
+    assert 0 < kept.sum() < (plain.outputs != 0).sum()
+    assert torch.equal(dropped.outputs, 2 * plain.outputs * kept)
+    assert torch.equal(dropped.final.hidden, plain.final.hidden)
 
 
 @pytest.mark.parametrize(

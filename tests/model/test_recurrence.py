@@ -51,7 +51,7 @@ def test_encoder_under_gpu_autocast_gives_the_numbers_of_float32(cell, recurrenc
     padding = Padding(recurrence=recurrence)
     options = {"bidirectional": True, "merge": "concatenate", "reverse_source": False}
     sizes = {"embedding_size": 4, "hidden_size": 3, "layers": 2} | dict.fromkeys(
-        ("word_dropout", "dropout", "layer_dropout"), 0.0
+        ("word_dropout", "dropout", "layer_dropout", "output_dropout"), 0.0
     )
     encoder = Encoder(cell, **sizes, **options, source_vocabulary_size=40, padding=padding)
     batch = make_batch(*pairs(), padding)

@@ -47,6 +47,7 @@ class Encoder(nn.Module):
         word_dropout: of whole words, their embeddings (Sennrich et al. 2016, "Edinburgh", section 2).
         dropout: on the embeddings.
         layer_dropout: between layers.
+        output_dropout: on the outputs, which the attention reads; the final states keep all of theirs.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Encoder(nn.Module):
         word_dropout: Rate,
         dropout: Rate,
         layer_dropout: Rate,
+        output_dropout: Rate,
         *,
         source_vocabulary_size: int,
         padding: Padding,
@@ -79,7 +81,7 @@ class Encoder(nn.Module):
         self.state_shape = StateShape(layers, self.output_size, has_cell=cell == "lstm")
         self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
         self.dropout = dropout_of_words(word_dropout, dropout)
-        self.layer_dropout = Dropout(layer_dropout)
+        self.layer_dropout, self.output_dropout = Dropout(layer_dropout), Dropout(output_dropout)
         sizes = [embedding_size] + [self.output_size] * (layers - 1)
         self.forward_layers = nn.ModuleList(CELLS[cell](size, hidden_size, batch_first=True) for size in sizes)
         self.backward_layers = nn.ModuleList(
@@ -116,7 +118,7 @@ class Encoder(nn.Module):
         # 3. Back to where the pads stood.
         if order is not None:
             x = reorder(x, order.argsort(dim=1))
-        return Encoded(x, _stack(finals), _stack(backward_finals) if backward_finals else None)
+        return Encoded(self.output_dropout(x), _stack(finals), _stack(backward_finals) if backward_finals else None)
 
     def _read(
         self, layer: nn.Module, x: Tensor, lengths: Tensor, order: Tensor | None
