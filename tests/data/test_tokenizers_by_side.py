@@ -31,7 +31,7 @@ def prepared(folder: Path, *overrides: str) -> PreparedData:
 @pytest.mark.parametrize("form", ["none", "nfd"])
 def test_korean_pronunciation_reads_syllables_or_jamo_and_writes_phones(tmp_path: Path, form: str) -> None:
     write(tmp_path / "sigmorphon2020_kor", "word", "phones")
-    data = prepared(tmp_path, "data=sigmorphon2020", f"data.source_tokenizer.normalization={form}")
+    data = prepared(tmp_path, "data=sigmorphon2020", f"data.tokenizer.normalization={form}")
     split = data.split("test")
     row = [split.source_text(row) for row in range(len(split))].index("한국")
     read = "한국" if form == "none" else unicodedata.normalize("NFD", "한국")

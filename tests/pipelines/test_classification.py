@@ -113,11 +113,11 @@ def test_classifier_trains_on_data_that_prepare_wrote(command: Command, folder: 
 
 
 MIXTURES = {
-    "pairs": (("task=classification", "data=dates"), "it may go with another task than task=classification"),
-    "labels": (("data=rt_polarity",), "it may go with another task than task=translation"),
-    "model alone": (("model=classifier",), "it may go with another task than task=translation"),
-    "other model": (("task=classification", "model=seq2seq"), "it may go with another task than task=classification"),
-    "training alone": (("training=classification",), "it may go with another task than task=translation"),
+    "pairs": (("task=classification", "data=dates"), "it may go with task=translation"),
+    "labels": (("data=rt_polarity",), "it may go with task=classification"),
+    "model alone": (("model=classifier",), "it may go with task=classification"),
+    "other model": (("task=classification", "model=seq2seq"), "it may go with task=translation"),
+    "training alone": (("training=classification",), "it may go with task=classification"),
     "other training": (("task=classification", "training=standard"), "another task than task=classification"),
     "search": (("task=classification", "search=greedy"), "search must be null"),
     "no search": (("search=none",), "got null; it may go with"),

@@ -62,9 +62,10 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(command: Command, f
         assert Path("first/studies/mine", file).read_bytes() == Path("second/studies/mine", file).read_bytes()
     result = json.loads(Path("first/studies/mine/result.json").read_text(encoding="utf-8"))
     (expectation,) = result["expectations"]
-    assert expectation[2] in ("holds", "does not hold", "undecided")
+    assert expectation[1] == "token NLL"
+    assert expectation[3:] == ["above 0", "holds"] or expectation[4] in ("does not hold", "undecided")
     assert f"주의가 도움이 되는가: {result['verdict']}" in first.out
-    assert (result["run_seeds"], len(result["table"])) == (2, 2)
+    assert (result["run_seeds"], result["verdict"], len(result["table"])) == (2, "fewer than 3 seeds", 2)
 
 
 @pytest.mark.slow
@@ -145,6 +146,8 @@ MISTAKES = {
     "setting": ({}, ("mine.yaml", "training.max_stepz=1"), "did you mean training.max_steps?"),
     "steps": ({}, ("mine.yaml", "training.max_steps=0"), "training.max_steps must be a whole number above 0 or null"),
     "seeds": ({}, ("mine.yaml", "--seeds", "x"), "--seeds: invalid int value: 'x'"),
+    "no seeds": ({}, ("mine.yaml", "--seeds", "0"), "--seeds must be a whole number above 0, got 0"),
+    "no name": ({}, (), "the study must be one of 01_bottleneck, "),
 }  # fmt: skip
 
 

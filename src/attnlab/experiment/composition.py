@@ -121,7 +121,8 @@ def sections_of(task: Task) -> dict[str, Any]:
 def _with_task(problem: str, task: Task) -> str:
     """The problem, with a hint where a whole section may be of another task."""
     is_of_section = re.match(rf"({'|'.join(task.sections)})(\._target_)? must be", problem)
-    return f"{problem}; it may go with another task than task={task.name}" if is_of_section else problem
+    others = " or ".join(f"task={name}" for name in TASKS if name != task.name)
+    return f"{problem}; it may go with {others} (here task={task.name})" if is_of_section else problem
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
     elsewhere = _elsewhere(OmegaConf.to_container(parent, resolve=False), key, above)
     meant = [f"{above}{name}" for name in near] or list(elsewhere)[:3]
     hint = f"did you mean {' or '.join(meant)}? " if meant else ""
-    return f"{full_key} is not a setting; {hint}{place or 'the config'} has: {', '.join(names)}"
+    return f"{full_key} is not a setting; {hint}{place or 'the config'} has: {', '.join(names) or 'no settings'}"
 
 
 def _elsewhere(node: Any, key: str, path: str = "") -> Iterator[str]:

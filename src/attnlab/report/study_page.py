@@ -9,8 +9,9 @@ RULES = {
     "claims": (
         "The lessons' claims, tested",
         "Each claim is one or more expectations, written before the run in `pipelines/studies/claims`. An expectation "
-        "holds where the whole 95 % interval of the difference (Welch, over seeds) lies on its side, does not hold "
-        "where it lies on the other, and is undecided in between.",
+        "holds where the whole 95 % interval of the difference (Welch, over seeds) is as asked, does not hold where "
+        "none of it is, and is undecided in between. A claim *holds* where all its expectations do, and *in part* "
+        "where some do.",
         "expectation",
     ),
     "replications": (
@@ -18,7 +19,8 @@ RULES = {
         "Each card (`pipelines/studies/replications`) was written before its run, with the published figures and the "
         "tolerance. *Reproduced*: the mean over the seeds is within the tolerance of every figure, or better. "
         "*Direction only*: that fails, but every published effect holds (the whole 95 % interval of the difference, "
-        "Welch, lies on its side). *Not reproduced*: neither.",
+        "Welch, is as asked). *Not reproduced*: neither. A card without published figures reaches *direction only* at "
+        "most.",
         "published effect",
     ),
 }
@@ -31,7 +33,10 @@ def study_page(kind: str, studies: Mapping[str, Mapping[str, Any]]) -> str:
     """
     title, rule, effect = RULES[kind]
     intervals = (
-        "Figures are means over seeds 1, 2, ... with 95 % intervals (Student); metrics are those of the test split."
+        "Figures are means over seeds 1, 2, ..., three at least, with 95 % intervals (Student); the bands of curves "
+        "reach from the least to the greatest seed. Metrics are those of the test split, along the steps of a training "
+        "those of the validation split. `data.path` is the folder of the study's corpus, for SCAN and SIGMORPHON the "
+        "one that holds theirs."
     )
     summary = [
         [f"[{each['title']}](#{name})", each["verdict"], str(each["run_seeds"]), f"{each['cpu_minutes']:.0f}"]
@@ -45,13 +50,15 @@ def study_page(kind: str, studies: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str:
-    settings = "".join(f" {each}" for each in study["run_settings"])
-    facts = f"{study['run_seeds']} seeds, {study['cpu_minutes']:.0f} CPU minutes of training; {study['machine']}."
+    seeds = study["run_seeds"]
+    as_planned = seeds == study["seeds"]
+    settings = " ".join([name, *([] if as_planned else [f"--seeds {seeds}"]), *study["run_settings"]])
+    facts = f"Seeds: {seeds}. CPU minutes of training: {study['cpu_minutes']:.0f}. {study['machine']}."
     parts = [
         f'<a id="{name}"></a>\n## {study["title"]}',
-        f"**{study['verdict'].capitalize()}.** {study['found'] or ''}".strip(),
+        f"**{study['verdict'].capitalize()}.** {(as_planned and study['found']) or ''}".strip(),
         study["text"].strip(),
-        f"```sh\npython pipelines/replicate.py {name}{settings}\n```\n\n{facts}",
+        f"```sh\npython pipelines/replicate.py {settings}\n```\n\n{facts}",
     ]
     if study["source"]:
         parts.append(f"Published: {study['source'].strip()}")
@@ -60,7 +67,7 @@ def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str
         headings = ["system", "measure", "published", "ours", "tolerance", "reached"]
         parts.append(table(headings, study["published_table"]))
     if study["expectations"]:
-        parts.append(table([effect, "difference", "outcome"], study["expectations"]))
+        parts.append(table([effect, "measure", "difference", "asked", "outcome"], study["expectations"]))
     if study["table"]:
         parts.append(table(study["headings"], study["table"]))
     parts.append(f"![{study['title']}](studies/{name}/figure.png)")

@@ -70,6 +70,16 @@ class Expectation:
         ends = (None if end is None else end - self.less for end in (found.low, found.high))
         return Interval(found.mean - self.less, *ends)
 
+    def compared(self, rows: Rows) -> tuple[str, str, str]:
+        """What is compared, the difference, and what is asked of it, as words."""
+        of = measure_named(self.measure)
+        above = "above 0" if self.by == 0 else f"above {of.shown(self.by)}"
+        return (
+            of.label if isinstance(self.less, str) else f"{of.label} - {of.shown(self.less)}",
+            self.difference(rows).shown(of, signed=True),
+            above if self.within is None else f"within {of.shown(self.within)}",
+        )
+
     def outcome(self, rows: Rows) -> Outcome:
         """Whether the whole interval of the difference is on the expected side, on the other, or neither."""
         found = self.difference(rows)

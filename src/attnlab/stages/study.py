@@ -40,6 +40,7 @@ from attnlab.report.verdicts import (
 )
 from attnlab.stages.measurements import AXES, MEASUREMENTS, Point, trained
 
+LEAST_SEEDS = 3  # for a verdict
 STUDIES = Path(__file__).parents[3] / "pipelines" / "studies"
 
 
@@ -55,7 +56,7 @@ class Study:
     expect: of the claim, or of the direction of a published effect.
     source, published: of a replication: where it is published, and the figures.
     differs: of a replication: how our setting differs.
-    found: what the result teaches, once it is known.
+    found: what the result teaches, once it is known; of as many seeds as the study says.
     """
 
     title: str
@@ -116,19 +117,19 @@ class Study:
         """The table, what became of each expectation and published figure, and the verdict."""
         outcomes = [each.outcome(rows) for each in self.expect]
         reached = [each.is_reached(rows) for each in self.published]
-        is_claim = self.source is None
+        verdict = verdict_on_claim(outcomes) if self.source is None else verdict_on_replication(reached, outcomes)
+        seeds = {row["seed"] for row in rows}
         names = list(dict.fromkeys(row["system"] for row in rows)) if self.measurement not in AXES else []
 
         def shown(name: str, measure: str) -> str:
             return mean_interval(values_of(rows, name, measure)).shown(measure_named(measure))
 
         return {
-            "verdict": verdict_on_claim(outcomes) if is_claim else verdict_on_replication(reached, outcomes),
+            "verdict": verdict if len(seeds) >= LEAST_SEEDS else f"fewer than {LEAST_SEEDS} seeds",
             "table": [[name, *(shown(name, measure) for measure in self.measures)] for name in names],
             "headings": ["system", *(measure_named(measure).heading for measure in self.measures)],
             "expectations": [
-                [each.says, each.difference(rows).shown(measure_named(each.measure), signed=True), outcome]
-                for each, outcome in zip(self.expect, outcomes, strict=True)
+                [each.says, *each.compared(rows), outcome] for each, outcome in zip(self.expect, outcomes, strict=True)
             ],
             "published_table": [
                 [each.system, of.heading, of.shown(each.value), ours, of.shown(each.tolerance), ["no", "yes"][within]]
@@ -174,11 +175,14 @@ def main(arguments: Namespace) -> None:
     """arguments: of pipelines/replicate.py."""
     path = path_of(arguments.name)
     study = read_study(path)
-    points = study.points(arguments.seeds or study.seeds, arguments.settings)
+    seeds = study.seeds if arguments.seeds is None else arguments.seeds
+    if seeds < 1:
+        raise ExperimentError(f"--seeds must be a whole number above 0, got {seeds}")
+    points = study.points(seeds, arguments.settings)
     rows = [row for point in trained(points) for row in MEASUREMENTS[study.measurement](point)]
     result = {
         **study.result(rows),
-        "run_seeds": len({point.seed for point in points}),
+        "run_seeds": seeds,
         "cpu_minutes": sum(point.cpu_minutes for point in points),
         "run_settings": [re.sub("^data.path=.*", "data.path=<folder>", each) for each in arguments.settings],
         "machine": f"{torch.backends.cpu.get_cpu_capability()}, {points[0].experiment.hardware.threads} thread(s), "
