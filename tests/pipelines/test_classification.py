@@ -118,7 +118,7 @@ MIXTURES = {
     "model alone": (("model=classifier",), "it may go with task=classification"),
     "other model": (("task=classification", "model=seq2seq"), "it may go with task=translation"),
     "training alone": (("training=classification",), "it may go with task=classification"),
-    "other training": (("task=classification", "training=standard"), "another task than task=classification"),
+    "other training": (("task=classification", "training=standard"), "task=translation (here task=classification)"),
     "search": (("task=classification", "search=greedy"), "search must be null"),
     "no search": (("search=none",), "got null; it may go with"),
     "unknown": (("task=tagging",), "task must be one of classification, translation; got 'tagging'"),
