@@ -8,6 +8,7 @@ from pathlib import Path
 
 import mlflow.pyfunc
 import pytest
+import yaml
 from dvc_project import choose, copy_of_project, dvc, hashes, ran
 from entry_points import ROOT, TINY, Command, succeeded
 from mlflow import MlflowClient
@@ -154,6 +155,7 @@ def test_params_yaml_chooses_the_task(command: Command, folder: Path) -> None:
     params = "overrides: [task=classification, data=rt_polarity, search=none, data.path=nowhere]\n"
     (folder / "params.yaml").write_text(params)
     succeeded(command("compose.py"))
+    assert yaml.safe_load((folder / "build" / "resolved.yaml").read_text())["task"] == "classification"
     refused(command("prepare.py", "-cp", str(folder / "build"), "-cn", "resolved"), "data.path: there is no")
 
 

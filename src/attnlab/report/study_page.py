@@ -33,10 +33,10 @@ def study_page(kind: str, studies: Mapping[str, Mapping[str, Any]]) -> str:
     """
     title, rule, effect = RULES[kind]
     intervals = (
-        "Figures are means over seeds 1, 2, ..., three at least, with 95 % intervals (Student); the bands of curves "
-        "reach from the least to the greatest seed. Metrics are those of the test split, along the steps of a training "
-        "those of the validation split. `data.path` is the folder of the study's corpus, for SCAN and SIGMORPHON the "
-        "one that holds theirs."
+        "Figures are means over seeds 1, 2, ..., with 95 % intervals (Student); a verdict needs three seeds. The bands "
+        "of curves reach from the least to the greatest seed. Metrics are those of the test split, along the steps of "
+        "a training those of the validation split. `data.path` is the folder of the study's corpus, for SCAN and "
+        "SIGMORPHON the one that holds theirs."
     )
     summary = [
         [f"[{each['title']}](#{name})", each["verdict"], str(each["run_seeds"]), f"{each['cpu_minutes']:.0f}"]
@@ -52,13 +52,14 @@ def study_page(kind: str, studies: Mapping[str, Mapping[str, Any]]) -> str:
 def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str:
     seeds = study["run_seeds"]
     as_planned = seeds == study["seeds"]
-    settings = " ".join([name, *([] if as_planned else [f"--seeds {seeds}"]), *study["run_settings"]])
+    found = study["found"] if as_planned else ""
+    arguments = " ".join([name, *([] if as_planned else [f"--seeds {seeds}"]), *study["run_settings"]])
     facts = f"Seeds: {seeds}. CPU minutes of training: {study['cpu_minutes']:.0f}. {study['machine']}."
     parts = [
         f'<a id="{name}"></a>\n## {study["title"]}',
-        f"**{study['verdict'].capitalize()}.** {(as_planned and study['found']) or ''}".strip(),
+        f"**{study['verdict'].capitalize()}.** {found}".strip(),
         study["text"].strip(),
-        f"```sh\npython pipelines/replicate.py {settings}\n```\n\n{facts}",
+        f"```sh\npython pipelines/replicate.py {arguments}\n```\n\n{facts}",
     ]
     if study["source"]:
         parts.append(f"Published: {study['source'].strip()}")

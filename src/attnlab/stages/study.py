@@ -67,10 +67,10 @@ class Study:
     seeds: PositiveInt = 5
     measurement: str = "evaluation"
     expect: list[Expectation] = field(default_factory=list)
-    source: str | None = None
+    source: str = ""
     published: list[Published] = field(default_factory=list)
-    differs: str | None = None
-    found: str | None = None
+    differs: str = ""
+    found: str = ""
 
     def __post_init__(self) -> None:
         if self.measurement not in MEASUREMENTS:
@@ -117,7 +117,7 @@ class Study:
         """The table, what became of each expectation and published figure, and the verdict."""
         outcomes = [each.outcome(rows) for each in self.expect]
         reached = [each.is_reached(rows) for each in self.published]
-        verdict = verdict_on_claim(outcomes) if self.source is None else verdict_on_replication(reached, outcomes)
+        verdict = verdict_on_replication(reached, outcomes) if self.source else verdict_on_claim(outcomes)
         seeds = {row["seed"] for row in rows}
         names = list(dict.fromkeys(row["system"] for row in rows)) if self.measurement not in AXES else []
 
