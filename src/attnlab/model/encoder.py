@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnlab.batch import PAD, Padding
 from attnlab.model.dropout import Dropout, Rate, dropout_of_words
-from attnlab.model.pads import flip_real, packed, pads_last, reorder, states_of
+from attnlab.model.pads import flip_real, pads_last, read_real, reorder, states_of
 from attnlab.model.recurrence import CELLS, RecurrentState, StateShape, in_single_precision
 
 
@@ -126,7 +126,7 @@ class Encoder(nn.Module):
         """One direction of one layer, the tokens taken in `order`: outputs where their tokens stand, final states."""
         assert isinstance(layer, nn.RNNBase)
         x = x if order is None else reorder(x, order)
-        run = packed if self.padding.recurrence == "skip" else _read_all
+        run = read_real if self.padding.recurrence == "skip" else _read_all
         outputs, final = in_single_precision(partial(run, layer), x, lengths)
         # Flipping the real tokens twice leaves them as they were.
         return outputs if order is None else reorder(outputs, order), final

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+# One layer with biases, no dropout, in training, one direction, batch first; of torch's functions.
+ONE_LAYER = (True, 1, 0.0, True, False, True)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,7 @@ from torch import Tensor, nn
 
 from attnlab.model.dropout import Dropout
 from attnlab.model.fast_linear import repeated_linear
-from attnlab.model.recurrence import RecurrentState, StateShape, in_single_precision
-
-# One layer with biases, no dropout, in training, one direction, batch first; of torch's functions.
-_ONE_LAYER = (True, 1, 0.0, True, False, True)
+from attnlab.model.recurrence import ONE_LAYER, RecurrentState, StateShape, in_single_precision
 
 
 class RNNCell(nn.RNNCell):
@@ -28,7 +25,7 @@ class RNNCell(nn.RNNCell):
         return torch.tanh(from_x + repeated_linear(hidden, self.weight_hh, self.bias_hh))
 
     def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
-        return torch.rnn_tanh(x, hidden.unsqueeze(0), _weights(self), *_ONE_LAYER)[0]
+        return torch.rnn_tanh(x, hidden.unsqueeze(0), _weights(self), *ONE_LAYER)[0]
 
 
 class GRUCell(nn.GRUCell):
@@ -44,7 +41,7 @@ class GRUCell(nn.GRUCell):
         return n + z * (hidden - n)
 
     def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
-        return torch.gru(x, hidden.unsqueeze(0), _weights(self), *_ONE_LAYER)[0]
+        return torch.gru(x, hidden.unsqueeze(0), _weights(self), *ONE_LAYER)[0]
 
 
 class LSTMCell(nn.LSTMCell):
@@ -61,7 +58,7 @@ class LSTMCell(nn.LSTMCell):
 
     def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
         assert cell is not None
-        return torch.lstm(x, (hidden.unsqueeze(0), cell.unsqueeze(0)), _weights(self), *_ONE_LAYER)[0]
+        return torch.lstm(x, (hidden.unsqueeze(0), cell.unsqueeze(0)), _weights(self), *ONE_LAYER)[0]
 
 
 def _stack(layers: list[Tensor]) -> Tensor:
