@@ -126,7 +126,7 @@ def test_stacked_cell_all_steps_drop_between_layers_only(stack: StackedCell, lay
 
 
 def read_by(run, lstm, dtype):
-    """Outputs, final states and all gradients of rows of five lengths; what stands at pads must not matter."""
+    """Outputs, final states and all gradients of five rows that end in pads, whose numbers are not zero."""
     torch.manual_seed(2)
     x = torch.randn(5, 6, 3, dtype=dtype, requires_grad=True)
     outputs, final = run(lstm, x, torch.tensor([6, 5, 1, 6, 4]))
