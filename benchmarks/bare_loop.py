@@ -11,6 +11,7 @@ from attnlab.batch import Batch
 from attnlab.data.sampler import BatchSampler
 from attnlab.experiment.composition import compose
 from attnlab.training.loss import summed_loss, summed_nll
+from attnlab.training.teacher_forcing import toss
 
 
 class BareLoop:
@@ -19,7 +20,7 @@ class BareLoop:
     def __init__(self, overrides: Sequence[str], prepared: Path, steps: int) -> None:
         experiment = compose(overrides)
         experiment.use_hardware()
-        self.experiment, self.training, self.steps = experiment, experiment.training, steps
+        self.experiment, self.training, self.steps, self.done = experiment, experiment.training, steps, 0
         self.opened = experiment.task.open_data(prepared)
         torch.manual_seed(experiment.seed)
         self.model = experiment.model(**experiment.task.sizes(self.opened), padding=experiment.padding)
@@ -35,24 +36,25 @@ class BareLoop:
             yield data.batch(rows, self.experiment.padding)
 
     def training_batches(self) -> Iterator[Batch]:
-        """One epoch after the other, up to the number of steps."""
-        done = 0
+        """One epoch after the other, until all steps are done."""
         while True:
             for batch in self.batches("train", shuffle=True):
                 yield batch
-                done += 1
-                if done == self.steps:
+                if self.done == self.steps:
                     return
 
     def step(self, batch: Batch) -> None:
         """One step of training."""
+        feed_reference = toss(self.training.teacher_forcing, self.done, batch, self.experiment.seed)
         with self.half:
-            loss = summed_loss(self.model.output, self.model(batch), batch, self.training.label_smoothing).loss
+            unrolled = self.model(batch, feed_reference)
+            loss = summed_loss(self.model.output, unrolled, batch, self.training.label_smoothing).loss
         self.optimizer.zero_grad()
         (loss / batch.num_target_tokens).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.training.gradient_clip)
         self.optimizer.step()
         self.schedule.step()
+        self.done += 1
 
     def validate(self) -> None:
         """The validation split teacher-forced, and searched."""

@@ -175,24 +175,22 @@ class Seq2Seq(nn.Module):
         body = self.decoder.body
         feeds_readout = body.input_feeding is not None
         embedded = body.embed(inputs.t())  # (T, B, E)
-        project, others = body.cell.split_product(embedded.shape[-1])
-        steps = zip(embedded.unbind(), project(embedded).unbind(), strict=True)
-        positions = count_positions(mask)
         guessed = None if feed_reference is None else _rows_by_step(_guessed(feed_reference, mask))
+        tokens = body.known_tokens(embedded) if guessed is None else [Token(last) for last in embedded]
+        positions = count_positions(mask)
         outputs: list[StepOutput] = []
         readouts: list[Tensor] = []
         losses: list[Tensor] = []
-        for t, (last, its_product) in enumerate(steps):
+        for t, token in enumerate(tokens):
             if guessed is not None and len(rows := guessed[t]):
                 with torch.no_grad():  # a choice among tokens has no gradient
                     readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
                     logits = repeated_linear(readout, self.output.weight, self.output.bias)
                     guess = _guess(logits, sample_guesses)
-                embedded_guess = body.embed(guess)
-                last = last.index_copy(0, rows, embedded_guess)
-                its_product = its_product.index_copy(0, rows, project(embedded_guess))
+                # A dense gradient of each step's few guesses would be as large as the embedding. (mps has no other.)
+                token = Token(token.embedded.index_copy(0, rows, body.embed(guess, sparse=guess.is_cpu)))
             before = replace(state, position=positions[:, t])
-            output, state = self.decoder.step(Token(last, its_product, others), before, memory)
+            output, state = self.decoder.step(token, before, memory)
             outputs.append(output)
             if feeds_readout:
                 readouts.append(self._readout(output))

@@ -8,7 +8,6 @@ before -> (B, T, H). Both use the same weights; a step's matrix products are mad
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -104,12 +103,11 @@ class StackedCell(nn.Module):
         """W x + b of the first layer: x (B, input) -> (B, G)."""
         return repeated_linear(x, self.cells[0].weight_ih, self.cells[0].bias_ih)
 
-    def split_product(self, size: int) -> tuple[Callable[[Tensor], Tensor], Tensor]:
-        """W x + b in two parts: the product of the first features, (..., size) -> (..., G), and the weights of the
-        others, (G, input - size)."""
-        weight, bias = self.cells[0].weight_ih, self.cells[0].bias_ih
-        first, others = weight.split([size, weight.shape[1] - size], dim=1)
-        return partial(repeated_linear, weight=first, bias=bias), others
+    def split_product(self, first: Tensor) -> tuple[Tensor, Tensor]:
+        """W x + b in two parts: that of the first features, (..., E) -> (..., G), and the weights of the others,
+        (G, input - E)."""
+        weight, size = self.cells[0].weight_ih, first.shape[-1]
+        return repeated_linear(first, weight[:, :size], self.cells[0].bias_ih), weight[:, size:]
 
     def all_steps(self, x: Tensor, state: RecurrentState) -> Tensor:
         """x (B, T, input) and the state before -> the top hidden states of T steps, (B, T, H)."""

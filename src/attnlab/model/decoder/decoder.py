@@ -46,7 +46,7 @@ class Token:
     """The last token as a step reads it.
 
     projected and others are None where each step makes the whole product of its cell's input. Where all last tokens are
-    known, their part is made at once, W_e e(y_{t-1}) + b; others are the weights of what else the cell reads.
+    known from the start, their part is made at once, W_e e(y_{t-1}) + b; others are the weights of what else it reads.
     """
 
     embedded: Tensor  # (B, E), after dropout
@@ -91,10 +91,15 @@ class DecoderBody(nn.Module):
         self.cell = StackedCell(cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout)
         self.state_shape = self.cell.state_shape
 
-    def embed(self, tokens: Tensor) -> Tensor:
-        """tokens (...) -> their embeddings (..., E) after dropout."""
-        embedded: Tensor = self.dropout(self.embedding(tokens))
+    def embed(self, tokens: Tensor, sparse: bool = False) -> Tensor:
+        """tokens (...) -> their embeddings (..., E) after dropout; sparse: with a gradient of these rows alone."""
+        embedded: Tensor = self.dropout(torch.nn.functional.embedding(tokens, self.embedding.weight, PAD, sparse=sparse))
         return embedded
+
+    def known_tokens(self, embedded: Tensor) -> list[Token]:
+        """The last tokens of all steps, (T, B, E) after dropout, with their part of the cell's product made at once."""
+        projected, others = self.cell.split_product(embedded)
+        return [Token(*each, others) for each in zip(embedded.unbind(), projected.unbind(), strict=True)]
 
     def forward(self, token: Token, context: Tensor | None, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """s_t = f(s_{t-1}, [e(y_{t-1}); fed_{t-1}; c]).
