@@ -12,6 +12,7 @@ import psutil
 from configuration import PEERS
 
 PEER_LIBRARIES = {"joeynmt": "joeynmt", "opennmt": "OpenNMT-py"}  # by the environments that they are installed in
+HELD_BACK = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA")  # they make a processor work as an older one
 LIBRARIES = (
     "torch",
     "pytorch-lightning",
@@ -40,6 +41,7 @@ def describe_machine() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: _version(name) for name in LIBRARIES},
         **_peers(),
+        **{name: os.environ[name] for name in HELD_BACK if name in os.environ},
         "threads": os.environ.get("OMP_NUM_THREADS", "not limited"),
     }
 

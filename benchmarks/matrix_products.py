@@ -124,7 +124,7 @@ def limit_name(score: str, input_feeding: bool, precision: str) -> str:
 
 @functools.cache
 def seconds_of(batch: int, m: int, k: int, n: int, precision: str) -> float:
-    """Processor seconds of one product by the faster of torch's two libraries, MKL and oneDNN."""
+    """Processor seconds of one product by the faster of torch's two libraries, MKL and oneDNN, in the better layout."""
     import torch
 
     from attnlab.model.fast_linear import product
@@ -134,7 +134,10 @@ def seconds_of(batch: int, m: int, k: int, n: int, precision: str) -> float:
     one, other = torch.randn(*shape, m, k).to(kind), torch.randn(*shape, k, n).to(kind)
     times = max(1, int(0.02 * 5e10 / (2 * batch * m * k * n)))
     found = median_seconds(lambda: torch.matmul(one, other), times)
-    return found if batch > 1 else min(found, median_seconds(lambda: product(one, other.t()), times))
+    if batch > 1:
+        return found
+    layouts = other.t(), other.t().contiguous()
+    return min(found, *(median_seconds(lambda weight=weight: product(one, weight), times) for weight in layouts))  # type: ignore[misc]
 
 
 def median_seconds(multiply: Callable[[], object], times: int) -> float:

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.functional import linear
 
 from attnlab.model import fast_linear as module
-from attnlab.model.fast_linear import RepeatedLinear, _Collected, gradients_after_the_loop, product, repeated_linear
+from attnlab.model.fast_linear import FastLinear, _Collected, fast_linear, gradients_after_the_pass, product
 
 
 @pytest.fixture(params=["as it comes", "without oneDNN"])
@@ -70,7 +70,7 @@ def gradients(run: Callable[[], torch.Tensor], x: torch.Tensor, layer: nn.Module
 
 
 def collected(run: Callable[[], torch.Tensor]) -> torch.Tensor:
-    with gradients_after_the_loop():
+    with gradients_after_the_pass():
         return run()
 
 
@@ -84,8 +84,8 @@ def x() -> torch.Tensor:
 
 
 @pytest.fixture
-def layer() -> RepeatedLinear:
-    return RepeatedLinear(4, 4, dtype=torch.float64)
+def layer() -> FastLinear:
+    return FastLinear(4, 4, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -93,7 +93,7 @@ def layer() -> RepeatedLinear:
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 def test_collected_gradients_are_those_of_a_plain_loop(bias, dropped, dtype, tolerance, x):
     x = x.detach().to(dtype).requires_grad_()
-    layer = RepeatedLinear(4, 4, bias=bias, dtype=dtype)
+    layer = FastLinear(4, 4, bias=bias, dtype=dtype)
     run = partial(loop, layer, x, dropped)
     plain = gradients(run, x, layer)
     for _ in range(2):  # a second pass finds nothing of the first
@@ -143,17 +143,17 @@ def test_first_use_without_gradients_leaves_later_gradients_right(layer, x):
 
 def test_frozen_weights_and_passes_without_gradients_are_plain(layer, x):
     layer.requires_grad_(False)
-    with gradients_after_the_loop():
+    with gradients_after_the_pass():
         assert "AddmmBackward" in type(layer(x).grad_fn).__name__
     layer.requires_grad_(True)
-    with torch.no_grad(), gradients_after_the_loop():
+    with torch.no_grad(), gradients_after_the_pass():
         torch.testing.assert_close(layer(x), nn.functional.linear(x, layer.weight, layer.bias), rtol=0, atol=0)
 
 
 def test_half_precision_is_that_of_autocast():
     """The forward values are the same bits; the gradients come nearer to the truth, for they are summed before they
     are rounded."""
-    layer = RepeatedLinear(64, 64)
+    layer = FastLinear(64, 64)
     start = torch.randn(8, 64, generator=torch.Generator().manual_seed(1)).requires_grad_()
     run = partial(loop, layer, start)
     truth = gradients(run, start, layer)
@@ -170,7 +170,7 @@ def test_half_precision_is_that_of_autocast():
 
 def test_outside_of_a_loop_it_is_linear(x):
     weight = torch.randn(2, 4, dtype=torch.float64)
-    assert torch.equal(repeated_linear(x, weight), nn.functional.linear(x, weight))
+    assert torch.equal(fast_linear(x, weight), nn.functional.linear(x, weight))
 
 
 def test_repeated_linear_after_the_graph_is_deleted_frees_its_collected_tensors(layer, x):

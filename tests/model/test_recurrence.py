@@ -144,7 +144,7 @@ def test_lstm_behind_shut_gates_equals_packed_sequences_with_gradients(dtype, to
 def test_few_pads_of_an_lstm_stand_behind_shut_gates_and_all_others_are_packed(monkeypatch):
     monkeypatch.setattr(pads, "behind_shut_gates", lambda *_: "behind shut gates")
     monkeypatch.setattr(pads, "packed", lambda *_: "packed")
-    x, few, many = torch.randn(2, 10, 3), torch.tensor([10, 6]), torch.tensor([10, 5])
+    x, few, many = torch.randn(3, 10, 3), torch.tensor([10, 7, 7]), torch.tensor([10, 3, 1])
     assert pads.read_real(torch.nn.LSTM(3, 4), x, few) == "behind shut gates"
     assert pads.read_real(torch.nn.LSTM(3, 4), x, many) == "packed"
     assert pads.read_real(torch.nn.GRU(3, 4), x, few) == "packed"

@@ -1,4 +1,4 @@
-"""Fast linear layers: weight gradients after a training loop, weights packed once for a search.
+"""Fast linear layers: oneDNN's products, weight gradients after a training pass, weights packed once for a search.
 
 In a loop of T steps every weight would get T gradients, each a product of thin matrices that is then added to a sum as
 large as the weight. They are collected instead: dW = sum_t g_t^T x_t = [g_1; ...; g_T]^T [x_1; ...; x_T].
@@ -20,7 +20,7 @@ from attnlab.errors import ExperimentError
 
 Packed = dict[tuple[nn.Parameter, torch.dtype], tuple[Tensor, Tensor | None]]
 
-_LOOP: ContextVar[dict[Tensor, tuple[_Collected, Tensor]] | None] = ContextVar("loop", default=None)
+_PASS: ContextVar[dict[Tensor, tuple[_Collected, Tensor]] | None] = ContextVar("pass", default=None)
 _SHARED: ContextVar[Packed | None] = ContextVar("shared", default=None)
 
 
@@ -42,45 +42,41 @@ def has_onednn() -> bool:
 
 
 @contextmanager
-def gradients_after_the_loop() -> Iterator[None]:
-    """Within it, `repeated_linear` collects the gradients of its weights; without gradients it changes nothing.
+def gradients_after_the_pass() -> Iterator[None]:
+    """Within it, `fast_linear` collects the gradients of its weights; without gradients it changes nothing.
 
     Enter it once for each pass over a batch: what it collects belongs to the pass's graph. Under autocast each weight
     is cast once, at its first use. It does not support gradients of gradients.
     """
-    token = _LOOP.set({} if torch.is_grad_enabled() else None)
+    token = _PASS.set({} if torch.is_grad_enabled() else None)
     try:
         yield
     finally:
-        _LOOP.reset(token)
+        _PASS.reset(token)
 
 
-def repeated_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def fast_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b, as torch's `linear`: x (..., I), weight (O, I), bias (O,) -> (..., O)."""
-    loop = _LOOP.get()
-    if loop is None or not weight.requires_grad:
+    used = _PASS.get()
+    if used is None or not weight.requires_grad:
         return linear(x, weight, bias)
-    if weight not in loop:
+    if weight not in used:
         collected = _Collected(weight, bias)
         with torch.enable_grad():  # the first use may be one that asks for no gradient
-            loop[weight] = collected, _Ticket.apply(weight, bias, collected)
-    collected, ticket = loop[weight]
+            used[weight] = collected, _Ticket.apply(weight, bias, collected)
+    collected, ticket = used[weight]
     return _Use.apply(x, ticket, collected)
 
 
-class RepeatedLinear(nn.Linear):
-    """torch's linear layer, for use at every step of a loop: the same numbers, and gradients that cost less.
-
-    For what a query or a decoder's state goes into, as in a readout. What the keys alone go into is used once a batch,
-    and is an nn.Linear; one in the place of this layer is only slower.
-    """
+class FastLinear(nn.Linear):
+    """torch's linear layer, with the same numbers: in the pass of a Seq2Seq its product and its gradients cost less."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return repeated_linear(x, self.weight, self.bias)
+        return fast_linear(x, self.weight, self.bias)
 
 
 class _Collected:
-    """A weight as the loop uses it, and the inputs and output gradients of its uses.
+    """A weight as the pass uses it, and the inputs and output gradients of its uses.
 
     The graph refers to it, so it must not refer to the graph: a cycle would keep both in memory until the garbage
     collector runs, and with them a cast copy of the weight for every batch.
@@ -109,7 +105,7 @@ class _Ticket(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, _: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         uses: _Collected = ctx.collected
-        gradients, inputs = torch.cat(uses.gradients), torch.cat(uses.inputs)
+        gradients, inputs = (each[0] if len(each) == 1 else torch.cat(each) for each in (uses.gradients, uses.inputs))
         uses.gradients.clear()
         uses.inputs.clear()
         bias = gradients.sum(0).to(ctx.dtype) if ctx.needs_input_grad[1] else None

@@ -10,13 +10,11 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.model.dropout import Dropout, Rate
-from attnlab.model.fast_linear import RepeatedLinear
+from attnlab.model.fast_linear import FastLinear
 
 
 class Readout(nn.Module, ABC):
     """Joins what a step knows. It stands outside the step, so that training can apply it to all steps at once.
-
-    Where its output is fed back it runs at every step, so its linear layers are best a `RepeatedLinear`.
 
     size: width R of its output.
     dropout: on its output.
@@ -76,7 +74,7 @@ class TanhReadout(Readout):
     ) -> None:
         super().__init__()
         self.size = size
-        self.projection = RepeatedLinear(hidden_size + context_size + embedding_size, size)
+        self.projection = FastLinear(hidden_size + context_size + embedding_size, size)
         self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
@@ -97,7 +95,7 @@ class AttentionalReadout(Readout):
                 "context; choose a model.decoder.context that goes into the readout, or model/readout=tanh"
             )
         self.size = size
-        self.projection = RepeatedLinear(context_size + hidden_size, size)
+        self.projection = FastLinear(context_size + hidden_size, size)
         self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:
@@ -117,9 +115,9 @@ class MaxoutReadout(Readout):
     ) -> None:
         super().__init__()
         self.size = size
-        self.U = nn.Linear(hidden_size, 2 * size)
-        self.V = nn.Linear(embedding_size, 2 * size, bias=False)
-        self.C = nn.Linear(context_size, 2 * size, bias=False) if context_size else None
+        self.U = FastLinear(hidden_size, 2 * size)
+        self.V = FastLinear(embedding_size, 2 * size, bias=False)
+        self.C = FastLinear(context_size, 2 * size, bias=False) if context_size else None
         self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token
 from attnlab.model.encoder import Encoder
-from attnlab.model.fast_linear import gradients_after_the_loop, repeated_linear
+from attnlab.model.fast_linear import fast_linear, gradients_after_the_pass
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.normalisers import Normaliser
@@ -124,6 +124,7 @@ class Seq2Seq(nn.Module):
         weights = output.attention_weights
         return self.output(readout), self._feed(readout, state), None if weights is None else weights.mean(1)
 
+    @gradients_after_the_pass()
     def forward(
         self,
         batch: Batch,
@@ -151,8 +152,7 @@ class Seq2Seq(nn.Module):
             weights = output.attention_weights
             unrolled = Unrolled(self._readout(output), None if weights is None else weights.mean(1))
         else:
-            with gradients_after_the_loop():
-                unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
+            unrolled = self._unroll(inputs, mask, feed_reference, sample_guesses, state, memory)
         if order is None:
             return unrolled
         back, weights = order.argsort(dim=1), unrolled.attention_weights
@@ -185,7 +185,7 @@ class Seq2Seq(nn.Module):
             if guessed is not None and len(rows := guessed[t]):
                 with torch.no_grad():  # a choice among tokens has no gradient
                     readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
-                    logits = repeated_linear(readout, self.output.weight, self.output.bias)
+                    logits = fast_linear(readout, self.output.weight, self.output.bias)
                     guess = _guess(logits, sample_guesses)
                 # A dense gradient of each step's few guesses would be as large as the embedding. (mps has no other.)
                 token = Token(token.embedded.index_copy(0, rows, body.embed(guess, sparse=guess.is_cpu)))

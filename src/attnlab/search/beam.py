@@ -54,7 +54,8 @@ class BeamSearch(Search):
     ) -> list[list[Hypothesis]]:
         batch_size, beam, device = source.shape[0], self.size, source.device
         limits = self.limits(source_mask.sum(1))
-        memory, state = model.encode(source, source_mask)
+        with PackedWeights():
+            memory, state = model.encode(source, source_mask)
         packed = PackedWeights(self.int8)
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
 

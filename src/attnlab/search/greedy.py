@@ -39,7 +39,8 @@ def write_token_by_token(
         limits: (B,) tokens to write at most, `<eos>` included.
         min_length: tokens to write before `<eos>` may come.
     """
-    memory, state = model.encode(source, source_mask)
+    with PackedWeights():
+        memory, state = model.encode(source, source_mask)
     alive = torch.arange(len(source) * copies, device=source.device)
     if copies > 1:
         sentences = alive // copies

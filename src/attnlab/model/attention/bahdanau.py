@@ -9,7 +9,7 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from attnlab.model.attention.score import Score, additive
-from attnlab.model.fast_linear import RepeatedLinear
+from attnlab.model.fast_linear import FastLinear
 
 
 class BahdanauScore(Score):
@@ -23,8 +23,8 @@ class BahdanauScore(Score):
     def __init__(self, size: PositiveInt, bias: bool = False, *, query_size: int, key_size: int) -> None:
         super().__init__()
         self.keys_size = size
-        self.W = RepeatedLinear(query_size, size, bias=bias)
-        self.U = nn.Linear(key_size, size, bias=bias)
+        self.W = FastLinear(query_size, size, bias=bias)
+        self.U = FastLinear(key_size, size, bias=bias)
         self.v = nn.Parameter(torch.empty(size).uniform_(-1, 1) / math.sqrt(size))
 
     def project_keys(self, keys: Tensor) -> Tensor:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import PositiveInt
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.config.part import Part
 from attnlab.model.attention.attention import Attention, Coverage, MultiHeadAttention
 from attnlab.model.attention.score import Score
-from attnlab.model.fast_linear import RepeatedLinear
+from attnlab.model.fast_linear import FastLinear
 from attnlab.model.normalisers import Normaliser, Softmax
 from attnlab.model.scopes import GlobalScope, Scope
 
@@ -26,8 +26,8 @@ class LinearProjection(Score):
 
     def __init__(self, size: PositiveInt, *, score: Callable[..., Score], query_size: int, key_size: int) -> None:
         super().__init__()
-        self.P = RepeatedLinear(query_size, size, bias=False)
-        self.R = nn.Linear(key_size, size, bias=False)
+        self.P = FastLinear(query_size, size, bias=False)
+        self.R = FastLinear(key_size, size, bias=False)
         self.score: Score = score(query_size=size, key_size=size)
         if self.score.by_position:
             raise ValueError(

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.model.dropout import Dropout
-from attnlab.model.fast_linear import repeated_linear
+from attnlab.model.fast_linear import fast_linear
 from attnlab.model.recurrence import ONE_LAYER, RecurrentState, StateShape, in_single_precision
 
 
@@ -21,7 +21,7 @@ class RNNCell(nn.RNNCell):
     """h' = tanh(W x + b + U h + b')."""
 
     def forward(self, from_x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
-        return torch.tanh(from_x + repeated_linear(hidden, self.weight_hh, self.bias_hh))
+        return torch.tanh(from_x + fast_linear(hidden, self.weight_hh, self.bias_hh))
 
     def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
         return torch.rnn_tanh(x, hidden.unsqueeze(0), _weights(self), *ONE_LAYER)[0]
@@ -32,7 +32,7 @@ class GRUCell(nn.GRUCell):
     the reset gate behind the recurrent product)."""
 
     def forward(self, from_x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
-        from_hidden = repeated_linear(hidden, self.weight_hh, self.bias_hh)
+        from_hidden = fast_linear(hidden, self.weight_hh, self.bias_hh)
         x_r, x_z, x_n = from_x.chunk(3, dim=1)
         hidden_r, hidden_z, hidden_n = from_hidden.chunk(3, dim=1)
         r, z = torch.sigmoid(x_r + hidden_r), torch.sigmoid(x_z + hidden_z)
@@ -50,7 +50,7 @@ class LSTMCell(nn.LSTMCell):
         self, from_x: Tensor, state: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         hidden, cell = state
-        gates = from_x + repeated_linear(hidden, self.weight_hh, self.bias_hh)
+        gates = from_x + fast_linear(hidden, self.weight_hh, self.bias_hh)
         i, f, g, o = gates.chunk(4, dim=1)
         cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(cell), cell
@@ -90,7 +90,7 @@ class StackedCell(nn.Module):
         memories: list[Tensor] = []
         for layer, cell in enumerate(self.cells):
             if layer > 0:
-                from_x = repeated_linear(self.dropout(hiddens[-1]), cell.weight_ih, cell.bias_ih)
+                from_x = fast_linear(self.dropout(hiddens[-1]), cell.weight_ih, cell.bias_ih)
             if state.cell is None:
                 hiddens.append(cell(from_x, state.hidden[layer]))
             else:
@@ -101,13 +101,13 @@ class StackedCell(nn.Module):
 
     def product(self, x: Tensor) -> Tensor:
         """W x + b of the first layer: x (B, input) -> (B, G)."""
-        return repeated_linear(x, self.cells[0].weight_ih, self.cells[0].bias_ih)
+        return fast_linear(x, self.cells[0].weight_ih, self.cells[0].bias_ih)
 
     def split_product(self, first: Tensor) -> tuple[Tensor, Tensor]:
         """W x + b in two parts: that of the first features, (..., E) -> (..., G), and the weights of the others,
         (G, input - E)."""
         weight, size = self.cells[0].weight_ih, first.shape[-1]
-        return repeated_linear(first, weight[:, :size], self.cells[0].bias_ih), weight[:, size:]
+        return fast_linear(first, weight[:, :size], self.cells[0].bias_ih), weight[:, size:]
 
     def all_steps(self, x: Tensor, state: RecurrentState) -> Tensor:
         """x (B, T, input) and the state before -> the top hidden states of T steps, (B, T, H)."""

@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from attnlab.batch import PAD
 from attnlab.config.part import Part
@@ -18,7 +19,7 @@ from attnlab.model.attention.mechanism import Mechanism
 from attnlab.model.attention.memory import Memory, rows_of
 from attnlab.model.decoder.cells import StackedCell
 from attnlab.model.dropout import Rate, dropout_of_words
-from attnlab.model.fast_linear import repeated_linear
+from attnlab.model.fast_linear import fast_linear
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.readouts import Readout
 from attnlab.model.recurrence import RecurrentState
@@ -93,7 +94,7 @@ class DecoderBody(nn.Module):
 
     def embed(self, tokens: Tensor, sparse: bool = False) -> Tensor:
         """tokens (...) -> their embeddings (..., E) after dropout; sparse: with a gradient of these rows alone."""
-        embedded: Tensor = self.dropout(torch.nn.functional.embedding(tokens, self.embedding.weight, PAD, sparse=sparse))
+        embedded: Tensor = self.dropout(embedding(tokens, self.embedding.weight, PAD, sparse=sparse))
         return embedded
 
     def known_tokens(self, embedded: Tensor) -> list[Token]:
@@ -118,7 +119,7 @@ class DecoderBody(nn.Module):
         else:
             from_input = token.projected
             if others:
-                from_input = from_input + repeated_linear(torch.cat(others, dim=-1), token.others)
+                from_input = from_input + fast_linear(torch.cat(others, dim=-1), token.others)
         recurrent = self.cell(from_input, state.recurrent)
         return recurrent.hidden[-1], replace(state, recurrent=recurrent, position=state.position + 1)
 
