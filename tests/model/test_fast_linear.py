@@ -18,7 +18,7 @@ from attnlab.model.fast_linear import FastLinear, _Collected, fast_linear, gradi
 @pytest.fixture(params=["as it comes", "without oneDNN"])
 def either_way(request, monkeypatch):
     if request.param == "without oneDNN":
-        monkeypatch.setattr(module, "has_onednn", lambda: False)
+        monkeypatch.setattr(module, "has_onednn", lambda *_: False)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

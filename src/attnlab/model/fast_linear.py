@@ -36,9 +36,11 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return linear(x, weight, bias)
 
 
-def has_onednn() -> bool:
-    """Whether torch comes with oneDNN and the operators by which its compiler reaches it."""
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+def has_onednn(dtype: torch.dtype = torch.float32) -> bool:
+    """Whether torch comes with oneDNN, the operators by which its compiler reaches it, and this type in them."""
+    if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
+        return False
+    return dtype is torch.float32 or (dtype is torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 @contextmanager
@@ -171,7 +173,7 @@ class PackedWeights(TorchFunctionMode):
         dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
         if self._int8 and (x.device.type != "cpu" or not has_onednn()):
             raise ExperimentError("search.int8 must be false here: it takes a CPU and a torch with oneDNN")
-        if not isinstance(weight, nn.Parameter) or x.device.type != "cpu" or not _packs(dtype):
+        if not isinstance(weight, nn.Parameter) or x.device.type != "cpu" or not has_onednn(dtype):
             return linear(x, weight, bias)
         key = weight, torch.int8 if self._int8 else dtype
         if key not in self._packed:
@@ -203,10 +205,3 @@ def _product_of_integers(x: Tensor, packed: Tensor, scales: Tensor, bias: Tensor
     )
     found: Tensor = sums * row_scales if bias is None else torch.addcmul(bias.float(), sums, row_scales)
     return found.unflatten(0, x.shape[:-1])
-
-
-def _packs(dtype: torch.dtype) -> bool:
-    """Whether torch can lay out weights of this type."""
-    if not has_onednn():
-        return False
-    return dtype is torch.float32 or (dtype is torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -54,7 +54,7 @@ def behind_shut_gates(lstm: nn.LSTM, x: Tensor, lengths: Tensor) -> tuple[Tensor
     Pads are read first, behind input gates that another input shuts: i = sigmoid(-10000) = 0, so c = f 0 + 0 g = 0 and
     h = o tanh(0) = 0 until the first real token, and no gradient comes from a pad.
     """
-    places, lengths = torch.arange(x.shape[1]), lengths.unsqueeze(1)
+    places, lengths = torch.arange(x.shape[1], device=x.device), lengths.unsqueeze(1)
     pads = (places < x.shape[1] - lengths).unsqueeze(2)
     x = torch.cat([reorder(x, (places + lengths) % x.shape[1]), pads.to(x.dtype)], dim=2)
     shut = x.new_zeros(4 * lstm.hidden_size, 1)
