@@ -12,7 +12,10 @@ import psutil
 from configuration import PEERS
 
 PEER_LIBRARIES = {"joeynmt": "joeynmt", "opennmt": "OpenNMT-py"}  # by the environments that they are installed in
-HELD_BACK = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA")  # they make a processor work as an older one
+HELD_BACK = (
+    "ATEN_CPU_CAPABILITY",
+    "ONEDNN_MAX_CPU_ISA",
+)  # narrow the instructions in use
 LIBRARIES = (
     "torch",
     "pytorch-lightning",

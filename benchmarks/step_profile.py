@@ -28,7 +28,7 @@ KINDS = {
     "matrix products": r"_?(add)?(b?mm|mv_?)|_linear_pointwise|baddbmm_?",
     "recurrences": r"mkldnn_rnn_layer(_backward)?|_thnn_.*",
     "softmax, loss, gathers": r"_log_softmax.*|_softmax.*|exp_?|gather|scatter_add_|_OutputLoss(Backward)?|nll_loss.*",
-    "copies, casts, joins": r"copy_|_to_copy|cat|clone|contiguous|index.*|stack|fill_|zero_|embedding_dense_backward",
+    "copies, casts, joins": r"copy_|_to_copy|cat|clone|contiguous|index.*|stack|fill_|zero_|embedding_.*_backward",
     "dropout's draws": r"bernoulli_?|native_dropout.*",
     "sums": r"sum|mean",
     "optimiser and clipping": r"_fused_adamw?_|Optimizer\..*|linalg_vector_norm|_foreach_.*",

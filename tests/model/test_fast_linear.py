@@ -1,8 +1,9 @@
-"""Fast linear layers against torch's own: the product, and the gradients that a loop collects."""
+"""Fast linear layers against torch's own: the product, and the gradients that a pass collects."""
 
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -49,6 +50,21 @@ def test_product_in_float32_uses_onednn_where_available(monkeypatch):
         pytest.skip("this torch comes without oneDNN")
     monkeypatch.setattr(module, "linear", lambda *_: pytest.fail("MKL was asked"))
     assert product(torch.ones(2, 3), torch.ones(4, 3)).tolist() == [[3.0] * 4] * 2
+
+
+def test_product_of_a_slice_of_columns_takes_no_longer_than_of_a_copy():
+    """oneDNN itself takes a thousand times as long, and so did the gradients of several heads."""
+    x, wide = torch.randn(64, 896), torch.randn(128, 512)
+    weight = wide[:, 128:256].t()  # (128, 128)
+
+    def seconds(one: torch.Tensor, other: torch.Tensor) -> float:
+        started = time.process_time()
+        product(one, other)
+        return time.process_time() - started
+
+    slices, copies = (x[:, :128], weight), (x[:, :128].contiguous(), weight.contiguous())
+    least = [min(seconds(*pair) for _ in range(5)) for pair in (slices, copies)]
+    assert least[0] < 20 * least[1]
 
 
 STEPS = 5
@@ -168,12 +184,12 @@ def test_half_precision_is_that_of_autocast():
         assert error < 1.2 * their_error
 
 
-def test_outside_of_a_loop_it_is_linear(x):
+def test_outside_of_a_pass_it_is_linear(x):
     weight = torch.randn(2, 4, dtype=torch.float64)
     assert torch.equal(fast_linear(x, weight), nn.functional.linear(x, weight))
 
 
-def test_repeated_linear_after_the_graph_is_deleted_frees_its_collected_tensors(layer, x):
+def test_fast_linear_after_the_graph_is_deleted_frees_its_collected_tensors(layer, x):
     """At once, and not when Python next looks for circles: a cast weight lies in it."""
     gc.collect()
     gc.disable()

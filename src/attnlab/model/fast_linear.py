@@ -31,13 +31,18 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     slower path on processors that are not Intel's. The sums are the same but for the order of their terms.
     """
     if x.device.type == "cpu" and x.dtype == torch.float32 and has_onednn() and x.numel() > 0:
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(_dense(x), _dense(weight), bias, "none", [], "")
         return found
     return linear(x, weight, bias)
 
 
+def _dense(matrix: Tensor) -> Tensor:
+    """The matrix, copied where it is a slice of columns, with which oneDNN is a thousand times slower."""
+    return matrix if matrix.is_contiguous() or matrix.t().is_contiguous() else matrix.contiguous()
+
+
 def has_onednn(dtype: torch.dtype = torch.float32) -> bool:
-    """Whether torch comes with oneDNN, the operators by which its compiler reaches it, and this type in them."""
+    """Whether torch comes with oneDNN, the operators by which its compiler reaches it, and support for the type."""
     if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
         return False
     return dtype is torch.float32 or (dtype is torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported())
@@ -88,7 +93,7 @@ class _Collected:
         kind = weight.device.type
         cast = torch.is_autocast_enabled(kind)
         dtype = torch.get_autocast_dtype(kind) if cast else weight.dtype
-        self.weight = weight.detach().to(dtype).contiguous()  # with a slice of columns oneDNN takes minutes
+        self.weight = weight.detach().to(dtype).contiguous()  # or `product` would copy it at each step
         self.bias = None if bias is None else bias.detach().to(dtype)
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []
@@ -119,13 +124,13 @@ class _Use(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, ticket: Tensor, collected: _Collected) -> Tensor:
         ctx.collected, ctx.dtype = collected, x.dtype
         x = x.to(collected.weight.dtype)
-        ctx.save_for_backward(x)
+        ctx.save_for_backward(x, collected.weight)
         return product(x.flatten(0, -2), collected.weight, collected.bias).unflatten(0, x.shape[:-1])
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
-        (x,) = ctx.saved_tensors
+        x, weight = ctx.saved_tensors
         uses: _Collected = ctx.collected
         rows = gradient.flatten(0, -2)
         # A backward pass that asks for other gradients than the weights' leaves nothing here for the next one.
@@ -133,7 +138,7 @@ class _Use(torch.autograd.Function):
         if torch._C._will_engine_execute_node(ticket):
             uses.inputs.append(x.flatten(0, -2))
             uses.gradients.append(rows)
-        into_x = product(rows, uses.weight.t()).view(x.shape).to(ctx.dtype) if ctx.needs_input_grad[0] else None
+        into_x = product(rows, weight.t()).view(x.shape).to(ctx.dtype) if ctx.needs_input_grad[0] else None
         return into_x, gradient.new_zeros(()), None
 
 

@@ -18,7 +18,7 @@ from attnlab.model.attention.score import Score
 from attnlab.model.bridges import Bridge
 from attnlab.model.decoder.decoder import Decoder, DecoderState, StepOutput, Token
 from attnlab.model.encoder import Encoder
-from attnlab.model.fast_linear import fast_linear, gradients_after_the_pass
+from attnlab.model.fast_linear import FastLinear, gradients_after_the_pass
 from attnlab.model.initialisation import Initialisation
 from attnlab.model.input_feeding import InputFeeding
 from attnlab.model.normalisers import Normaliser
@@ -92,7 +92,7 @@ class Seq2Seq(nn.Module):
                 "bridge hands nothing of the source to a decoder that never looks at it; choose model/bridge=linear, "
                 "model.decoder.context=every_step, or a model/attention and a model/decoder that attends"
             )
-        self.output = nn.Linear(self.decoder.body.readout.size, target_vocabulary_size)
+        self.output = FastLinear(self.decoder.body.readout.size, target_vocabulary_size)
         tie_embeddings(tied_embeddings, self.output, self.decoder.body.embedding, self.encoder.embedding)
         if initialisation is not None:
             initialisation(self)
@@ -133,6 +133,8 @@ class Seq2Seq(nn.Module):
         intervention: Intervention | None = None,
     ) -> Unrolled:
         """Read the target as reference (teacher forcing), or in part as the model's own last guess.
+
+        What it returns has gradients, but these have none of their own.
 
         Args:
             feed_reference: (B, T) bool; where False, position t is fed a guess of step t-1 in place of the
@@ -185,9 +187,8 @@ class Seq2Seq(nn.Module):
             if guessed is not None and len(rows := guessed[t]):
                 with torch.no_grad():  # a choice among tokens has no gradient
                     readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
-                    logits = fast_linear(readout, self.output.weight, self.output.bias)
-                    guess = _guess(logits, sample_guesses)
-                # A dense gradient of each step's few guesses would be as large as the embedding. (mps has no other.)
+                    guess = _guess(self.output(readout), sample_guesses)
+                # A dense gradient of a few guesses would be as large as the embedding; on mps there is no other.
                 token = Token(token.embedded.index_copy(0, rows, body.embed(guess, sparse=guess.is_cpu)))
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(token, before, memory)

@@ -30,7 +30,7 @@ class Coverage(nn.Module):
     def __init__(self, loss_weight: NonNegativeFloat, *, key_size: int) -> None:
         super().__init__()
         self.loss_weight = loss_weight
-        self.w = FastLinear(1, key_size, bias=False)
+        self.w = nn.Linear(1, key_size, bias=False)
 
     def forward(self, keys: Tensor, coverage: Tensor) -> Tensor:
         """projected keys (B, S, A) and coverage (B, S) -> keys (B, S, A)."""

@@ -1,8 +1,7 @@
 """Recurrent cells: a step as its formula, all steps at once by torch's own recurrences, and a stack of cells.
 
 A step: the input's product W x + b (B, G) and the state (B, H) -> the state after. All steps: x (B, T, I) and the state
-before -> (B, T, H). Both use the same weights; a step's matrix products are made for a loop (see
-`attnlab.model.fast_linear`).
+before -> (B, T, H). Both use the same weights.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Token:
     """The last token as a step reads it.
 
     projected and others are None where each step makes the whole product of its cell's input. Where all last tokens are
-    known from the start, their part is made at once, W_e e(y_{t-1}) + b; others are the weights of what else it reads.
+    known from the start, their part is made at once, W_e e(y_{t-1}) + b; others are the weights of the other inputs.
     """
 
     embedded: Tensor  # (B, E), after dropout
@@ -93,9 +93,9 @@ class DecoderBody(nn.Module):
         self.state_shape = self.cell.state_shape
 
     def embed(self, tokens: Tensor, sparse: bool = False) -> Tensor:
-        """tokens (...) -> their embeddings (..., E) after dropout; sparse: with a gradient of these rows alone."""
-        embedded: Tensor = self.dropout(embedding(tokens, self.embedding.weight, PAD, sparse=sparse))
-        return embedded
+        """tokens (...) -> their embeddings (..., E) after dropout; sparse: their gradient is a sparse tensor."""
+        found = embedding(tokens, self.embedding.weight, PAD, sparse=True) if sparse else self.embedding(tokens)
+        return self.dropout(found)
 
     def known_tokens(self, embedded: Tensor) -> list[Token]:
         """The last tokens of all steps, (T, B, E) after dropout, with their part of the cell's product made at once."""
