@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+import timeit
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -52,19 +53,14 @@ def test_product_in_float32_uses_onednn_where_available(monkeypatch):
     assert product(torch.ones(2, 3), torch.ones(4, 3)).tolist() == [[3.0] * 4] * 2
 
 
-def test_product_of_a_slice_of_columns_takes_no_longer_than_of_a_copy():
-    """oneDNN itself takes a thousand times as long, and so did the gradients of several heads."""
-    x, wide = torch.randn(64, 896), torch.randn(128, 512)
-    weight = wide[:, 128:256].t()  # (128, 128)
+def test_product_with_a_slice_of_columns_takes_no_longer_than_with_a_copy():
+    """oneDNN takes a thousand times as long, and so did the gradients of several heads."""
 
-    def seconds(one: torch.Tensor, other: torch.Tensor) -> float:
-        started = time.process_time()
-        product(one, other)
-        return time.process_time() - started
+    def least_seconds(weight: torch.Tensor) -> float:
+        return min(timeit.repeat(lambda: product(torch.ones(64, 64), weight), number=1, timer=time.process_time))
 
-    slices, copies = (x[:, :128], weight), (x[:, :128].contiguous(), weight.contiguous())
-    least = [min(seconds(*pair) for _ in range(5)) for pair in (slices, copies)]
-    assert least[0] < 20 * least[1]
+    columns = torch.ones(128, 512)[:, :64]
+    assert least_seconds(columns) < 30 * least_seconds(columns.contiguous())
 
 
 STEPS = 5
