@@ -169,8 +169,7 @@ def _walk_value(config: DictConfig, path: str, annotation: Any, is_required: boo
 
 def _class(target: str) -> type:
     module, _, name = target.rpartition(".")
-    found: type = getattr(importlib.import_module(module), name)
-    return found
+    return getattr(importlib.import_module(module), name)
 
 
 # ----- one setting ---------------------------------------------------------------------------------------------------

@@ -85,8 +85,7 @@ def choices_of(variant: Variant) -> dict[str, str]:
 
 @functools.cache
 def _section(group: str, name: str) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = composed(choices_of(Variant(group, name)))[group]
-    return found
+    return composed(choices_of(Variant(group, name)))[group]
 
 
 def part_of(group: str, name: str, sizes: Mapping[str, Any] = SMALL, **values: Any) -> Part[Any] | None:

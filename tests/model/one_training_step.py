@@ -13,25 +13,19 @@ from torch.nn.functional import cross_entropy
 
 from attnlab.batch import Batch
 from attnlab.model.seq2seq import Seq2Seq, Unrolled
+from attnlab.training import teacher_forcing
 from attnlab.training.loss import summed_loss
 from attnlab.training.optimisation import SGD, Adadelta, Adagrad, Adam, Optimizer
-from attnlab.training.teacher_forcing import (
-    ConstantTeacherForcing,
-    ExponentialTeacherForcing,
-    InverseSigmoidTeacherForcing,
-    LinearTeacherForcing,
-    TeacherForcing,
-    toss,
-)
+from attnlab.training.teacher_forcing import TeacherForcing, toss
 
 STEP = 10  # the falling schedules are near a half here
 SEED = 1  # of the coins: whatever the coin, some are for a guess (see `test_pairwise`)
 FORCINGS: dict[str, Callable[..., TeacherForcing]] = {
-    "constant_1": partial(ConstantTeacherForcing, ratio=1.0),
-    "constant_half": partial(ConstantTeacherForcing, ratio=0.5),
-    "linear": partial(LinearTeacherForcing, start=1.0, end=0.0, slope=0.05),
-    "exponential": partial(ExponentialTeacherForcing, k=0.93),
-    "inverse_sigmoid": partial(InverseSigmoidTeacherForcing, k=5.0),
+    "constant_1": partial(teacher_forcing.ConstantTeacherForcing, ratio=1.0),
+    "constant_half": partial(teacher_forcing.ConstantTeacherForcing, ratio=0.5),
+    "linear": partial(teacher_forcing.LinearTeacherForcing, start=1.0, end=0.0, slope=0.05),
+    "exponential": partial(teacher_forcing.ExponentialTeacherForcing, k=0.93),
+    "inverse_sigmoid": partial(teacher_forcing.InverseSigmoidTeacherForcing, k=5.0),
 }
 # Steps so small that the gradient predicts the change of the loss, and that no likeliest token, fed as a guess,
 # becomes another.

@@ -33,8 +33,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if x.device.type == "cpu" and x.dtype == torch.float32 and has_onednn() and x.numel() > 0:
         if not (weight.is_contiguous() or weight.t().is_contiguous()):
             weight = weight.contiguous()  # with a slice of columns oneDNN takes a thousand times as long
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-        return found
+        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return linear(x, weight, bias)
 
 
@@ -184,8 +183,7 @@ class PackedWeights(TorchFunctionMode):
         if scales is not None:
             return _product_of_integers(x, packed, scales, bias).to(dtype)
         bias = None if bias is None else bias.to(dtype)
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(dtype), packed, bias, "none", [], "")
-        return found
+        return torch.ops.mkldnn._linear_pointwise(x.to(dtype), packed, bias, "none", [], "")
 
 
 def _laid_out(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:

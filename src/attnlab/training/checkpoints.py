@@ -244,5 +244,4 @@ def _load(path: Path) -> tuple[dict[str, Tensor], int]:
 def _callback_states(checkpoint: ModelCheckpoint) -> dict[str, Any]:
     """The final state of each callback, by its key."""
     last = Path(checkpoint.best_model_path).parent / LAST
-    states: dict[str, Any] = torch.load(last, map_location="cpu", weights_only=True)["callbacks"]
-    return states
+    return torch.load(last, map_location="cpu", weights_only=True)["callbacks"]
