@@ -12,10 +12,7 @@ import psutil
 from configuration import PEERS
 
 PEER_LIBRARIES = {"joeynmt": "joeynmt", "opennmt": "OpenNMT-py"}  # by the environments that they are installed in
-HELD_BACK = (
-    "ATEN_CPU_CAPABILITY",
-    "ONEDNN_MAX_CPU_ISA",
-)  # narrow the instructions in use
+HELD_BACK = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA")  # limit torch and oneDNN to older instructions
 LIBRARIES = (
     "torch",
     "pytorch-lightning",

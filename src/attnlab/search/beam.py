@@ -54,7 +54,7 @@ class BeamSearch(Search):
     ) -> list[list[Hypothesis]]:
         batch_size, beam, device = source.shape[0], self.size, source.device
         limits = self.limits(source_mask.sum(1))
-        with PackedWeights():
+        with PackedWeights():  # int8 is for the steps alone
             memory, state = model.encode(source, source_mask)
         packed = PackedWeights(self.int8)
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]

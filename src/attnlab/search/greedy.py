@@ -39,7 +39,7 @@ def write_token_by_token(
         limits: (B,) tokens to write at most, `<eos>` included.
         min_length: tokens to write before `<eos>` may come.
     """
-    with PackedWeights():
+    with PackedWeights():  # int8 is for the steps alone
         memory, state = model.encode(source, source_mask)
     alive = torch.arange(len(source) * copies, device=source.device)
     if copies > 1:
