@@ -2,12 +2,13 @@
 
     python benchmarks/overhead.py --data <folder with Multi30k, tokenised> [--steps 460] [--rounds 3]
 
-Both train the same model on the same batches in the same order. attnlab's way is `pipelines/train.py` with everything
-on; the bare way is the loop in bare_loop.py, in a process of its own. `steps` compares the training steps alone,
-`validation too` adds half-way a validation: forward pass and greedy search in both, and in attnlab's also the metrics,
-the pictures, the checkpoints and their delivery to MLflow. A validation for as many steps as an epoch has is what the
-experiment's preset does; with fewer steps it weighs more. What comes before the first step and after the last record
-(imports, MLflow's start, the last validation, logging the model) is in neither.
+Both train the same model on the same batches in the same order, at once and a second each in turn, so that neither has
+a quieter machine. attnlab's way is `pipelines/train.py` with everything on; the bare way is the loop in bare_loop.py.
+`steps` compares the training steps alone, `validation too` adds half-way a validation: forward pass and greedy search
+in both, and in attnlab's also the metrics, the pictures, the checkpoints and their delivery to MLflow. A validation for
+as many steps as an epoch has is what the experiment's preset does; with fewer steps it weighs more. What comes before
+the first step and after the last record (imports, MLflow's start, the last validation, logging the model) is in
+neither.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ def main() -> None:
                 "bare": lambda p=precision: in_own_process(bare, args.data, prepared, args.steps, p),  # type: ignore[misc]
             },
             args.rounds,
+            by_slices=True,
         )
         for name in (STEPS, ALL):
             times = {who: found.median(who, name) for who in ("attnlab", "bare")}

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+import psutil
+
 Measured = dict[str, float]
+Contestants = Mapping[str, Callable[[], Measured]]
+SLICE_SECONDS = 1.0
 
 
 @dataclass
@@ -31,8 +38,11 @@ class Rounds:
         return 100 * (max(values) - min(values)) / statistics.median(values)
 
 
-def measure(contestants: Mapping[str, Callable[[], Measured]], rounds: int) -> Rounds:
+def measure(contestants: Contestants, rounds: int, by_slices: bool = False) -> Rounds:
     """Each contestant once a round, every round beginning with another one; progress goes to the error output.
+
+    by_slices: they run at once, a second each in turn, for differences that are smaller than what a machine's speed
+        varies by within minutes. Each must do its work in one process that it starts.
 
     Raises ValueError where there is nothing to measure.
     """
@@ -42,9 +52,50 @@ def measure(contestants: Mapping[str, Callable[[], Measured]], rounds: int) -> R
     found = Rounds({name: [] for name in names})
     for number in range(rounds):
         first = number % len(names)
-        for name in names[first:] + names[:first]:
-            measured = contestants[name]()
+        order = names[first:] + names[:first]
+        for name, measured in (_by_slices if by_slices else _by_turns)({name: contestants[name] for name in order}):
             found.of[name].append(measured)
             values = ", ".join(f"{key} {value:,.4g}" for key, value in measured.items())
             print(f"round {number + 1} of {rounds}  {name}: {values}", file=sys.stderr, flush=True)
     return found
+
+
+def _by_turns(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
+    for name, run in contestants.items():
+        yield name, run()
+
+
+def _by_slices(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
+    """What stops a process stops its children too; none of them takes processor time while another has its slice."""
+    with ThreadPoolExecutor(len(contestants)) as pool:
+        running = {name: pool.submit(run) for name, run in contestants.items()}
+        try:
+            while not all(future.done() for future in running.values()):
+                processes = _contestants_processes()
+                for chosen in processes or [None]:
+                    for process in processes:
+                        _signal(process, psutil.Process.resume if process == chosen else psutil.Process.suspend)
+                    time.sleep(SLICE_SECONDS)
+        finally:
+            for process in _contestants_processes():
+                _signal(process, psutil.Process.resume)
+    for name, future in running.items():
+        yield name, future.result()
+
+
+def _contestants_processes() -> list[psutil.Process]:
+    """The processes that this one started, but for the helper that Python starts beside a spawned process."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            if "resource_tracker" not in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
+def _signal(process: psutil.Process, send: Callable[[psutil.Process], None]) -> None:
+    """Stop or wake a process and all that it started."""
+    with suppress(psutil.NoSuchProcess):
+        for each in [process, *process.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):
+                send(each)
