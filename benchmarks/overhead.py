@@ -8,7 +8,7 @@ a quieter machine. attnlab's way is `pipelines/train.py` with everything on; the
 in both, and in attnlab's also the metrics, the pictures, the checkpoints and their delivery to MLflow. A validation for
 as many steps as an epoch has is what the experiment's preset does; with fewer steps it weighs more. What comes before
 the first step and after the last record (imports, MLflow's start, the last validation, logging the model) is in
-neither. The bare loop caches as many kernels of oneDNN as torch does by itself, attnlab fewer.
+neither. The bare loop has torch's own limit on oneDNN's kernels, attnlab its lower one.
 """
 
 from __future__ import annotations

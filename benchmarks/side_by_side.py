@@ -39,10 +39,11 @@ class Rounds:
 
 
 def measure(contestants: Contestants, rounds: int, by_slices: bool = False) -> Rounds:
-    """Each contestant once a round, every round beginning with another one; progress goes to the error output.
+    """Each contestant once a round; progress goes to the error output.
 
-    by_slices: they run at once, a second each in turn, for differences that are smaller than what a machine's speed
-        varies by within minutes. Each must do its work in one process that it starts.
+    by_slices: they run at once, a second each in turn, for differences smaller than those of a machine's speed within
+        minutes. Each must do its work in one process that it starts. Otherwise they run one after the other, and every
+        round begins with another one.
 
     Raises ValueError where there is nothing to measure.
     """
@@ -66,28 +67,30 @@ def _by_turns(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
 
 
 def _by_slices(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
-    """What stops a process stops its children too; none of them takes processor time while another has its slice."""
+    """Stops the processes of all contestants but one, their children too, and lets each have its slice."""
     with ThreadPoolExecutor(len(contestants)) as pool:
         running = {name: pool.submit(run) for name, run in contestants.items()}
         try:
             while not all(future.done() for future in running.values()):
-                processes = _contestants_processes()
-                for chosen in processes or [None]:
+                processes = _started_processes()
+                for chosen in processes:
                     for process in processes:
                         _signal(process, psutil.Process.resume if process == chosen else psutil.Process.suspend)
                     time.sleep(SLICE_SECONDS)
+                if not processes:
+                    time.sleep(SLICE_SECONDS)
         finally:
-            for process in _contestants_processes():
+            for process in _started_processes():
                 _signal(process, psutil.Process.resume)
     for name, future in running.items():
         yield name, future.result()
 
 
-def _contestants_processes() -> list[psutil.Process]:
-    """The processes that this one started, but for the helper that Python starts beside a spawned process."""
+def _started_processes() -> list[psutil.Process]:
+    """This process's children, without the helper that Python starts beside a spawned one."""
     found = []
     for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+        with suppress(psutil.NoSuchProcess):
             if "resource_tracker" not in " ".join(child.cmdline()):
                 found.append(child)
     return found
