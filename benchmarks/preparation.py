@@ -37,7 +37,7 @@ def prepare_measured(corpus: Path, folder: Path, tokenizer: str) -> dict[str, fl
 
     trainer = BpeTrainer() if tokenizer == "bpe" else WordTrainer(split=tokenizer, min_frequency=2)  # type: ignore[arg-type]
     splits: dict[str, str | float] = {split: split for split in ("train", "validation", "test")}
-    place = (None, str(corpus), None, None, splits, 1, None)
+    place = (None, str(corpus), None, None, splits, 1, None, None, None, None)
     pairs = HubCorpus(*place, "de", "en", None, None, 0, "none", None, Cleaning(), trainer)
     before = most = private_megabytes()
     started: dict[str, float] = {}  # CPU-seconds at the start of each stage

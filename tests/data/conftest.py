@@ -43,7 +43,8 @@ def hub_corpus() -> Callable[..., HubCorpus]:
             "dataset": None, "path": None if path is None else str(path), "name": None, "revision": None,
             "splits": {"train": "train", "validation": "validation", "test": "test"}, "source": "de", "target": "en",
             "alignments": None, "possible_alignments": None, "first_word": 0, "rouge": None,
-            "seed": 1, "limit": None, "bleu_tokenize": "13a", "cleaning": Cleaning(),
+            "seed": 1, "limit": None, "columns": None, "separator": None, "encoding": None,
+            "bleu_tokenize": "13a", "cleaning": Cleaning(),
             "tokenizer": WordTrainer(min_frequency=1),
         }  # fmt: skip
         return HubCorpus(**(values | changed))

@@ -52,7 +52,7 @@ def test_hub_corpus_reads_the_same_pairs_from_every_kind_of_file(tmp_path, hub_c
     WRITE[name](folder / name)
     splits = hub_corpus(folder if in_folder else folder / name, splits=FROM_TRAIN).load()
     assert [len(splits[split]) for split in ("train", "validation", "test")] == [4, 2, 2]
-    assert splits["train"].column_names == ["source", "target"]
+    assert splits["train"].column_names == ["source", "target", "place", "fault"]
     assert pairs_of(splits) == EXPECTED
 
 
@@ -64,7 +64,7 @@ def test_hub_corpus_joins_parallel_text_files(tmp_path, hub_corpus, suffix):
             with opened(tmp_path / f"{split}.{side}{suffix}", "wt", encoding="utf-8") as file:
                 file.writelines(row[side] + "\n" for row in rows)
     splits = hub_corpus(tmp_path).load()
-    assert splits["test"].to_list() == [{"source": ROWS[7]["de"], "target": ROWS[7]["en"]}]
+    assert pairs_of({"test": splits["test"]}) == [(ROWS[7]["de"], ROWS[7]["en"])]
     assert pairs_of(splits) == EXPECTED
 
 
@@ -87,14 +87,14 @@ def test_hub_corpus_reads_nested_columns(tmp_path, hub_corpus):
     assert pairs_of(corpus.load()) == EXPECTED
     assert (corpus.source_language, corpus.target_language) == ("de", "en")
     wrong = hub_corpus(tmp_path, source="translation.fr", splits=FROM_TRAIN, target="translation.en")
-    assert "no column 'translation.fr' in split 'train'" in refusal(wrong)
+    assert "no column 'translation.fr' in split 'train'; the columns of train.jsonl are: " in refusal(wrong)
     assert "translation.de, translation.en, id" in refusal(wrong)
 
 
 def test_hub_corpus_columns_can_swap_names(tmp_path, hub_corpus):
     (tmp_path / "train.jsonl").write_text('{"source": "s", "target": "t"}\n' * 4)
     splits = hub_corpus(tmp_path, source="target", target="source", splits=FROM_TRAIN).load()
-    assert splits["test"].to_list() == [{"source": "t", "target": "s"}]
+    assert pairs_of({"test": splits["test"]}) == [("t", "s")]
 
 
 def test_hub_corpus_fractions_are_drawn_from_one_split(hub_folder, hub_corpus):
@@ -125,7 +125,7 @@ def test_hub_corpus_reads_a_changed_file_again(hub_folder, hub_corpus):
     with gzip.open(hub_folder / "test.jsonl.gz", "wt") as file:
         file.write('{"de": "neu", "en": "new"}\n')
     os.utime(hub_folder / "test.jsonl.gz", ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert hub_corpus(hub_folder).load()["test"].to_list() == [{"source": "neu", "target": "new"}]
+    assert pairs_of({"test": hub_corpus(hub_folder).load()["test"]}) == [("neu", "new")]
 
 
 def refusal(corpus) -> str:
@@ -141,13 +141,13 @@ def refusal(corpus) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("train.jsonl", b'{"de": "x",\n', "cannot be loaded"),
+        ("train.jsonl", b'{"de": "x",\n', "train.jsonl, line 2: this is no JSON (Expecting property name"),
         ("train.jsonl", b"", "has no rows"),
         ("train.jsonl.gz", b"not gzip", "Not a gzipped file"),
-        ("train.csv", b"de,en\nx,\xe4\n", "cannot be loaded"),
-        ("train.csv", b"de,en\nx,y\nx,y,z\n", "Expected 2 fields in line 3, saw 3"),
+        ("train.csv", b"de,en\nx,\xe4\n", "train.csv, line 2: the byte 0xe4 is not UTF-8; name the encoding"),
+        ("train.csv", b"de,en\nx,y\nx,y,z\n", "train.csv, line 3: 3 fields, the header has 2"),
         ("train.parquet", b"PAR1 but not really", "magic bytes"),
-        ("train.de", b"\xff\n", "cannot be loaded"),
+        ("train.de", b"\xff\n", "train.de, line 1: the byte 0xff is not UTF-8"),
         ("README.md", b"hello", "doesn't contain any data files"),
     ],
 )
@@ -163,7 +163,9 @@ def test_hub_corpus_with_a_faulty_file_is_refused_by_its_name(tmp_path, hub_corp
 def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_folder, hub_corpus):
     assert "there is no" in refusal(hub_corpus(hub_folder / "lost"))
     wrong_column = refusal(hub_corpus(hub_folder, source="xx"))
-    assert wrong_column == "data.source: there is no column 'xx' in split 'train'; the columns are: de, en"
+    assert wrong_column == (
+        "data.source: there is no column 'xx' in split 'train'; the columns of train.jsonl.gz are: de, en"
+    )
     wrong_split = refusal(hub_corpus(hub_folder, splits=FROM_TRAIN | {"test": "tst"}))
     assert "data.splits.test: there is no split 'tst'; the splits are: train, validation, test" in wrong_split
     assert "BuilderConfig 'nobody' not found" in refusal(hub_corpus(hub_folder, name="nobody"))

@@ -32,7 +32,8 @@ def corpus_of(path: Path | str | None, **changed: Any) -> LabelledCorpus:
     values: dict[str, Any] = {
         "dataset": None, "path": None if path is None else str(path), "name": None, "revision": None,
         "splits": {"train": "train", "validation": "validation", "test": "test"}, "text": "text", "label": "label",
-        "label_names": None, "seed": 1, "limit": None, "cleaning": SentenceCleaning(),
+        "label_names": None, "seed": 1, "limit": None, "columns": None, "separator": None, "encoding": None,
+        "cleaning": SentenceCleaning(),
         "tokenizer": WordTrainer(min_frequency=1),
     }  # fmt: skip
     return LabelledCorpus(**(values | changed))
@@ -89,10 +90,24 @@ def test_labelled_folder_reads_back_as_the_corpus(write: Callable[..., Path], tm
         ([3, 11, 2, 3], ["2", "3", "11"]),
         (["우울", "spam", "ham ", "ham"], ["ham", "spam", "우울"]),
         ([True, False, True, True], ["false", "true"]),
-        ([0.0, 1.0, None, 1.0], ["0", "1"]),
+        ([0, 1, None, 1], ["0", "1"]),
+        ([0.5, 1.0, 1.0, 0.5], ["0.5", "1.0"]),
+        (["01", "02", "01", "02"], ["01", "02"]),
+        (["0", "1", "unsure", "1"], ["0", "1", "unsure"]),
+        ([-1, 1, -1, 1], ["-1", "1"]),
         (["e\u0301", "\u00e9", "x", "x"], ["x", "\u00e9"]),
     ],
-    ids=["numbers", "text", "truth", "numbers with a gap", "two spellings"],
+    ids=[
+        "numbers",
+        "text",
+        "truth",
+        "numbers with a gap",
+        "fractions",
+        "leading zeros",
+        "a late word",
+        "signs",
+        "two spellings",
+    ],
 )
 def test_classes_are_numbered_by_size_or_alphabetically(
     write: Callable[..., Path], tmp_path: Path, labels: list[Any], names: list[str]
@@ -128,7 +143,7 @@ def test_prepare_counts_every_bad_sentence_by_its_reason(write: Callable[..., Pa
     data = prepared(tmp_path, corpus_of(write(rows, test=long), cleaning=cleaning))
     stats = data.stats["splits"]
     assert stats["train"]["dropped"] == {
-        "no_label": 1, "not_text": 1, "empty": 1, "too_many_characters": 1, "too_long": 1,
+        "no_label": 1, "missing": 1, "empty": 1, "too_many_characters": 1, "too_long": 1,
     }  # fmt: skip
     assert (stats["train"]["rows"], stats["train"]["sentences"]) == (9, 4)
     assert stats["test"]["dropped"] == {}  # the limits in tokens are training's alone
@@ -142,11 +157,10 @@ UNFIT = {
         "data.label: the test split has the label 2, which no sentence of the training split has (it has [0, 1])",
     ),
     "one class": ({"train": ROWS[:1], "validation": ROWS[:1], "test": ROWS[:1]}, {}, "every label of the training"),
-    "fractions": ({"train": [{"text": "x", "label": 0.5}, {"text": "y", "label": 1.5}]}, {}, "whole number, true or"),
     "too many names": ({}, {"label_names": ["a", "b", "c"]}, "data.label_names has 3 names for the labels 0 to 2, but"),
     "no label at all": (
         {"train": [{"text": "x", "label": None}, {"text": "", "label": 1}]}, {},
-        "nothing is left of the train split; 2 rows were dropped (1 empty, 1 no_label)",
+        "nothing is left of the train split; 2 rows were dropped (1 empty, the first train.jsonl, line 2: ''; ",
     ),
 }  # fmt: skip
 

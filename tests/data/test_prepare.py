@@ -74,9 +74,9 @@ def test_prepare_counts_every_bad_row_by_its_reason(tmp_path, hub_corpus):
     cleaning = Cleaning(max_source_length=4, max_target_length=5, max_characters=100)
     stats = prepared(hub_corpus(folder, cleaning=cleaning), tmp_path).stats["splits"]
     assert stats["train"]["dropped"] == {
-        "empty": 2, "not_text": 4, "too_many_characters": 1, "source_too_long": 1, "target_too_long": 1,
+        "empty": 2, "missing": 2, "not_text": 1, "too_many_characters": 1, "source_too_long": 1, "target_too_long": 1,
     }  # fmt: skip
-    assert (stats["train"]["rows"], stats["train"]["pairs"]) == (10, 1)
+    assert (stats["train"]["rows"], stats["train"]["pairs"]) == (10, 2)
     assert stats["test"]["dropped"] == {}
     everywhere = Cleaning(max_source_length=4, limit_evaluation=True)
     with pytest.raises(ExperimentError, match=r"nothing is left of the test split.*1 source_too_long"):
@@ -91,7 +91,7 @@ def test_cleaning_makes_one_spelling_and_single_spaces(tmp_path, hub_corpus):
     assert train.target_text(0) == "한"
 
 
-@pytest.mark.parametrize("rows", [[{"de": "", "en": ""}], [{"de": 5, "en": 6}]])
+@pytest.mark.parametrize("rows", [[{"de": "", "en": ""}], [{"de": [5], "en": [6]}]])
 def test_prepare_without_a_row_left_is_refused_and_writes_nothing(tmp_path, hub_corpus, rows):
     folder = write_rows(tmp_path / "c", rows, rows or None, rows or None)
     with pytest.raises(ExperimentError, match="nothing is left of the train split") as error:
@@ -126,7 +126,7 @@ from attnlab.data.hub import HubCorpus, LabelledCorpus
 from attnlab.data.prepare import prepare
 from attnlab.data.trainers import BpeTrainer, CharacterTrainer, WordTrainer
 splits = {"train": "train", "validation": 0.2, "test": 0.2}
-place = (None, sys.argv[2], None, None, splits, 1, None)
+place = (None, sys.argv[2], None, None, splits, 1, None, None, None, None)
 hub = HubCorpus(*place, "de", "en", None, None, 0, "13a", None, Cleaning(), BpeTrainer(joint=True))
 labelled = LabelledCorpus(*place, "de", "en", None, SentenceCleaning(), WordTrainer())
 locales, formats = ["en_US", "ja_JP"], ["full", "short"]

@@ -13,11 +13,13 @@ import datasets
 import pytest
 from hostile import Payload
 
-from attnlab.data.hub_loading import load_splits
+from attnlab.data.raw.loading import RawData
+from attnlab.data.raw.rows import Format
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
 
+COLUMNS = {"source": "de", "target": "en"}
 ROW = json.dumps({"de": "ein Hund", "en": "a dog"}) + "\n"
 
 
@@ -29,7 +31,7 @@ def theirs(tmp_path: Path) -> Path:
 
 
 def load(path: Path) -> datasets.Dataset:
-    return load_splits(None, path, None, None, "de", "en")["train"]
+    return RawData(None, path, None, None, COLUMNS, Format()).read("train")
 
 
 def test_dataset_folder_with_a_script_runs_nothing(theirs: Path, mark: Path) -> None:
@@ -39,7 +41,7 @@ def test_dataset_folder_with_a_script_runs_nothing(theirs: Path, mark: Path) -> 
     with pytest.raises(ExperimentError, match=r"Dataset scripts are no longer supported, but found theirs\.py"):
         load(theirs)
     (theirs / "theirs.py").unlink()
-    assert load(theirs)[0] == {"de": "ein Hund", "en": "a dog"}
+    assert (load(theirs)["source"][0], load(theirs)["target"][0]) == ("ein Hund", "a dog")
     assert not mark.exists()
 
 
@@ -90,7 +92,7 @@ def test_dataset_with_pickles_is_refused_unread(theirs: Path, mark: Path, name: 
 
 def test_dataset_folder_of_an_unknown_file_kind_is_refused(theirs: Path) -> None:
     (theirs / "train.xml").write_text("<a>b</a>")
-    with pytest.raises(ExperimentError, match=r"holds files of the kind xml; known kinds are: json,"):
+    with pytest.raises(ExperimentError, match=r"data files that can be read; it holds train\.xml; known kinds"):
         load(theirs)
 
 
@@ -99,7 +101,7 @@ def test_hub_dataset_of_an_unknown_file_kind_is_refused(theirs: Path, monkeypatc
     builder = datasets.load_dataset_builder("text", data_files=str(theirs / "a.txt"), cache_dir=str(theirs / "cache"))
     monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: builder)
     with pytest.raises(ExperimentError, match=r"nobody/theirs holds files of the kind text; known kinds are: json,"):
-        load_splits("nobody/theirs", None, None, None, "de", "en")
+        RawData("nobody/theirs", None, None, None, COLUMNS, Format())
 
 
 def test_tokenizer_with_code_beside_it_runs_nothing(theirs: Path, mark: Path) -> None:

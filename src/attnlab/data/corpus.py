@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "validation", "test")
 
+PLACE = "place"
+"""A column that a corpus may add to its raw rows: where a row stands, such as `train.tsv, line 22`."""
+
+FAULT = "fault"
+"""Another one: what makes a row unusable, such as `'de' is a list: ["Tom"]`; null for most."""
+
 BleuTokenize = Literal["none", "13a", "intl", "char", "zh"]
 """Tokenisers of sacrebleu that torchmetrics supports too and that need no further package."""
 
@@ -27,6 +33,7 @@ RougeUnit = Literal["word", "character"]
 
 Limit = Annotated[int, Field(ge=1)] | None
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BYTE_ORDER_MARK = "\ufeff"  # stands where files were put together, and is seen by nobody
 _FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
 
 
@@ -35,7 +42,8 @@ class TextCleaning(ABC):
     """The settings that both kinds of cleaning have.
 
     unicode: the normal form of the stored text; `nfc` makes one of the two spellings of Hangul and accents.
-    whitespace: `collapse` makes each run of white space one space and strips the ends; `keep` keeps it.
+    whitespace: `collapse` makes each run of white space one space and strips the ends, and a byte order mark before
+        the text; `keep` keeps it.
     max_characters: a row with a longer text is dropped before it is tokenised; null is no limit.
     limit_evaluation: whether the limits in tokens hold for validation and test too. They do not by default,
         because a score on a shortened test set can be compared with no other.
@@ -54,11 +62,18 @@ class TextCleaning(ABC):
         """`text` in its normal form, each run of white space one space where they collapse."""
         if self.unicode != "none" and not text.isascii():
             text = unicodedata.normalize(_FORMS[self.unicode], text)
-        return " ".join(text.split()) if self.whitespace == "collapse" else text
+        if self.whitespace == "keep":
+            return text
+        return " ".join(text.lstrip(_BYTE_ORDER_MARK).split())
 
     def clean(self, *texts: Any) -> list[str] | str:
-        """The tidied texts of a row, or the reason to drop it: `not_text`, `too_many_characters`, `empty`."""
+        """The tidied texts of a row, or the reason to drop it.
+
+        The reasons are `missing` (None), `not_text`, `too_many_characters` and `empty`.
+        """
         for text in texts:
+            if text is None:
+                return "missing"
             # A lone surrogate cannot be written as UTF-8.
             if not isinstance(text, str) or (not text.isascii() and _SURROGATE.search(text)):
                 return "not_text"

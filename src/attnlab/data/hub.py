@@ -1,4 +1,4 @@
-"""Corpora that `datasets` reads: sentence pairs or labelled sentences, from the Hugging Face hub or local files."""
+"""Corpora of sentence pairs or labelled sentences from the Hugging Face hub or local files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from babel import Locale, UnknownLocaleError
 from pydantic import Field
 
 from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, RougeUnit, SentenceCleaning
+from attnlab.data.labels import with_typed_labels
 from attnlab.data.pharaoh import with_links
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 
 if TYPE_CHECKING:
     import datasets
+
+    from attnlab.data.raw.loading import RawData
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -31,6 +34,7 @@ class HubDataset:
     path: a folder in the layout of a hub dataset, a folder of parallel text files (`train.de` beside
         `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv (unquoted) or
         parquet. It goes before `dataset`. A relative one starts at $DVC_ROOT, else at the current folder.
+        Every cell is read as the text that stands there; numbers are not interpreted.
     name: the configuration of the dataset; null is the default one.
     revision: its branch, tag or commit; null is the default one.
     splits: for train, validation and test the name of a split of the dataset, or a fraction. Fractions are
@@ -38,6 +42,10 @@ class HubDataset:
         itself, from the only split there is, else from the one named train.
     seed: of the fractions.
     limit: rows of each split that are taken, the first ones, for a quick look; null takes all.
+    columns: the names of the columns of a csv, tsv or txt table whose first line is a row already; null takes the
+        first line for them.
+    separator: one character between the fields of a table, `tab` for a tab; null is a comma in csv and a tab in tsv.
+    encoding: of text files, such as cp949, latin-1 or utf-16; null is UTF-8.
     """
 
     dataset: Text | None
@@ -47,8 +55,16 @@ class HubDataset:
     splits: dict[str, str | float]
     seed: Annotated[int, Field(ge=0)]
     limit: Annotated[int, Field(ge=1)] | None
+    columns: Annotated[list[Text], Field(min_length=2)] | None
+    separator: Text | None
+    encoding: Text | None
 
     def __post_init__(self) -> None:
+        self.notes: list[str] = []
+        if self.separator is not None and len(_separator(self.separator)) != 1:
+            raise ValueError(f"separator must be one character, or `tab`, got {self.separator!r}")
+        if self.encoding is not None and not _is_text_encoding(self.encoding):
+            raise ValueError(f"encoding must name an encoding of text, such as cp949 or utf-16, got {self.encoding!r}")
         if set(self.splits) != set(SPLITS):
             raise ValueError(f"splits must give {', '.join(SPLITS)}, got {', '.join(self.splits) or 'nothing'}")
         if sum(self._fractions.values()) > 1 + 1e-9:
@@ -58,25 +74,38 @@ class HubDataset:
     def _fractions(self) -> dict[str, float]:
         return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
 
-    def _read(self, **columns: str | None) -> dict[str, datasets.Dataset]:
-        """The splits of the dataset that `splits` needs, by their own names, with the wanted columns alone.
+    def _read(self, **columns: str | None) -> tuple[RawData, dict[str, datasets.Dataset]]:
+        """The splits of the dataset that `splits` needs, by their own names, with the wanted columns alone, as text.
 
         columns: settings by their new names, source="de", ...; None is no column. The first two must be in every
             split, the others in one of them.
         """
         # `datasets` is slow to import, and not needed to check a config.
-        from attnlab.data.hub_loading import load_splits
+        from attnlab.data.raw.loading import RawData
+        from attnlab.data.raw.rows import Format
 
         wanted = {key: column for key, column in columns.items() if column is not None}
         path = None if self.path is None else resolve(self.path)
-        found = load_splits(self.dataset, path, self.name, self.revision, *wanted.values())
-        for split, name in self._names(list(found)).items():
-            if name not in found:
+        separator = None if self.separator is None else _separator(self.separator)
+        form = Format(self.columns, separator, self.encoding)
+        raw = RawData(self.dataset, path, self.name, self.revision, wanted, form)
+
+        names = self._names(raw.splits)
+        for split, name in names.items():
+            if name not in raw.splits:
                 raise ExperimentError(
-                    f"data.splits.{split}: there is no split {name!r}; the splits are: {', '.join(found)}; a "
+                    f"data.splits.{split}: there is no split {name!r}; the splits are: {', '.join(raw.splits)}; a "
                     "fraction such as 0.1 draws one from the training split"
                 )
-        return _selected({name: found[name] for name in self._names(list(found)).values()}, wanted)
+        read = {name: _read_split(raw, name, wanted) for name in dict.fromkeys(names.values())}
+        for key in list(wanted)[2:]:
+            if all(rows.data.column(key).null_count == len(rows) for rows in read.values()):
+                raise ExperimentError(
+                    f"data.{key}: there is no column {wanted[key]!r}, or nothing stands in it; leave it out, or name "
+                    "another one"
+                )
+        self.notes = raw.notes
+        return raw, read
 
     def _names(self, found: list[str]) -> dict[str, str]:
         """The split of the dataset that each of ours is, or that the fractions are drawn from (as `train`)."""
@@ -128,7 +157,7 @@ class HubCorpus(HubDataset, Corpus):
 
     def load(self) -> dict[str, datasets.Dataset]:
         gold = {"alignments": self.alignments, "possible_alignments": self.possible_alignments}
-        read = self._read(source=self.source, target=self.target, **gold)
+        _, read = self._read(source=self.source, target=self.target, **gold)
         if self.alignments is not None:
             read = {name: with_links(rows, name, self.first_word) for name, rows in read.items()}
         return self._split(read)
@@ -167,7 +196,8 @@ class LabelledCorpus(HubDataset):
     """Labelled sentences from the Hugging Face hub or local files (see `HubDataset`).
 
     text: the column; a dot goes into a nested one.
-    label: its column; whole numbers, true and false, or text. A row without a label is dropped.
+    label: its column. Labels are whole numbers where every cell of all splits is one, written without sign or leading
+        zero, and else text. A row without a label is dropped.
     label_names: names of the labels 0, 1, ..., in this order; null takes those that the dataset brings with it,
         else the labels as they are written.
     """
@@ -179,8 +209,13 @@ class LabelledCorpus(HubDataset):
     tokenizer: TokenizerTrainer
 
     def load(self) -> dict[str, datasets.Dataset]:
-        """A dataset for each of train, validation and test, with the columns `text` and `label`, as they come."""
-        return self._split(self._read(text=self.text, label=self.label))
+        """A dataset for each of train, validation and test, with the columns `text` and `label`.
+
+        Labels are whole numbers, text, or None; as `ClassLabel` where the dataset names them.
+        """
+        raw, read = self._read(text=self.text, label=self.label)
+        names = next(filter(None, (raw.class_names(split, self.label) for split in read)), None)
+        return self._split(with_typed_labels(read, names))
 
 
 def resolve(path: str) -> Path:
@@ -198,23 +233,30 @@ def raw_state(path: str | None) -> str:
     return "\n".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
 
 
-def _selected(found: dict[str, datasets.Dataset], columns: Mapping[str, str]) -> dict[str, datasets.Dataset]:
-    """The columns alone, under their new names."""
-    flat = {
-        name: rows if {*columns.values()} <= {*rows.column_names} else rows.flatten() for name, rows in found.items()
-    }
-    for place, (key, column) in enumerate(columns.items()):
-        without = [name for name, rows in flat.items() if column not in rows.column_names]
-        if without and (place < 2 or len(without) == len(flat)):
-            raise ExperimentError(
-                f"data.{key}: there is no column {column!r} in split {without[0]!r}; the columns are: "
-                f"{', '.join(flat[without[0]].column_names)}"
-            )
-    chosen = {}
-    for name, rows in flat.items():
-        there = {column: key for key, column in columns.items() if column in rows.column_names}
-        chosen[name] = rows.select_columns(list(there)).rename_columns(there)
-    return chosen
+def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets.Dataset:
+    """A split's rows; raises ExperimentError, with the setting that names it, for a missing column."""
+    from attnlab.data.raw.rows import MissingColumnError
+
+    try:
+        return raw.read(split)
+    except MissingColumnError as missing:
+        key = next(key for key, column in wanted.items() if column == missing.column)
+        raise ExperimentError(
+            f"data.{key}: there is no column {missing.column!r} in split {split!r}; the columns of {missing.name} are: "
+            f"{', '.join(missing.columns) or 'none'}{missing.hint}"
+        ) from missing
+
+
+def _separator(written: str) -> str:
+    return "\t" if written in ("tab", "\\t") else written
+
+
+def _is_text_encoding(name: str) -> bool:
+    try:
+        "".encode(name)
+    except (LookupError, ValueError):
+        return False
+    return True
 
 
 def _language(column: str) -> str | None:

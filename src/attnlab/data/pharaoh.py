@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnlab.data.corpus import PLACE
 from attnlab.errors import ExperimentError, show
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def with_links(rows: datasets.Dataset, split: str, first_word: int) -> datasets.
     columns = [name for name in ("alignments", "possible_alignments") if name in rows.column_names]
     written = []
     for number, row in enumerate(rows, start=1):
-        place = f"row {number} of split {split!r}"
+        stands_at = row.get(PLACE) or f"row {number}"
+        place = f"{stands_at} of split {split!r}"
         written.append(" ".join(link for column in columns for link in _links_of(row, column, place, first_word)))
     return rows.remove_columns(columns).add_column("alignments", written)
 

@@ -7,8 +7,7 @@ other names; `columns`, the settings that choose them; and the schemas of the cl
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from attnlab.data.corpus import Corpus, TextCleaning
 from attnlab.data.hub import LabelledCorpus
+from attnlab.data.labels import label_of
 from attnlab.data.pharaoh import links_between_tokens, words_of_tokens
 from attnlab.data.prepared import FORMAT, DataInfo, LabelledInfo
 from attnlab.data.rows import open_rows
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Tokenizers = dict[str, Tokenizer]  # by side
 Span = Sequence[int]  # [start, end) in characters
 Link = list[int]  # [target position, source position]
-Label = int | str
 
 _IDS = pa.list_(pa.int32())
 _PAIRS = pa.list_(pa.list_(pa.int32()))
@@ -133,7 +132,7 @@ class Sentences:
 
     def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
         for text, raw_label in zip(rows["text"], rows["label"], strict=True):
-            label = _label_of(raw_label, self.cleaning.tidy)
+            label = label_of(raw_label, self.cleaning.tidy)
             texts = self.cleaning.clean(text) if label is not None else "no_label"
             yield texts if isinstance(texts, str) else [*texts, json.dumps(label)]
 
@@ -170,19 +169,3 @@ class Sentences:
 
     def info(self) -> LabelledInfo:
         return LabelledInfo(format=FORMAT, labels=self.class_names)
-
-
-def _label_of(value: Any, tidy: Callable[[str], str]) -> Label | None:
-    """A raw value as a label; None where there is none. Raises ExperimentError where the value can be no label."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, str):
-        return tidy(value).strip() or None
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return int(value)  # a column of whole numbers with a gap comes as fractions
-    raise ExperimentError(
-        f"data.label: a label must be a whole number, true or false, or text, got {value!r}; data.label names "
-        "the column"
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from filelock import FileLock
@@ -9,6 +10,7 @@ from filelock import FileLock
 from attnlab.config.paths import PREPARED_DATA, check_replaceable
 from attnlab.data.hub import raw_state
 from attnlab.data.prepare import prepare as prepare_corpus
+from attnlab.data.statistics import remarks
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import PREPARE_SECTIONS, PREPARE_SOURCES, Experiment, here
 from attnlab.experiment.launch import say
@@ -21,6 +23,8 @@ def prepare(experiment: Experiment, folder: Path) -> None:
     check_replaceable("paths.data", folder, PREPARED_DATA)
     with atomic_folder(folder) as temporary, progress_bars() as progress:
         prepare_corpus(experiment.data, temporary, progress)
+    for sentence in remarks(experiment.task.open_data(folder).stats):
+        print(sentence, file=sys.stderr)
 
 
 def prepared_folder(experiment: Experiment) -> Path:

@@ -1,0 +1,232 @@
+"""Which files of a folder make which split, and sentences for those that make none."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import datasets
+from datasets.exceptions import DataFilesNotFoundError
+
+from attnlab.data.raw.lines import unpacked_name
+from attnlab.data.raw.parallel import parallel_files
+from attnlab.data.raw.rows import Format
+from attnlab.data.raw.sources import KNOWN_KINDS, File, ParallelFiles, Saved, Source, check_format, kind_of
+from attnlab.data.raw.tables import SEPARATORS
+from attnlab.errors import ExperimentError
+
+MODULES = ("csv", "json", "parquet")
+"""Of `datasets`, the readers whose files are read here."""
+
+# Options that a dataset's card may set, and that are obeyed here, or name the dataset.
+_OBEYED = {
+    "name", "version", "data_dir", "data_files", "description", "features", "sep", "delimiter", "names", "column_names",
+    "header", "encoding", "field",
+}  # fmt: skip
+_SPLIT_WORDS = ("train", "valid", "val", "dev", "test", "eval")
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the rows of each split come from.
+
+    notes: sentences about what was ignored.
+    """
+
+    splits: Mapping[str, Sequence[Source]]
+    notes: list[str] = field(default_factory=list)
+
+
+def files_of_path(path: Path, name: str | None, columns: Sequence[str], form: Format) -> Found:
+    """What a local folder or file holds.
+
+    name: the configuration of a dataset's card.
+    columns: the wanted ones, two at least; for parallel text files their suffixes.
+
+    Raises ExperimentError where there is nothing of a known kind.
+    """
+    if not path.exists():
+        raise ExperimentError(f"data.path: there is no {path}; give a local folder or file")
+    place = f"data.path: {path}"
+    if path.is_file():
+        return Found({"train": [_single_file(path, form, place)]})
+    if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
+        return Found(_saved_on_disk(path, form, place))
+    parallel = parallel_files(path, columns, place)
+    if whole := {split: files for split, files in parallel.items() if {*columns[:2]} <= files.keys()}:
+        check_format(form, "parallel text", place)
+        splits: dict[str, list[Source]] = {}
+        for split, files in whole.items():
+            splits[split] = [ParallelFiles(files, form)]
+        return Found(splits, _notes_beside_parallel(path, parallel, columns))
+    return _as_datasets_resolves(path, name, columns, form, place, parallel)
+
+
+def sources_of(
+    builder: datasets.DatasetBuilder, files: Mapping[str, Sequence[tuple[Path, str]]], form: Format, place: str
+) -> dict[str, list[Source]]:
+    """The files of each split, read as the dataset's card says.
+
+    files: of each split the paths, each with its name within the dataset.
+    """
+    names = [name for of_split in files.values() for _, name in of_split]
+    form = _form_of_card(builder, names, form, place)
+    splits: dict[str, list[Source]] = {}
+    for split, of_split in files.items():
+        sources: list[Source] = []
+        for path, name in of_split:
+            its_place = f"{place}, {name}" if place.startswith("data.dataset") else f"data.path: {path}"
+            kind = kind_of(name, form)
+            if kind is None:
+                raise ExperimentError(f"{its_place} is no file of a known kind; {KNOWN_KINDS}")
+            check_format(form, kind, its_place)
+            sources.append(File(path, name, its_place, kind, form, builder.info.features))
+        splits[split] = sources
+    return splits
+
+
+def check_module(place: str, builder: datasets.DatasetBuilder, files: Sequence[str]) -> None:
+    """Raise ExperimentError where the data are of another kind than the known ones.
+
+    files: names of some of its files.
+    """
+    module = type(builder).__module__.rpartition(".")[2]
+    if module not in MODULES:
+        shown = ", ".join(files[:4]) + (", ..." if len(files) > 4 else "")
+        raise ExperimentError(f"{place} holds files of the kind {module}; {KNOWN_KINDS}; it holds {shown}")
+
+
+def _single_file(path: Path, form: Format, place: str) -> Source:
+    kind = kind_of(path.name, form)
+    if kind is None and unpacked_name(path.name).endswith(".txt"):
+        raise ExperimentError(
+            f"{place} is a text file: name the columns of a table by data.columns, such as data.columns=[en,de]; of "
+            "two parallel files give the folder"
+        )
+    if kind is None:
+        raise ExperimentError(f"{place} is no file of a known kind; {KNOWN_KINDS}")
+    check_format(form, kind, place)
+    return File(path, path.name, place, kind, form)
+
+
+def _saved_on_disk(path: Path, form: Format, place: str) -> dict[str, list[Source]]:
+    """What `save_to_disk` of `datasets` wrote."""
+    check_format(form, "datasets", place)
+    found: Any = datasets.load_from_disk(str(path))
+    splits = found if isinstance(found, datasets.DatasetDict) else {"train": found}
+    return {split: [Saved(rows, split)] for split, rows in splits.items()}
+
+
+def _as_datasets_resolves(
+    path: Path, name: str | None, columns: Sequence[str], form: Format, place: str, parallel: Mapping[str, Any]
+) -> Found:
+    inside = _files_in(path)
+    if not any(kind_of(file.name, form) for file in inside):
+        raise ExperimentError(_nothing_to_read(path, inside, columns, parallel))
+    try:
+        builder = datasets.load_dataset_builder(str(path), name=name)
+    except DataFilesNotFoundError as error:
+        raise ExperimentError(_nothing_to_read(path, inside, columns, parallel)) from error
+    resolved: Mapping[Any, Sequence[str]] = builder.config.data_files or {}
+    files = {
+        str(split): [(Path(file), _name_in(path, Path(file))) for file in of_split]
+        for split, of_split in resolved.items()
+    }
+    used = {file: name_inside for of_split in files.values() for file, name_inside in of_split}
+    if not all(kind_of(each, form) == "txt" for each in used.values()):
+        check_module(place, builder, list(used.values()))
+
+    # A card lists the files of each of its configurations; the others are not this one's.
+    is_of_card = builder.config.name != "default"
+    others = [] if is_of_card else [file for file in inside if kind_of(file.name, form) and file not in used]
+    names_of_others = [_name_in(path, file) for file in others]
+    if others and not any(word in each.lower() for each in used.values() for word in _SPLIT_WORDS):
+        raise ExperimentError(
+            f"{place} holds files of several kinds, none of which names a split: "
+            f"{', '.join(sorted([*used.values(), *names_of_others]))}; give data.path the file itself, or call it train"
+        )
+    notes = [f"ignored {each}: it names no split, as the other files do" for each in names_of_others]
+    return Found(sources_of(builder, files, form, place), notes)
+
+
+def _form_of_card(builder: datasets.DatasetBuilder, names: Sequence[str], form: Format, place: str) -> Format:
+    """The format, with what the dataset's card says where the config says nothing.
+
+    Raises ExperimentError where the card sets an option that is not read here.
+    """
+    config: Any = builder.config
+    unknown = []
+    for option in dataclasses.fields(config):
+        has_default = option.default is not dataclasses.MISSING
+        value = getattr(config, option.name)
+        if has_default and option.name not in _OBEYED and value != option.default:
+            unknown.append(f"{option.name}={value!r}")
+    if unknown:
+        raise ExperimentError(
+            f"{place}: its card (README.md) sets options of `datasets` that attnlab does not read: "
+            f"{', '.join(unknown)}; convert the files to json, jsonl or parquet"
+        )
+    own = {SEPARATORS.get(kind_of(name, form) or "") for name in names}
+    separator = getattr(config, "sep", None)
+    is_of_card = separator is not None and len(own) == 1 and separator not in own
+    encoding = getattr(config, "encoding", None)
+    return replace(
+        form,
+        columns=form.columns or getattr(config, "names", None),
+        separator=form.separator or (separator if is_of_card else None),
+        encoding=form.encoding or (encoding if encoding != "utf-8" else None),
+        field=getattr(config, "field", None),
+    )
+
+
+def _nothing_to_read(path: Path, inside: Sequence[Path], columns: Sequence[str], parallel: Mapping[str, Any]) -> str:
+    """The sentence for a folder without data of a known kind."""
+    source, target = columns[:2]
+    names = [_name_in(path, file) for file in inside]
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    if not names:
+        return f"data.path: {path} doesn't contain any data files: it is empty"
+    if parallel:
+        split, files = next(iter(parallel.items()))
+        column, there = next(iter(files.items()))
+        other = target if column == source else source
+        return (
+            f"data.path: {path} holds {there.name}, but no {split}.{other} beside it; it holds {shown}; of parallel "
+            f"text files data.source and data.target are the suffixes, and they are {source!r} and {target!r}"
+        )
+    return (
+        f"data.path: {path} doesn't contain any data files that can be read; it holds {shown}; {KNOWN_KINDS}; parallel "
+        f"text files are called train.{source} and train.{target}"
+    )
+
+
+def _notes_beside_parallel(path: Path, parallel: Mapping[str, Mapping[str, Path]], columns: Sequence[str]) -> list[str]:
+    notes = []
+    for files in parallel.values():
+        missing = [column for column in columns[:2] if column not in files]
+        notes += [
+            f"ignored {file.name}: its other side, {', '.join(missing)}, is missing"
+            for file in files.values()
+            if missing
+        ]
+    for file in _files_in(path):
+        if kind_of(file.name, Format()):
+            notes.append(f"ignored {_name_in(path, file)}: the folder is read as parallel text files")
+    return notes
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """The files of a folder and the folders in it, hidden ones left out."""
+    found = []
+    for file in sorted(folder.rglob("*")):
+        is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if file.is_file() and not is_hidden:
+            found.append(file)
+    return found
+
+
+def _name_in(folder: Path, file: Path) -> str:
+    return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else file.name

@@ -1,0 +1,208 @@
+"""Rows of JSON: objects line by line, a list of objects, or one object of lists. Numbers keep their spelling."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from attnlab.data.raw.lines import read_lines, unpacked_name
+from attnlab.data.raw.rows import Cell, Format, MissingColumnError, NotText, Row, as_cell, shown_keys
+from attnlab.errors import ExperimentError, show
+
+# Not strict: a tab or another control character within a text is taken as it stands.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
+_BLANK = re.compile(r"[ \t\n\r]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MISSING = object()
+
+Placed = Iterator[tuple[str, Any]]
+"""(place of a value within the file, the value)."""
+
+
+def read_json(path: Path, name: str, wanted: Sequence[str], form: Format, place: str) -> Iterator[Row]:
+    """The wanted cells of each row, as `read_table` gives them; a dot in a column goes into an object.
+
+    In jsonl and ndjson each line is a row; json may also be one document.
+    """
+    seen: set[str] = set()
+    keys: dict[str, None] = {}
+    is_lines = not unpacked_name(path.name).lower().endswith(".json")
+    for inside, value in _rows(read_lines(path, place, form.encoding), wanted, form.field, place, is_lines):
+        if not isinstance(value, dict):
+            raise ExperimentError(
+                f"{place}, {inside}: a row must be an object with the columns as its keys, got {show(value, 80)}"
+            )
+        cells = []
+        for column in wanted:
+            found = _cell(value, column)
+            if found is not _MISSING:
+                seen.add(column)
+            cells.append(None if found is _MISSING else _checked(found))
+        if len(seen) < len(wanted):
+            keys.update(dict.fromkeys(_dotted(value)))
+        yield f"{name}, {inside}", cells
+    for column in wanted[:2]:
+        if keys and column not in seen:
+            raise MissingColumnError(name, column, list(keys))
+
+
+def _rows(lines: Iterator[str], wanted: Sequence[str], field: str | None, place: str, is_lines: bool) -> Placed:
+    numbered = enumerate(lines, start=1)
+    first = _next_with_text(numbered)
+    if first is None:
+        return
+    number, line = first
+
+    # A first line that is an object by itself begins a file of one row a line; else the file is one document.
+    row = _whole(line) if field is None else None
+    if row is None:
+        text = "".join(chain([line], (each for _, each in numbered)))
+        values = list(_values(text, number - 1, place))
+        if field is not None:
+            values = _of_field(values, field, place)
+        yield from _document(values, wanted, place)
+        return
+
+    second = _next_with_text(numbered)
+    if second is None and not is_lines:  # the only object of the file may hold each column as a list
+        yield from _document([(f"line {number}", row)], wanted, place)
+        return
+    yield f"line {number}", row
+    if second is not None:
+        yield from _line_by_line(chain([second], numbered), place)
+
+
+def _next_with_text(numbered: Iterator[tuple[int, str]]) -> tuple[int, str] | None:
+    """The next line that is not blank, with its number."""
+    for number, line in numbered:
+        if line.strip():
+            return number, line
+    return None
+
+
+def _whole(line: str) -> dict[str, Any] | None:
+    """The object that a line holds, if it holds exactly one."""
+    try:
+        value = _DECODER.decode(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _line_by_line(numbered: Iterator[tuple[int, str]], place: str) -> Placed:
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        try:
+            yield f"line {number}", _DECODER.decode(line)
+        except json.JSONDecodeError as error:
+            raise ExperimentError(
+                f"{place}, line {number}: this is no JSON ({error.msg}, column {error.colno}); it reads "
+                f"{show(line.strip(), 80)}"
+            ) from error
+
+
+def _values(text: str, lines_before: int, place: str) -> Placed:
+    """All values of a text, one behind the other."""
+    position, line = _BLANK.match(text).end(), lines_before + 1  # type: ignore[union-attr]
+    counted = 0
+    while position < len(text):
+        line += text.count("\n", counted, position)
+        counted = position
+        try:
+            value, end = _DECODER.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            number = lines_before + error.lineno
+            raise ExperimentError(
+                f"{place}, line {number}: this is no JSON ({error.msg}, column {error.colno})"
+            ) from error
+        yield f"line {line}", value
+        position = _BLANK.match(text, end).end()  # type: ignore[union-attr]
+
+
+def _of_field(values: list[tuple[str, Any]], field: str, place: str) -> list[tuple[str, Any]]:
+    document = values[0][1] if len(values) == 1 else None
+    if not isinstance(document, dict) or field not in document:
+        raise ExperimentError(f"{place}: it must be one object with the key {field!r}, which holds the rows")
+    return [(values[0][0], document[field])]
+
+
+def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: str) -> Placed:
+    """The rows of a document: of a list its entries, of an object of lists their first, second, ... entries."""
+    if len(values) != 1:
+        yield from values
+        return
+    inside, value = values[0]
+    if isinstance(value, list):
+        for number, row in enumerate(value, start=1):
+            yield f"row {number}", row
+        return
+    columns = _columns_of_lists(value, wanted)
+    if columns is not None:
+        yield from _rows_of_columns(columns, place)
+        return
+    if rows_under := _keys_of_rows(value):
+        raise ExperimentError(
+            f"{place} is one object with the keys {shown_keys(list(value))}; give the list of rows under "
+            f"{rows_under[0]!r} by itself, or one row a line"
+        )
+    yield inside, value
+
+
+def _columns_of_lists(value: Any, wanted: Sequence[str]) -> dict[str, list[Any]] | None:
+    """The wanted columns of an object that holds each column as a list; None where it is none."""
+    if not isinstance(value, dict):
+        return None
+    found = {column: _cell(value, column) for column in wanted}
+    columns = {column: cells for column, cells in found.items() if isinstance(cells, list)}
+    return columns if {*wanted[:2]} <= columns.keys() else None
+
+
+def _rows_of_columns(columns: dict[str, list[Any]], place: str) -> Placed:
+    lengths = {column: len(cells) for column, cells in columns.items()}
+    if len({*lengths.values()}) > 1:
+        shown = ", ".join(f"{column!r} has {length}" for column, length in lengths.items())
+        raise ExperimentError(f"{place}: its columns have different numbers of entries: {shown}")
+    for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
+        yield f"row {number}", dict(zip(columns, cells, strict=True))
+
+
+def _keys_of_rows(value: Any) -> list[str]:
+    """The keys of an object under which a list of rows stands."""
+    found = []
+    for key, each in value.items() if isinstance(value, dict) else ():
+        if isinstance(each, list) and each and isinstance(each[0], dict):
+            found.append(key)
+    return found
+
+
+def _cell(row: dict[str, Any], column: str) -> Any:
+    """The value of a column, or of `a.b` the value `b` of the object `a`; `_MISSING` where there is none."""
+    if column in row:
+        return row[column]
+    value: Any = row
+    for key in column.split("."):
+        if not isinstance(value, dict) or key not in value:
+            return _MISSING
+        value = value[key]
+    return value
+
+
+def _checked(value: Any) -> Cell:
+    cell = as_cell(value)
+    if cell is not None and not cell.isascii() and _SURROGATE.search(cell):  # which cannot be written as UTF-8
+        return NotText(f"text with a lone surrogate: {show(cell.encode('ascii', 'backslashreplace').decode(), 60)}")
+    return cell
+
+
+def _dotted(row: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """The names of a row's columns."""
+    for key, value in row.items():
+        if isinstance(value, dict) and value:
+            yield from _dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"

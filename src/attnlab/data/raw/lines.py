@@ -1,0 +1,120 @@
+"""Lines of a text file: unpacked, decoded, split at line feeds alone, and faults named by file and line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from attnlab.errors import ExperimentError
+
+BYTE_ORDER_MARK = "\ufeff"
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+"""Suffixes of packed files that are read as they are."""
+
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_SCANNED_FOR_LINE_ENDS = 1 << 16
+
+
+def unpacked_name(name: str) -> str:
+    """`train.csv` of `train.csv.gz`."""
+    for suffix in PACKED:
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)]
+    return name
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The file's bytes, unpacked."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return io.BufferedReader(gzip.open(path, "rb"))
+    if suffix == ".bz2":
+        return bz2.open(path, "rb")
+    if suffix == ".xz":
+        return lzma.open(path, "rb")
+    if suffix == ".zst":
+        return io.BufferedReader(pa.CompressedInputStream(str(path), "zstd"))
+    return path.open("rb")
+
+
+def read_lines(path: Path, place: str, encoding: str | None = None) -> Iterator[str]:
+    """The lines with their line ends, without a byte order mark before the first.
+
+    A line ends with a line feed, or with a carriage return and a line feed; a carriage return by itself is text.
+
+    encoding: None is UTF-8.
+
+    Raises ExperimentError, which begins with `place`, for bytes of another encoding, a packed file that is damaged, or
+    a file whose only line ends are carriage returns.
+    """
+    with faults_of(place):
+        try:
+            with open_bytes(path) as binary, io.TextIOWrapper(binary, encoding or "utf-8", newline="\n") as text:
+                first = text.readline().removeprefix(BYTE_ORDER_MARK)
+                _check_line_ends(first, place)
+                if first:
+                    yield first
+                yield from text
+        except UnicodeError as error:
+            raise ExperimentError(_wrong_encoding(path, place, encoding, error)) from error
+
+
+def without_end(line: str) -> str:
+    """The line without its line end."""
+    return line[:-2] if line.endswith("\r\n") else line.removesuffix("\n")
+
+
+@contextmanager
+def faults_of(place: str) -> Iterator[None]:
+    """Raise the errors of a file that cannot be read as one sentence that begins with `place`."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
+        raise ExperimentError(f"{place} cannot be read: {reason.splitlines()[0].rstrip('.')}") from error
+
+
+def _check_line_ends(first: str, place: str) -> None:
+    """Raise ExperimentError where the first line is the whole of a file that ends its lines as old Macs did."""
+    if first.endswith("\n"):
+        return
+    returns = first.count("\r", 0, _SCANNED_FOR_LINE_ENDS) - first.endswith("\r")
+    if returns:
+        raise ExperimentError(
+            f"{place} has carriage returns but no line feed; end its lines with line feeds, as `tr '\\r' '\\n'` does"
+        )
+
+
+def _wrong_encoding(path: Path, place: str, encoding: str | None, error: UnicodeError) -> str:
+    if encoding is not None:
+        return (
+            f"{place} is not {encoding} throughout ({_reason(error)}); data.encoding must name the encoding that the "
+            "file is written in; null is UTF-8"
+        )
+    with open_bytes(path) as file:
+        start = file.read(2)
+    if start in _UTF_16_MARKS:
+        return f"{place} is not UTF-8: it begins with the mark of UTF-16; choose data.encoding=utf-16"
+    with open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as fault:
+                return (
+                    f"{place}, line {number}: the byte 0x{line[fault.start]:02x} is not UTF-8; name the encoding of "
+                    "the file by data.encoding, such as cp949 (Korean Windows), cp1252 or latin-1 (Western), or utf-16"
+                )
+    return f"{place} is not UTF-8 ({_reason(error)}); name the encoding of the file by data.encoding"
+
+
+def _reason(error: UnicodeError) -> str:
+    return error.reason if isinstance(error, UnicodeDecodeError) else str(error)

@@ -1,0 +1,164 @@
+"""From a dataset of the hub, or a local folder or file, to a `datasets.Dataset` for each split.
+
+`datasets` resolves splits and file names, and downloads; it runs no script of a folder or of the hub and reads no
+pickle. The bytes go through the readers beside this module.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import datasets
+import huggingface_hub
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from attnlab.data.raw.folders import Found, check_module, files_of_path, sources_of
+from attnlab.data.raw.rows import Format, write_rows
+from attnlab.data.raw.sources import Saved
+from attnlab.errors import ExperimentError
+
+
+class RawData:
+    """The splits of a hub dataset, or of the local `path` that takes its place; each is read when it is asked for.
+
+    columns: the wanted ones by their new names, two at least.
+    notes: sentences about what was ignored.
+
+    Raises ExperimentError, which begins with the setting and the file, for whatever cannot be read.
+    """
+
+    def __init__(
+        self,
+        dataset: str | None,
+        path: Path | None,
+        name: str | None,
+        revision: str | None,
+        columns: Mapping[str, str],
+        form: Format,
+    ) -> None:
+        if path is None and dataset is None:
+            raise ExperimentError("data.path and data.dataset are both null; give data.path a local folder or file")
+        self.place = f"data.dataset: {dataset}" if path is None else f"data.path: {path}"
+        with _library(self.place):
+            if path is None:
+                found = _files_of_hub(str(dataset), name, revision, form)
+            else:
+                found = files_of_path(path, name, list(columns.values()), form)
+        self._splits, self._columns = found.splits, columns
+        self.notes = list(found.notes)
+
+    @property
+    def splits(self) -> list[str]:
+        """The names of the splits."""
+        return list(self._splits)
+
+    def read(self, split: str) -> datasets.Dataset:
+        """The wanted columns of a split, as text, with PLACE and FAULT beside them; raises MissingColumnError, too."""
+        wanted = list(self._columns.values())
+        rows = chain.from_iterable(source.rows(wanted, self._note) for source in self._splits[split])
+        # Reading anew is cheap, and a cache could go stale. The rows are mapped: they outlive their file's name.
+        with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+            read = write_rows(rows, self._columns, Path(folder) / f"{split.replace('/', '_')}.arrow")
+        if not len(read):
+            raise ExperimentError(f"{self.place} has no rows in split {split!r}")
+        return read
+
+    def class_names(self, split: str, column: str) -> list[str] | None:
+        """The names of the labels 0, 1, ..., where the split knows them."""
+        named = (source.class_names(column) for source in self._splits[split])
+        return next((names for names in named if names is not None), None)
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+
+def _files_of_hub(dataset: str, name: str | None, revision: str | None, form: Format) -> Found:
+    if Path(dataset).exists():  # `datasets` would read the folder
+        raise ExperimentError(f"data.dataset: {dataset} lies on this machine; give it to data.path instead")
+    place = f"data.dataset: {dataset}"
+    try:
+        builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
+    except (OSError, FileNotFoundError) as error:
+        downloaded = _downloaded_before(dataset, revision)
+        if downloaded is None:
+            raise
+        return _files_of_snapshot(downloaded, name, form, place, error)
+    if type(builder).__module__.rpartition(".")[2] == "cache":
+        return _prepared_by_datasets(builder, place)
+
+    resolved: Mapping[Any, list[str]] = builder.config.data_files or {}
+    check_module(place, builder, [url.rpartition("/")[2] for urls in resolved.values() for url in urls])
+    names = {str(split): [_path_in_repository(url) for url in urls] for split, urls in resolved.items()}
+    wanted = list(chain.from_iterable(names.values()))
+    # The card says which files make which split, and is needed where the next command has no network.
+    patterns = [*wanted, "README.md", ".huggingface.yaml"]
+    folder = huggingface_hub.snapshot_download(dataset, repo_type="dataset", revision=revision, allow_patterns=patterns)
+    files = {split: [(Path(folder, name), name) for name in of_split] for split, of_split in names.items()}
+    return Found(sources_of(builder, files, form, place))
+
+
+def _path_in_repository(url: str) -> str:
+    """`data/train.csv` of `hf://datasets/owner/name@revision/data/train.csv`."""
+    found: Any = huggingface_hub.HfFileSystem().resolve_path(url)
+    return str(found.path_in_repo)
+
+
+def _downloaded_before(dataset: str, revision: str | None) -> Path | None:
+    """The folder of a dataset that an earlier command downloaded, for work without a network."""
+    try:
+        folder = huggingface_hub.snapshot_download(
+            dataset, repo_type="dataset", revision=revision, local_files_only=True
+        )
+    except (LocalEntryNotFoundError, ValueError):
+        return None
+    return Path(folder)
+
+
+def _files_of_snapshot(folder: Path, name: str | None, form: Format, place: str, error: Exception) -> Found:
+    builder = datasets.load_dataset_builder(str(folder), name=name)
+    files: dict[str, list[tuple[Path, str]]] = {}
+    for split, paths in (builder.config.data_files or {}).items():
+        files[str(split)] = [(Path(path), Path(path).relative_to(folder).as_posix()) for path in paths]
+    check_module(place, builder, [inside for of_split in files.values() for _, inside in of_split])
+    note = f"{place}: the hub cannot be reached ({_reason(error)}); read what was downloaded before"
+    return Found(sources_of(builder, files, form, place), [note])
+
+
+def _prepared_by_datasets(builder: datasets.DatasetBuilder, place: str) -> Found:
+    """What `datasets` itself prepared before, where the hub cannot be reached: its types are those that it guessed."""
+    builder.download_and_prepare()
+    prepared: Any = builder.as_dataset()
+    note = f"{place}: the hub cannot be reached; read the copy that `datasets` prepared before, with its types"
+    return Found({split: [Saved(rows, split)] for split, rows in prepared.items()}, [note])
+
+
+@contextmanager
+def _library(place: str) -> Iterator[None]:
+    """Silence `datasets`, and raise its errors as one sentence that begins with the place in the config."""
+    logger = logging.getLogger("datasets")
+    level, bars = logger.level, datasets.are_progress_bars_disabled()
+    logger.setLevel(logging.CRITICAL + 1)
+    datasets.disable_progress_bars()
+    try:
+        yield
+    except ExperimentError:
+        raise
+    except Exception as error:  # the library passes on whatever its readers raise
+        raise ExperimentError(f"{place} cannot be loaded: {_reason(error)}") from error
+    finally:
+        logger.setLevel(level)
+        if not bars:
+            datasets.enable_progress_bars()
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of the error."""
+    message = str(error).strip()
+    return (message or type(error).__name__).splitlines()[0].rstrip(".")

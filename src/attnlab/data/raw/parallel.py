@@ -1,0 +1,78 @@
+"""Parallel text files, one for each side, in which line n is the same sentence.
+
+They are called `train.de` and `train.en`, or as OpenNMT has it `src-train.txt` and `tgt-train.txt`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+from attnlab.data.raw.lines import read_lines, unpacked_name, without_end
+from attnlab.data.raw.rows import Format, Row
+from attnlab.errors import ExperimentError
+
+Sides = dict[str, Path]
+"""Column -> its file."""
+
+
+def parallel_files(folder: Path, columns: Sequence[str], place: str) -> dict[str, Sides]:
+    """{split: the files of those columns that it has}, in the order of the splits' names.
+
+    Raises ExperimentError where a column of a split has two files.
+    """
+    splits: dict[str, Sides] = {}
+    for path in sorted(folder.iterdir()):
+        for column in columns if path.is_file() else ():
+            split = _split_of(unpacked_name(path.name), column)
+            if split is None:
+                continue
+            sides = splits.setdefault(split, {})
+            if column in sides:
+                raise ExperimentError(f"{place}: {sides[column].name} and {path.name} are one file twice; remove one")
+            sides[column] = path
+    return splits
+
+
+def _split_of(name: str, column: str) -> str | None:
+    """`train` of `train.de` and of `de-train.txt`."""
+    by_suffix = re.fullmatch(rf"(.+)\.{re.escape(column)}", name)
+    as_of_opennmt = re.fullmatch(rf"{re.escape(column)}-(.+)\.txt", name)
+    found = by_suffix or as_of_opennmt
+    return found[1] if found else None
+
+
+def read_parallel(files: Mapping[str, Path], wanted: Sequence[str], form: Format) -> Iterator[Row]:
+    """The lines of each wanted column side by side; a column without a file has none.
+
+    Raises ExperimentError where the files have different numbers of lines.
+    """
+    present = [column for column in wanted if column in files]
+    readers = [read_lines(files[column], f"data.path: {files[column]}", form.encoding) for column in present]
+    name = files[wanted[0]].name
+    for number, lines in enumerate(zip_longest(*readers), start=1):
+        if None in lines:
+            raise ExperimentError(_unequal(files, present, readers, lines, number))
+        cells = dict(zip(present, map(without_end, lines), strict=True))
+        yield f"{name}, line {number}", [cells.get(column) for column in wanted]
+
+
+def _unequal(
+    files: Mapping[str, Path],
+    present: Sequence[str],
+    readers: Sequence[Iterator[str]],
+    lines: Sequence[str | None],
+    number: int,
+) -> str:
+    """The sentence for files of which some have ended before this line."""
+    counts = {}
+    for column, reader, line in zip(present, readers, lines, strict=True):
+        counts[column] = number - 1 if line is None else number + sum(1 for _ in reader)
+    first = present[0]
+    other = next(column for column in present if counts[column] != counts[first])
+    return (
+        f"data.path: {files[first]} has {counts[first]} lines, but {files[other]} has {counts[other]}; give files in "
+        "which the same line is the same sentence"
+    )

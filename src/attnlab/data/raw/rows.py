@@ -1,0 +1,106 @@
+"""Rows of text on their way from a file to a `datasets.Dataset`, each with the place that it comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+
+from attnlab.data.corpus import FAULT, PLACE
+from attnlab.errors import show
+
+ROWS_OF_A_BATCH = 10_000
+
+
+class NotText(str):
+    """What stands where a text is wanted, in words: `a list: ["Tom"]`."""
+
+    __slots__ = ()
+
+
+Cell = str | None
+"""A text, None for null or nothing, or `NotText`."""
+
+Row = tuple[str, Sequence[Cell]]
+"""The place of a row, and its wanted cells."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a file does not say of itself.
+
+    columns: the names of a table's columns; None takes its first line for them.
+    separator: of a table's fields; None is a comma in csv and a tab in tsv.
+    encoding: of text; None is UTF-8.
+    field: the key of a JSON document that holds the rows; None where the document is the rows.
+    """
+
+    columns: Sequence[str] | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    field: str | None = None
+
+
+def as_cell(value: object) -> Cell:
+    """A value of a JSON document or of a typed column, whose numbers are text already."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return NotText(f"binary data: {show(repr(value), 60)}")
+    kind = "an object" if isinstance(value, dict) else "a list"
+    return NotText(f"{kind}: {show(value, 60)}")
+
+
+class MissingColumnError(Exception):
+    """A file lacks a wanted column.
+
+    name: of the file, within its folder.
+    columns: those that it has.
+    hint: what to do about it, to stand behind them.
+    """
+
+    def __init__(self, name: str, column: str, columns: Sequence[str], hint: str = "") -> None:
+        super().__init__(name, column)
+        self.name, self.column, self.columns, self.hint = name, column, columns, hint
+
+
+def write_rows(rows: Iterator[Row], columns: Mapping[str, str], path: Path) -> datasets.Dataset:
+    """Write rows to an Arrow file batch by batch, and open it; the rows are mapped, and survive the file's removal.
+
+    columns: {name in the dataset: name in the file} of the cells. PLACE and FAULT stand behind them.
+    """
+    schema = pa.schema(dict.fromkeys((*columns, PLACE, FAULT), pa.string()))
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as stream:
+        while batch := list(islice(rows, ROWS_OF_A_BATCH)):
+            stream.write_batch(_as_arrow(batch, list(columns.values()), schema))
+    return datasets.Dataset.from_file(str(path))
+
+
+def _as_arrow(batch: list[Row], columns: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
+    faults: list[str | None] = [None] * len(batch)
+    arrays = []
+    for i, column in enumerate(columns):
+        texts: list[str | None] = []
+        for row, (_, cells) in enumerate(batch):
+            cell = cells[i]
+            if isinstance(cell, NotText):
+                faults[row] = f"{column!r} is {cell}"
+                cell = None
+            texts.append(cell)
+        arrays.append(pa.array(texts, pa.string()))
+    places = [place for place, _ in batch]
+    arrays += [pa.array(places, pa.string()), pa.array(faults, pa.string())]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def shown_keys(keys: Sequence[str]) -> str:
+    """The first few keys of a document, for a message."""
+    first = [json.dumps(key, ensure_ascii=False) for key in keys[:6]]
+    return ", ".join(first) + (", ..." if len(keys) > 6 else "")
