@@ -33,7 +33,8 @@ RougeUnit = Literal["word", "character"]
 
 Limit = Annotated[int, Field(ge=1)] | None
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_BYTE_ORDER_MARK = "\ufeff"  # stands where files were put together, and is seen by nobody
+# Before a text; they stand where files were put together, and nobody sees them.
+_BYTE_ORDER_MARKS = re.compile(r"^[\s\ufeff]*\ufeff")
 _FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
 
 
@@ -64,7 +65,7 @@ class TextCleaning(ABC):
             text = unicodedata.normalize(_FORMS[self.unicode], text)
         if self.whitespace == "keep":
             return text
-        return " ".join(text.lstrip(_BYTE_ORDER_MARK).split())
+        return " ".join(_BYTE_ORDER_MARKS.sub("", text).split())
 
     def clean(self, *texts: Any) -> list[str] | str:
         """The tidied texts of a row, or the reason to drop it.

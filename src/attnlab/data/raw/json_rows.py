@@ -28,6 +28,7 @@ def read_json(path: Path, name: str, wanted: Sequence[str], form: Format, place:
 
     In jsonl and ndjson each line is a row; json may also be one document.
     """
+    has_rows = False
     seen: set[str] = set()
     keys: dict[str, None] = {}
     is_lines = not unpacked_name(path.name).lower().endswith(".json")
@@ -36,6 +37,7 @@ def read_json(path: Path, name: str, wanted: Sequence[str], form: Format, place:
             raise ExperimentError(
                 f"{place}, {inside}: a row must be an object with the columns as its keys, got {show(value, 80)}"
             )
+        has_rows = True
         cells = []
         for column in wanted:
             found = _cell(value, column)
@@ -46,7 +48,7 @@ def read_json(path: Path, name: str, wanted: Sequence[str], form: Format, place:
             keys.update(dict.fromkeys(_dotted(value)))
         yield f"{name}, {inside}", cells
     for column in wanted[:2]:
-        if keys and column not in seen:
+        if has_rows and column not in seen:
             raise MissingColumnError(name, column, list(keys))
 
 

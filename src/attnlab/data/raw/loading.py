@@ -16,7 +16,6 @@ from typing import Any
 
 import datasets
 import huggingface_hub
-from huggingface_hub.errors import LocalEntryNotFoundError
 
 from attnlab.data.raw.folders import Found, check_module, files_of_path, sources_of
 from attnlab.data.raw.rows import Format, write_rows
@@ -85,7 +84,7 @@ def _files_of_hub(dataset: str, name: str | None, revision: str | None, form: Fo
     place = f"data.dataset: {dataset}"
     try:
         builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
-    except (OSError, FileNotFoundError) as error:
+    except OSError as error:
         downloaded = _downloaded_before(dataset, revision)
         if downloaded is None:
             raise
@@ -113,12 +112,16 @@ def _path_in_repository(url: str) -> str:
 def _downloaded_before(dataset: str, revision: str | None) -> Path | None:
     """The folder of a dataset that an earlier command downloaded, for work without a network."""
     try:
-        folder = huggingface_hub.snapshot_download(
-            dataset, repo_type="dataset", revision=revision, local_files_only=True
-        )
-    except (LocalEntryNotFoundError, ValueError):
+        cache = huggingface_hub.scan_cache_dir()
+    except huggingface_hub.CacheNotFound:
         return None
-    return Path(folder)
+    for repository in cache.repos:
+        if (repository.repo_type, repository.repo_id) != ("dataset", dataset):
+            continue
+        for downloaded in repository.revisions:
+            if (revision or "main") in (*downloaded.refs, downloaded.commit_hash):
+                return downloaded.snapshot_path
+    return None
 
 
 def _files_of_snapshot(folder: Path, name: str | None, form: Format, place: str, error: Exception) -> Found:
