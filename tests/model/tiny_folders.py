@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +32,38 @@ PADDING = {
 }
 
 
-def save(folder: Path, kind: type, model: dict[str, Any], search: Any, **sizes: int) -> Path:
+CLEANING = {"_target_": "attnlab.data.corpus.Cleaning", "unicode": "nfc", "whitespace": "collapse"}
+# What users give for one of SOURCES, by where it comes from; the data of a model with CLEANING hold none of them.
+FORMS: dict[str, Callable[[str], str]] = {
+    "decomposed": lambda text: unicodedata.normalize("NFD", text),
+    "no-break spaces": lambda text: text.replace(" ", "\u00a0"),
+    "double spaces": lambda text: text.replace(" ", "  "),
+    "spaces around": lambda text: f"\u2003{text} \u3000\r",
+}
+
+
+def save(
+    folder: Path, kind: type, model: dict[str, Any], search: Any, cleaning: dict[str, Any] | None, **sizes: int
+) -> Path:
     """An untrained model with clear preferences, as a folder; the tokenizers lie beside it already."""
     torch.manual_seed(1)
     weights = bind(model, kind, "model")(**sizes, padding=Padding("pre")).state_dict()
     louder = {name: 3 * tensor for name, tensor in weights.items()}
     facts = ModelFacts(**sizes, identity="i" * 16, step=1)
-    save_model(folder, louder, {"model": model, "padding": PADDING, "search": search}, facts, folder.parent)
+    config = {"model": model, "padding": PADDING, "search": search}
+    if cleaning is not None:
+        config["data"] = {"cleaning": cleaning}
+    save_model(folder, louder, config, facts, folder.parent)
     return folder
 
 
-def write_translator(folder: Path, source: TokenizerTrainer | None = None) -> Path:
-    """A model folder inside `folder`: words, or what `source` makes of them, to characters, a line break among them."""
+def write_translator(
+    folder: Path, source: TokenizerTrainer | None = None, cleaning: dict[str, Any] | None = None
+) -> Path:
+    """A model folder inside `folder`: words, or what `source` makes of them, to characters, a line break among them.
+
+    cleaning: what its config has as `data.cleaning`.
+    """
     source = (source or WordTrainer(min_frequency=1)).train(SOURCES)
     target = CharacterTrainer(min_frequency=1).train(["go to school", "a\nb"])
     source.save(folder / "source_tokenizer.json")
@@ -49,16 +71,16 @@ def write_translator(folder: Path, source: TokenizerTrainer | None = None) -> Pa
     (folder / "data.json").write_text("{}")
     sizes = {"source_vocabulary_size": source.size, "target_vocabulary_size": target.size}
     model = config_of(Variant("decoder", "attend_then_step"))
-    return save(folder / "model", Seq2Seq, model, {**BEAM, "max_length_ratio": None}, **sizes)
+    return save(folder / "model", Seq2Seq, model, {**BEAM, "max_length_ratio": None}, cleaning, **sizes)
 
 
-def write_classifier(folder: Path) -> Path:
-    """A model folder inside `folder`, of three classes."""
+def write_classifier(folder: Path, cleaning: dict[str, Any] | None = None) -> Path:
+    """A model folder inside `folder`, of three classes; `cleaning` as for `write_translator`."""
     tokenizer = WordTrainer(min_frequency=1).train(SOURCES)
     tokenizer.save(folder / "tokenizer.json")
     (folder / "data.json").write_text(json.dumps({"format": 2, "labels": LABELS}))
     sizes = {"source_vocabulary_size": tokenizer.size, "num_classes": len(LABELS)}
-    return save(folder / "model", Classifier, classifier_config(), None, **sizes)
+    return save(folder / "model", Classifier, classifier_config(), None, cleaning, **sizes)
 
 
 def classifier_config() -> dict[str, Any]:

@@ -11,11 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnlab.data.corpus import AS_IT_IS, TextCleaning
 from attnlab.data.padding import Ragged, pad_labelled
 from attnlab.data.prepared import read_labels
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
+from attnlab.inference.cleaning import cleaned, cleaning_of
 from attnlab.inference.requests import (
     BATCH_SIZE,
     NO_CHANGE,
@@ -27,15 +29,16 @@ from attnlab.inference.requests import (
 )
 from attnlab.model.attention.intervention import Intervention
 from attnlab.model.classifier import Classifier
-from attnlab.model.model_folder import load_classifier
+from attnlab.model.model_folder import load_classifier, read_config
 
 
 @dataclass(frozen=True, eq=False)
 class ClassifiedText:
     """What a model takes a text for.
 
+    text: as it was given.
     probabilities: of every class, by its name.
-    tokens: S tokens as the model read them, the last one `<eos>`.
+    tokens: S tokens of the cleaned text, as the model read it, the last one `<eos>`.
     attention: (S,) float32, the weight of each token, the mean over the heads.
     """
 
@@ -62,16 +65,23 @@ class ClassifiedText:
 
 
 class SentenceClassifier:
-    """A trained model with its tokenizer: `classifier("a good film").label`."""
+    """A trained model with its tokenizer: `classifier("a good film").label`.
 
-    def __init__(self, model: Classifier, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
+    cleaning: as of a `Translator`.
+    """
+
+    def __init__(
+        self, model: Classifier, tokenizer: Tokenizer, labels: Sequence[str], cleaning: TextCleaning = AS_IT_IS
+    ) -> None:
         self.model, self.tokenizer, self.labels, self.padding = model, tokenizer, list(labels), model.padding
+        self.cleaning = cleaning
 
     @classmethod
     def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> SentenceClassifier:
         """A classifier from a model folder alone; `allow` and errors as for `load_model`."""
         model = load_classifier(folder, device, allow)
-        return cls(model, Tokenizer.load(folder / "tokenizer.json"), read_labels(folder / "data.json"))
+        tokenizer, labels = Tokenizer.load(folder / "tokenizer.json"), read_labels(folder / "data.json")
+        return cls(model, tokenizer, labels, cleaning_of(read_config(folder), allow))
 
     @overload
     def __call__(self, texts: str, *, intervene: Intervention | None = None) -> ClassifiedText: ...
@@ -86,7 +96,7 @@ class SentenceClassifier:
 
         intervene: changes the attention; its one step is 0.
 
-        Raises ExperimentError for an intervention that does not fit the sentence.
+        Raises ExperimentError for an intervention that does not fit the sentence, and for what is no text.
         """
         if isinstance(texts, str):
             return next(self.stream([texts], intervene))
@@ -100,7 +110,7 @@ class SentenceClassifier:
         check_one_look(intervene)
         device = next(self.model.parameters()).device
         for window in windows(texts, batch_size):
-            ids = self.tokenizer.encode_ids(window)
+            ids = self.tokenizer.encode_ids(cleaned(window, self.cleaning))
             found: dict[int, ClassifiedText] = {}
             for rows in rows_by_length(ids, batch_size):
                 sentences = Ragged.from_rows([ids[row] for row in rows])

@@ -15,11 +15,13 @@ from torch import Tensor
 
 from attnlab.batch import EOS, Batch
 from attnlab.config.binding import TARGET
+from attnlab.data.corpus import AS_IT_IS, TextCleaning
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.evaluation.hypotheses import HypothesisText
+from attnlab.inference.cleaning import cleaned, cleaning_of
 from attnlab.inference.requests import (
     BATCH_SIZE,
     NO_CHANGE,
@@ -44,6 +46,7 @@ class Translation:
 
     Axes: T target tokens, S source tokens, each with its `<eos>` where there is one.
 
+    source: as it was given. What belongs to its tokens is that of the cleaned source, which the model reads.
     text: the detokenised translation.
     tokens: T, with `<eos>` unless the length limit cut the translation off.
     score: as the search defines it: the log-probability in nats, divided by the length penalty where there is one.
@@ -73,6 +76,7 @@ class Translation:
 class Scored:
     """How likely a model finds a given target.
 
+    source, target: as they were given.
     tokens: T target tokens, the last one `<eos>`.
     log_probs: (T,) float32, the log-probability in nats of each token after the reference before it.
     source_tokens, attention: as in `Translation`.
@@ -137,7 +141,10 @@ class Intervened:
 class Translator:
     """A trained model with its tokenizers and its search: `translator("Guten Tag").text`.
 
+    Every text is cleaned as the training data were, in Unicode and white space.
+
     search: the section `search` of the config that the model was trained with.
+    cleaning: of the corpus that the model was trained on. Its limits of length drop no text here.
     """
 
     def __init__(
@@ -147,22 +154,26 @@ class Translator:
         target_tokenizer: Tokenizer,
         search: Mapping[str, Any],
         allow: Collection[str] = (),
+        cleaning: TextCleaning = AS_IT_IS,
     ) -> None:
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
+        self.cleaning = cleaning
         self.padding = model.padding
         self._search, self._allow = dict(search), tuple(allow)
 
     @classmethod
     def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator:
         """A translator from a model folder alone; `allow` and errors as for `load_model`."""
+        model, config = load_model(folder, device, allow), read_config(folder)
         return cls(
-            load_model(folder, device, allow),
+            model,
             Tokenizer.load(folder / "source_tokenizer.json"),
             Tokenizer.load(folder / "target_tokenizer.json"),
-            read_config(folder)["search"],
+            config["search"],
             allow,
+            cleaning_of(config, allow),
         )
 
     @overload
@@ -183,8 +194,8 @@ class Translator:
 
         A blank text gets a translation without tokens, and the model is not asked.
 
-        Raises ExperimentError for settings that are unknown or out of range, and for an intervention that does not fit
-        the model or the sentence.
+        Raises ExperimentError for settings that are unknown or out of range, for an intervention that does not fit the
+        model or the sentence, and for what is no text.
         """
         if isinstance(texts, str):
             return next(self.stream([texts], intervene=intervene, **settings))
@@ -211,8 +222,9 @@ class Translator:
         check_steps(intervene, search.max_length)
         to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, search.replace_unknown)
         for window in windows(texts, batch_size):
-            ids = self.source_tokenizer.encode_ids(window)
-            asked = [row for row, text in enumerate(window) if text.strip()]
+            sources = cleaned(window, self.cleaning)
+            ids = self.source_tokenizer.encode_ids(sources)
+            asked = [row for row, source in enumerate(sources) if source.strip()]
             found = {row: Translation(text, "", [], 0.0, [], None) for row, text in enumerate(window)}
             with weights_packed_once():
                 for rows in rows_by_length(ids, batch_size, asked):
@@ -224,7 +236,9 @@ class Translator:
                     for i, row in enumerate(rows):
                         mask = masks[i] if with_attention else None
                         best, *others = [
-                            self._translation(window[row], ids[row], batch.source[i], mask, hypothesis, to_text)
+                            self._translation(
+                                window[row], sources[row], ids[row], batch.source[i], mask, hypothesis, to_text
+                            )
                             for hypothesis in hypotheses[i]
                         ]
                         found[row] = replace(best, alternatives=others)
@@ -258,8 +272,8 @@ class Translator:
         intervene = NO_CHANGE if intervene is None else intervene
         model, forced = self.intervened(intervene).model, self.forced(intervene)
         for window in windows(pairs, batch_size):
-            sources = self.source_tokenizer.encode_ids([source for source, _ in window])
-            targets = self.target_tokenizer.encode_ids([target for _, target in window])
+            sources = self.source_tokenizer.encode_ids(cleaned((source for source, _ in window), self.cleaning))
+            targets = self.target_tokenizer.encode_ids(cleaned((target for _, target in window), self.cleaning))
             for target in targets:
                 check_steps(intervene, len(target) + 1)
                 target.append(EOS)
@@ -305,12 +319,23 @@ class Translator:
     def forced(self, intervention: Intervention) -> dict[int, int]:
         """The ids of the tokens that it forces; raises ExperimentError where the vocabulary lacks one."""
         try:
-            return {step: self.target_tokenizer.id_of(token) for step, token in intervention.force.items()}
+            return {step: self._target_id(token) for step, token in intervention.force.items()}
         except ValueError as error:
             raise ExperimentError(f"force: {error}") from None
 
+    def _target_id(self, token: str | int) -> int:
+        """As `Tokenizer.id_of`, also of a token in another Unicode form than that of the vocabulary."""
+        try:
+            return self.target_tokenizer.id_of(token)
+        except ValueError:
+            tidied = self.cleaning.tidy(token) if isinstance(token, str) else token
+            if not tidied or tidied == token:
+                raise
+            return self.target_tokenizer.id_of(tidied)
+
     def _translation(
         self,
+        given: str,
         text: str,
         ids: list[int],
         source: Tensor,
@@ -318,10 +343,15 @@ class Translator:
         hypothesis: Hypothesis,
         to_text: HypothesisText,
     ) -> Translation:
-        """source (S,) and mask (S,): the row of the batch; no mask leaves the attention out."""
+        """A hypothesis in words.
+
+        Args:
+            given, text: the source as it was given, and cleaned, as the ids encode it.
+            source, mask: (S,) the row of the batch; no mask leaves the attention out.
+        """
         weights = None if mask is None else hypothesis.attention_weights
         return Translation(
-            source=text,
+            source=given,
             text=to_text(hypothesis, source, text),
             tokens=self.target_tokenizer.tokens(hypothesis.tokens + [EOS] * hypothesis.finished),
             score=hypothesis.score,
