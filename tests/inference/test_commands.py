@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tiny_folders import LABELS, SOURCES
+from tiny_folders import CLEANING, FORMS, LABELS, SOURCES, write_classifier, write_translator
 
 from attnlab import api
 from attnlab.commands import main
@@ -77,6 +77,89 @@ def test_translate_reads_lines_of_stdin_and_keeps_their_order(attnlab, stdin, tr
     stdin(b"\n\n")
     assert attnlab("translate", translator_folder) == ["", ""]
     assert attnlab("translate", translator_folder) == []
+
+
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.fixture(scope="module")
+def cleaning_folders(tmp_path_factory):
+    """Model folders of a translator and of a classifier whose training data were cleaned."""
+    folder = tmp_path_factory.mktemp("cleaning")
+    of_sentences = CLEANING | {"_target_": "attnlab.data.corpus.SentenceCleaning"}
+    (folder / "t").mkdir()
+    (folder / "c").mkdir()
+    return {
+        "translate": write_translator(folder / "t", cleaning=CLEANING),
+        "classify": write_classifier(folder / "c", of_sentences),
+        "score": folder / "t" / "model",
+    }
+
+
+@pytest.fixture
+def answers(attnlab):
+    """Runs a command; returns what it answers with its numbers, without the texts that were given."""
+
+    def run(command, *arguments):
+        shown = [json.loads(each) for each in attnlab(command, "--json", *arguments)]
+        given = ("text",) if command == "classify" else ("source", "target")
+        return [{name: value for name, value in each.items() if name not in given} for each in shown]
+
+    return run
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("command", ["translate", "classify", "score"])
+def test_texts_in_another_form_are_answered_as_the_clean_ones(answers, stdin, cleaning_folders, command, form):
+    """As arguments, and as lines of a file that Windows wrote."""
+    model, change = cleaning_folders[command], FORMS[form]
+    clean = [[source] for source in SOURCES]
+    if command == "score":
+        clean = [[source, "go to school"] for source in SOURCES]
+    given = [[change(text) for text in texts] for texts in clean]
+
+    expected = [answers(command, model, *texts)[0] for texts in clean]
+    assert [answers(command, model, *texts)[0] for texts in given] == expected
+    lines = ["\t".join(texts) + "\r\n" for texts in given]
+    stdin(BOM + "".join(lines).encode())
+    assert answers(command, model, "--batch-size", 1) == expected
+
+
+@pytest.mark.parametrize("command", ["translate", "classify", "score"])
+def test_byte_order_mark_at_the_start_of_stdin_is_no_text(
+    answers, stdin, translator_folder, classifier_folder, command
+):
+    """Also for a model that keeps its texts as they are. Within the input it is text as any other."""
+    model = classifier_folder if command == "classify" else translator_folder
+    line = "\t".join([SOURCES[0], "go to school"]) if command == "score" else SOURCES[0]
+    stdin(f"{line}\n".encode())
+    (expected,) = answers(command, model)
+    for ending in (b"", b"\n", b"\r\n"):
+        stdin(BOM + line.encode() + ending)
+        assert answers(command, model) == [expected]
+    stdin(f"{line}\n\ufeff{line}\n".encode())
+    first, second = answers(command, model, "--batch-size", 1)
+    assert first == expected != second
+
+
+# What stands between two texts, and whether it ends a line.
+BETWEEN = {"\n": True, "\r\n": True, "\r": False, "\u2028": False, "\u2029": False, "\x85": False, "\x0b": False,
+           "\x0c": False, "\x1c": False, "\x00": False}  # fmt: skip
+
+
+@pytest.mark.parametrize("between", BETWEEN, ids=ascii)
+@pytest.mark.parametrize("command", ["translate", "classify"])
+def test_each_line_of_stdin_gives_one_answer(attnlab, stdin, cleaning_folders, command, between):
+    """LF and CR LF end a line, and nothing else does."""
+    stdin(f"{SOURCES[0]}{between}{SOURCES[1]}\n\n  \n{SOURCES[2]}\r".encode())
+    assert len(attnlab(command, cleaning_folders[command])) == (5 if BETWEEN[between] else 4)
+
+
+def test_carriage_return_at_the_end_of_the_input_is_text(attnlab, stdin, translator_folder, translator):
+    """No line feed follows, so that it ends no line."""
+    stdin(b"x\r\nx\r")
+    shown = [json.loads(each) for each in attnlab("translate", translator_folder, "--json")]
+    assert [each["source"] for each in shown] == ["x", "x\r"]
 
 
 def test_line_break_in_a_translation_is_printed_as_a_space(attnlab, translator_folder):
@@ -253,15 +336,33 @@ def test_model_with_a_class_of_the_user_needs_to_be_allowed(attnlab, capsys, tra
 @pytest.mark.parametrize(
     ("command", "content", "sentence"),
     [
-        ("translate", b"x\n\xff\n", "line 2 of stdin is not UTF-8"),
+        ("translate", b"x\nab\xff\n", "line 2 of stdin is not UTF-8: byte 3 is 0xff; convert the text first"),
+        ("classify", "x\n학교\n".encode("cp949"), "line 2 of stdin is not UTF-8: byte 1 is 0xc7"),
+        ("score", "a\tb\n".encode("utf-16"), "line 1 of stdin is not UTF-8 but UTF-16"),
         ("score", b"a\tb\nno tab\n", "line 2 of stdin must be a source, a tab and a target, got 'no tab'"),
         ("score", b"a\tb\tc\n", "line 1 of stdin must be"),
     ],
 )
-def test_wrong_line_of_stdin_is_reported_with_its_number(command, content, sentence, stdin, capsys, translator_folder):
+def test_wrong_line_of_stdin_is_reported_with_its_number(
+    command, content, sentence, stdin, capsys, translator_folder, classifier_folder
+):
     stdin(content)
-    assert main([command, str(translator_folder)]) == 1
-    assert sentence in capsys.readouterr().err
+    assert main([command, str(classifier_folder if command == "classify" else translator_folder)]) == 1
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(("command", "texts"), [("translate", ["x"]), ("classify", ["x"]), ("score", ["x", "y"])])
+def test_argument_that_is_not_utf8_is_reported_with_its_number(
+    command, texts, stdin, capsys, translator_folder, classifier_folder
+):
+    """Python gives the bytes of such an argument as lone surrogates."""
+    model = classifier_folder if command == "classify" else translator_folder
+    wrong = [*texts[:-1], os.fsdecode(b"\xc7\xd0")]
+    assert main([command, str(model), *wrong]) == 1
+    error = capsys.readouterr().err
+    assert error == f"error: text {len(wrong)} of the command line is not UTF-8, got '\\udcc7\\udcd0'\n"
 
 
 @pytest.mark.parametrize(

@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from attnlab.errors import ExperimentError
+from attnlab.errors import ExperimentError, show
 
 Item = TypeVar("Item")
 
 
 def given_texts(texts: Sequence[str]) -> Iterator[str]:
-    """The texts, or the lines of stdin where there are none; raises ExperimentError for a line that is not UTF-8."""
-    yield from texts
-    for number, line in enumerate(() if texts else sys.stdin.buffer, 1):
+    """The texts, or the lines of stdin where there are none; raises ExperimentError for one that is not UTF-8."""
+    for number, text in enumerate(texts, 1):
+        check_argument(number, text)
+        yield text
+    if not texts:
+        yield from lines_of(sys.stdin.buffer)
+
+
+def lines_of(stdin: Iterable[bytes]) -> Iterator[str]:
+    """The lines of a file, which end in LF or CR LF, without these and without a byte order mark at the start.
+
+    Nothing else ends a line, so that line n of the answers belongs to line n of the file for every other program.
+
+    Raises ExperimentError for a line that is not UTF-8.
+    """
+    for number, line in enumerate(stdin, 1):
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
         try:
             text = line.decode("utf-8")
-        except UnicodeDecodeError:
-            raise ExperimentError(f"line {number} of stdin is not UTF-8") from None
-        yield text.removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise ExperimentError(
+                f"line {number} of stdin is not UTF-8{other_encoding(number, line)}: byte {error.start + 1} is "
+                f"0x{line[error.start]:02x}; convert the text first, as with `iconv -f <its encoding> -t UTF-8`"
+            ) from None
+        if text.endswith("\n"):
+            text = text.removesuffix("\n").removesuffix("\r")
+        yield text
+
+
+def other_encoding(number: int, line: bytes) -> str:
+    """What a file says that it is, where the mark at its start does."""
+    is_utf16 = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return " but UTF-16" if is_utf16 else ""
+
+
+def check_argument(number: int, text: str) -> None:
+    """Raise ExperimentError for an argument whose bytes are not UTF-8; Python makes lone surrogates of them."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ExperimentError(f"text {number} of the command line is not UTF-8, got {show(text)}") from None
 
 
 def given_pairs(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -31,7 +66,8 @@ def given_pairs(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     if len(texts) not in (0, 2):
         raise ExperimentError("give SOURCE and TARGET, or neither and pairs on stdin")
     if texts:
-        yield texts[0], texts[1]
+        source, target = given_texts(texts)
+        yield source, target
         return
     for number, line in enumerate(given_texts([]), 1):
         if line.count("\t") != 1:
