@@ -6,11 +6,15 @@ import json
 
 import numpy as np
 import pytest
+from tiny_folders import FORMS
 
 from attnlab.batch import EOS
+from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
 from attnlab.explorer import analysis
 from attnlab.explorer.analysis import Edit
+from attnlab.explorer.beam_tree import beam
+from attnlab.explorer.step_numbers import step_numbers
 from attnlab.model.attention.intervention import Intervention
 
 TEXT = "May 13, 2026"
@@ -123,3 +127,27 @@ def test_classify_gives_the_values_of_the_api(classifier, intervene):
     assert (shown["source"], shown["label"], shown["probabilities"]) == (found.tokens, found.label, found.probabilities)
     np.testing.assert_allclose(shown["attention"], found.attention, atol=1e-6)
     assert analysis.describe(classifier)["labels"] == ["bad", "good"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_analyses_of_a_text_in_another_form_are_those_of_the_clean_text(translator, classifier, form):
+    ours, change = translator(), FORMS[form]
+    ours.cleaning = classifier.cleaning = Cleaning(max_source_length=1, max_characters=1)
+    text, target, intervene = "May  13, 2026 é", "3월 1일", Intervention(hide=[0, 3])
+    clean = "May 13, 2026 é"
+    assert analysis.translate(ours, change(text), intervene) == analysis.translate(ours, clean, intervene)
+    assert analysis.score(ours, change(text), change(target)) == analysis.score(ours, clean, target)
+    assert analysis.classify(classifier, change("good film")) == analysis.classify(classifier, "good film")
+    assert beam(ours, change(text)) == beam(ours, clean)
+    ids = analysis.score(ours, clean, target)["ids"]
+    assert step_numbers(ours, change(text), ids) == step_numbers(ours, clean, ids)
+    dropped = Edit(drop=[3])  # the space
+    assert analysis.translate(ours, change(text), edit=dropped) == analysis.translate(ours, "May13, 2026 é")
+
+
+def test_example_counts_unknown_tokens_of_the_cleaned_text(translator):
+    ours = translator()
+    spaced = " ".join("\u00a0\u00a0\u00a0".join(word) for word in ["May", "1"])
+    assert analysis.describe(ours, [spaced])["example"] == analysis.EXAMPLES["translation"]
+    ours.cleaning = Cleaning()
+    assert analysis.describe(ours, [spaced])["example"] == spaced

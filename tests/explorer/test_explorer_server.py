@@ -11,9 +11,10 @@ import urllib.request
 import pytest
 from starlette.testclient import TestClient
 
+from attnlab.data.corpus import Cleaning
 from attnlab.errors import ExperimentError
 from attnlab.explorer import analysis
-from attnlab.explorer.server import PAGE, application, explore
+from attnlab.explorer.server import PAGE, application, explore, first_pairs
 
 
 @pytest.fixture
@@ -33,6 +34,30 @@ def test_answers_are_those_of_the_analysis(client, models):
     intervene = analysis.Intervention(weights={0: [0, 0, 1, 0, 0, 0, 0]}, force={1: "월"})
     assert answer.json() == analysis.translate(models["b"], "May 13", intervene)
     assert answer.json()["attention"][0] == [0, 0, 1, 0, 0, 0, 0]
+
+
+def test_text_in_another_form_is_answered_as_the_clean_one(client, models):
+    models["a"].cleaning = Cleaning()
+    clean = analysis.translate(models["a"], "May 13, é")
+    for text in ("May\u00a013,  e\u0301", "\r\nMay 13,\u3000é "):
+        answer = client.post("/api/translate", json={"model": "a", "text": text})
+        assert answer.status_code == 200
+        assert answer.json() == clean
+
+
+def test_alignment_is_of_the_tokens_that_the_model_reads_of_a_cleaned_pair(translator, corpus):
+    ours = translator(tokenizers=(corpus.source_tokenizer, corpus.target_tokenizer))
+    links = [pair["sure"] for pair in first_pairs(ours, corpus)]
+    assert all(links)
+    ours.cleaning = Cleaning()
+    assert [pair["sure"] for pair in first_pairs(ours, corpus)] == links
+    ours.cleaning = Upper()
+    assert not any(pair["sure"] for pair in first_pairs(ours, corpus))
+
+
+class Upper(Cleaning):
+    def tidy(self, text):
+        return text.upper()
 
 
 def test_models_are_listed_with_their_kind(client):
@@ -69,6 +94,7 @@ def test_form_of_another_site_is_refused(client):
         (b'{"model": "c", "text": "x"}', "model must be one of a, b; got 'c'"),
         (b'{"model": "a"}', "text"),
         (b'{"model": "a", "text": 3}', "text"),
+        (b'{"model": "a", "text": "\\ud55c\\ud800"}', "each text must be Unicode text, but character 2 of"),
         (b'{"model": "a", "text": "x", "colour": 3}', "colour"),
         (b'{"model": "a", "text": "x", "intervene": {"temperature": 0}}', "temperature must be above 0"),
         (b'{"model": "a", "text": "x", "intervene": {"hide": [9]}}', "hide must name positions below 2"),

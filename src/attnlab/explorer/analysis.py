@@ -17,6 +17,7 @@ from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
 from attnlab.inference.classifier import SentenceClassifier, check_one_look
+from attnlab.inference.cleaning import cleaned
 from attnlab.inference.requests import NO_CHANGE, check_sources
 from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
@@ -63,13 +64,16 @@ class Source:
 
     @classmethod
     def read(cls, model: Translator | SentenceClassifier, text: str, edit: Edit, intervene: Intervention) -> Source:
-        """Raises ExperimentError for an intervention that does not fit the text."""
+        """The text as the model reads it, cleaned as its training data were; positions count the tokens of that text.
+
+        Raises ExperimentError for an intervention that does not fit the text, and for what is no text.
+        """
         if isinstance(model, Translator):
             model.intervened(intervene)
         else:
             check_one_look(intervene)
         tokenizer = source_tokenizer(model)
-        (ids,) = tokenizer.encode_ids([text])
+        (ids,) = tokenizer.encode_ids(cleaned([text], model.cleaning))
         source = cls(tokenizer, model.padding, edit.of(ids), edit.before, edit.behind)
         check_sources(intervene, source.batch([]))
         return source
@@ -98,7 +102,7 @@ def describe(model: Translator | SentenceClassifier, examples: Sequence[str] = (
     """
     kind = "translation" if isinstance(model, Translator) else "classification"
     texts = [*examples, EXAMPLES[kind]]
-    ids = source_tokenizer(model).encode_ids(texts)
+    ids = source_tokenizer(model).encode_ids(cleaned(texts, model.cleaning))
     known = (text for text, row in zip(texts, ids, strict=True) if 2 * row.count(UNK) <= len(row))
     facts: dict[str, Any] = {"kind": kind, "example": next(known, "")}
     if isinstance(model, SentenceClassifier):
@@ -178,7 +182,8 @@ def score(
     """
     source = Source.read(translator, text, edit, intervene)
     if isinstance(target, str):
-        ids = [*translator.target_tokenizer.encode_ids([target])[0], EOS]
+        (tokens,) = translator.target_tokenizer.encode_ids(cleaned([target], translator.cleaning))
+        ids = [*tokens, EOS]
     else:
         ids = known_ids(translator, target)
     return reading(translator, source, ids, intervene) | {"text": translator.target_tokenizer.decode(ids)}

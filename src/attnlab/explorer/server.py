@@ -33,6 +33,7 @@ from attnlab.explorer import analysis
 from attnlab.explorer.beam_tree import beam
 from attnlab.explorer.step_numbers import step_numbers
 from attnlab.inference.classifier import SentenceClassifier
+from attnlab.inference.cleaning import cleaned
 from attnlab.inference.translator import Translator
 
 PAGE = Path(__file__).parent / "page"
@@ -167,7 +168,11 @@ def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, An
     split = data.split("test")
     rows = range(min(len(split), MOST_PAIRS))
     sources, targets = [split.source_text(row) for row in rows], [split.target_text(row) for row in rows]
-    read = translator.source_tokenizer.encode_ids(sources), translator.target_tokenizer.encode_ids(targets)
+    # The model may clean its texts in another way than these data were.
+    read = (
+        translator.source_tokenizer.encode_ids(cleaned(sources, translator.cleaning)),
+        translator.target_tokenizer.encode_ids(cleaned(targets, translator.cleaning)),
+    )
     pairs = []
     for row in rows:
         pair: dict[str, Any] = {"source": sources[row], "target": targets[row], "sure": [], "possible": []}
