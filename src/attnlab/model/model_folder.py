@@ -1,7 +1,7 @@
 """Model folders: a trained model on disk, complete, without pickles, and readable without the training code.
 
 weights.safetensors   the parameters
-config.json           the sections that the model is built from
+config.json           the sections that the model is built from, and how its training data were cleaned
 model.json            vocabulary sizes, the experiment's identity, the step of the weights
 source_tokenizer.json target_tokenizer.json, data.json   as `prepare` wrote them; a classifier has one tokenizer.json
 """

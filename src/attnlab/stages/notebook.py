@@ -46,5 +46,6 @@ class NotebookExperiment(Experiment):
         """The module's model as `attnlab.load` gives a saved one; in evaluation mode from here on."""
         model: Any = module.model
         if isinstance(data, LabelledData):
-            return SentenceClassifier(model.eval(), data.tokenizer, data.labels)
-        return Translator(model.eval(), data.source_tokenizer, data.target_tokenizer, self.values["search"])
+            return SentenceClassifier(model.eval(), data.tokenizer, data.labels, self.data.cleaning)
+        tokenizers = (data.source_tokenizer, data.target_tokenizer)
+        return Translator(model.eval(), *tokenizers, self.values["search"], cleaning=self.data.cleaning)

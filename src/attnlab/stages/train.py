@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
+from attnlab.config.binding import TARGET
+from attnlab.data.corpus import TextCleaning
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import TRAIN_SECTIONS, Experiment
@@ -127,6 +130,14 @@ def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpo
     weights, step = averaged_weights(best)
     facts = ModelFacts(identity=point.name, step=step, **experiment.task.sizes(data))
     sections = {name: experiment.config[name] for name in ("data", *TRAIN_SECTIONS, "search")}
+    if sections["data"].get("cleaning") is None:
+        # The corpus sets its cleaning in code, which nobody who loads the model has to run.
+        sections["cleaning"] = cleaning_node(experiment.data.cleaning)
     save_model(point / "model", weights, sections, facts, data.folder)
     write_history(point / SPOOL_NAME, point / "training" / "history.csv")
     write_json(point / DONE, {"step": facts.step, **outcome_of(checkpoint)})
+
+
+def cleaning_node(cleaning: TextCleaning) -> dict[str, Any]:
+    """A cleaning as `data.cleaning` of a config says it."""
+    return {TARGET: f"{type(cleaning).__module__}.{type(cleaning).__qualname__}", **asdict(cleaning)}
