@@ -16,7 +16,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
-from tiny_folders import SOURCES, write_classifier, write_translator
+from tiny_folders import CLEANING, FORMS, SOURCES, write_classifier, write_translator
 
 from attnlab.api import load
 from attnlab.config.binding import bind
@@ -150,6 +150,19 @@ def test_every_form_of_input_gives_the_answers_of_the_python_api(served, transla
             np.testing.assert_allclose(plain["attention"], one.attention, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["translator", "classifier"])
+def test_served_model_answers_texts_in_another_form_as_the_clean_ones(tmp_path, kind):
+    if kind == "translator":
+        folder = write_translator(tmp_path, cleaning=CLEANING)
+    else:
+        folder = write_classifier(tmp_path, CLEANING | {"_target_": "attnlab.data.corpus.SentenceCleaning"})
+    save_logged_model(tmp_path / "served", folder, kind, SOURCES[0], Model())
+    ours = mlflow.pyfunc.load_model(str(tmp_path / "served"))
+    clean = ours.predict(SOURCES, params={"attention": True})
+    for change in FORMS.values():
+        assert ours.predict([change(text) for text in SOURCES], params={"attention": True}) == clean
+
+
 def test_params_change_the_search_and_none_is_the_own_setting_of_the_model(served, translator_folder):
     ours = load(translator_folder)
     own = [{"text": each.text, "score": pytest.approx(each.score, abs=1e-6)} for each in ours(SOURCES)]
@@ -169,6 +182,7 @@ def test_params_change_the_search_and_none_is_the_own_setting_of_the_model(serve
         (SOURCES, {"search": "best"}, "^search must be one of greedy, beam, sample; got 'best'$"),
         (SOURCES, {"beam": 3, "temperature": 2.0}, "'beam', 'temperature' do not go together"),
         (SOURCES, {"beam": "five"}, "Can not safely convert `<class 'str'>` to `DataType.long` for value `five`"),
+        (["나는", "\ud800"], None, "can't encode character .* surrogates not allowed"),
         (["나는", None], None, "^each text must be a string, got .* in row 1$"),
         ([1, 2], None, "Can not safely convert int64"),
         (pd.DataFrame({"id": SOURCES, "text": SOURCES}), None, "^the first column must be 'text', got 'id'; rename"),
