@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import unicodedata
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -21,8 +22,11 @@ from attnlab.inference.translator import Translation, Translator
 
 pytestmark = pytest.mark.slow
 
+CHANGED = ("data", "training.max_steps", "training.validate_every")
 TRAINED = [
-    *(choice for choice in TINY if not choice.startswith(("training.max_steps", "training.validate_every"))),
+    *(choice for choice in TINY if not choice.startswith(CHANGED)),
+    "data=hub",
+    "data.path=corpus",
     "training.max_steps=100",
     "training.validate_every=100",
     "tracking.system_metrics=false",
@@ -30,6 +34,16 @@ TRAINED = [
     "chain=false",
 ]
 TEXTS = ["w1 w2 w3", "w4 한국어 w1", "학교에 간다"]
+
+
+def write_corpus(folder: Path) -> None:
+    """Sentences to copy."""
+    words = ["w1", "w2", "w3", "w4", "한국어", "학교에", "간다"]
+    texts = [" ".join((words * 2)[start : start + length]) for start in range(7) for length in range(1, 7)]
+    lines = [json.dumps({"source": text, "target": text}, ensure_ascii=False) + "\n" for text in texts]
+    folder.mkdir()
+    for split in ("train", "validation", "test"):
+        (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def run(folder: Path, python: Path, script: str, *arguments: str) -> None:
@@ -42,6 +56,7 @@ def run(folder: Path, python: Path, script: str, *arguments: str) -> None:
 def project(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> Path:
     """A folder in which a tiny model was trained and registered."""
     folder = tmp_path_factory.mktemp("serving")
+    write_corpus(folder / "corpus")
     run(folder, warm_python, "train.py", *TRAINED)
     (record,) = (folder / "runs" / "points").glob("*/run/mlflow.json")
     mlflow.set_tracking_uri(f"sqlite:///{folder}/runs/mlflow.db")
@@ -120,6 +135,16 @@ def test_server_reads_the_params(server: str, translator: Translator) -> None:
     drawn = {"search": "sample", "temperature": 8.0, "seed": 4}
     _, answer = ask(server, {"inputs": TEXTS, "params": drawn})
     assert [plain["text"] for plain in answer["predictions"]] == [each.text for each in translator(TEXTS, **drawn)]
+
+
+def test_server_answers_texts_in_another_form_as_the_clean_ones(server: str) -> None:
+    given = [unicodedata.normalize("NFD", text).replace(" ", "\u00a0 ") + "\r\n" for text in TEXTS]
+    params = {"attention": True}
+    status, answer = ask(server, {"inputs": given, "params": params})
+    assert status == 200, answer
+    assert answer == ask(server, {"inputs": TEXTS, "params": params})[1]
+    tokens = [each["source_tokens"] for each in answer["predictions"]]
+    assert tokens == [[*text.split(), "<eos>"] for text in TEXTS]
 
 
 @pytest.mark.parametrize(
