@@ -39,6 +39,7 @@ FORMS: dict[str, Callable[[str], str]] = {
     "no-break spaces": lambda text: text.replace(" ", "\u00a0"),
     "double spaces": lambda text: text.replace(" ", "  "),
     "spaces around": lambda text: f"\u2003{text} \u3000\r",
+    "byte order mark": lambda text: "\ufeff" + text,
 }
 
 
