@@ -15,15 +15,8 @@ import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
-from attnlab.config.binding import (
-    TARGET,
-    class_named,
-    component,
-    constructor_hints,
-    describe,
-    known_targets,
-    settings_of,
-)
+from attnlab.config.binding import TARGET, class_named, component, describe, known_targets
+from attnlab.config.signature import constructor_hints, settings_of
 from attnlab.experiment.composition import TASKS, plain, sections_of
 from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, groups

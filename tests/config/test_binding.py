@@ -205,6 +205,28 @@ class Plain(OwnScore):
 
 class Greedy(OwnScore):
     def __init__(self, *, query_size: int, key_size: int, text: str) -> None: ...
+
+class KeywordOnly(OwnScore):
+    def __init__(self, *, query_size: int, key_size: int, scale: float, path: str = "") -> None:
+        super().__init__(scale, query_size=query_size, key_size=key_size)
+        self.path = path
+
+class Narrow(OwnScore):
+    def __init__(self, key_size: int) -> None:
+        super().__init__(1.0, query_size=key_size, key_size=key_size)
+
+class Bare(Score):
+    def forward(self, query, keys):
+        return query @ keys.transpose(1, 2)
+
+class Passing(OwnScore):
+    def __init__(self, note: str = "", **kwargs) -> None:
+        super().__init__(**kwargs)
+
+class ByPosition(OwnScore):
+    def __init__(self, scale: float, offset: float = 0.5, /, *rest, query_size: int, key_size: int) -> None:
+        super().__init__(scale, query_size=query_size, key_size=key_size)
+        self.offset, self.rest = offset, rest
 """
 
 
@@ -235,10 +257,136 @@ def test_bind_setting_without_annotation_takes_any_value(own_module):
     ]
 
 
-def test_part_with_other_run_time_arguments_says_which_are_given(own_module):
-    part = bind({"_target_": f"{own_module}.Greedy"}, Score, "model.attention")
-    with pytest.raises(ExperimentError, match=r"model.attention: Greedy does not fit .*query_size, key_size.*'text'"):
+def test_bind_keyword_only_parameter_is_a_setting(own_module):
+    node = {"_target_": f"{own_module}.KeywordOnly", "scale": 3, "path": "x"}
+    made = bind(node, Score, "model.attention")(query_size=3, key_size=3)
+    assert (made.scale, made.path) == (3, "x")
+    assert problems(node | {"scale": "x"}, Score) == ["here.scale must be a number, got 'x'"]
+    assert problems({"_target_": f"{own_module}.Greedy"}, Score) == [
+        "here.text is missing; it must be text; the program itself gives query_size, key_size"
+    ]
+
+
+@pytest.mark.parametrize("name", ["Narrow", "Bare"])
+def test_part_gives_a_constructor_the_run_time_arguments_that_it_takes(own_module, name):
+    part = bind({"_target_": f"{own_module}.{name}"}, Score, "model.attention")
+    assert isinstance(part(query_size=3, key_size=3), Score)
+    (problem,) = problems({"_target_": f"{own_module}.{name}", "key_size": 3}, Score)
+    assert problem.startswith("here.key_size is not a setting")
+
+
+def test_part_lacking_a_run_time_argument_says_which_are_given():
+    part = bind({"_target_": f"{LinearProjection.__module__}.LinearProjection", "size": 3}, Score, "model.attention")
+    with pytest.raises(ExperimentError, match=r"model.attention: LinearProjection does not fit .*key_size.*'score'"):
         part(query_size=3, key_size=3)
+
+
+def test_bind_further_keyword_arguments_are_passed_on_as_they_are(own_module):
+    node = {"_target_": f"{own_module}.Passing", "scale": [1, {"a": 2}]}
+    assert bind(node, Score)(query_size=3, key_size=3).scale == [1, {"a": 2}]
+    assert problems(node | {"note": 3}, Score) == ["here.note must be text, got 3"]
+    (problem,) = problems(node | {"query_size": 3}, Score)
+    assert problem.startswith("here.query_size is not a setting")
+
+
+def test_part_with_a_keyword_argument_that_its_base_refuses_says_so(own_module):
+    part = bind({"_target_": f"{own_module}.Passing", "scale": 1, "colour": "red"}, Score, "model.attention")
+    with pytest.raises(ExperimentError, match=r"^model.attention: Passing cannot be made of .* argument 'colour'$"):
+        part(query_size=3, key_size=3)
+
+
+def test_bind_positional_only_parameter_is_a_setting_and_further_positions_stay_empty(own_module):
+    node = {"_target_": f"{own_module}.ByPosition", "scale": 2}
+    made = bind(node, Score)(query_size=3, key_size=3)
+    assert (made.scale, made.offset, made.rest) == (2, 0.5, ())
+    assert bind(node | {"offset": 1}, Score)(query_size=3, key_size=3).offset == 1
+    assert problems(node | {"rest": [1]}, Score) == ["here.rest is not a setting; here has: offset, scale"]
+
+
+TYPED = """
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Optional, Union
+
+import torch
+
+from attnlab.search.beam import BeamSearch
+from attnlab.search.search import Search
+
+if TYPE_CHECKING:
+    from a_missing_library import Run
+
+class Colour(Enum):
+    RED = "red"
+
+class Searching(Search):
+    def __init__(
+        self,
+        size: int,
+        run: Optional[Run] = None,
+        device: Union[torch.device, str] = "cpu",
+        devices: dict[str, torch.device] | None = None,
+        colour: Colour = Colour.RED,
+    ) -> None:
+        self.max_length, self.max_length_ratio, self.min_length, self.n_best = 3, None, 0, 1
+        self.replace_unknown = self.int8 = False
+        self.given = [size, run, device, devices, colour]
+
+    def __call__(self, model, source, source_mask, with_attention=False, forced=None): ...
+
+@dataclass(frozen=True)
+class Wider(BeamSearch):
+    factor: float = 2.0
+
+class Unfinished(Searching):
+    def __init__(self) -> None:
+        self.max_length = 3
+"""
+
+
+@pytest.fixture
+def typed_module(tmp_path, monkeypatch):
+    (tmp_path / "own_searches.py").write_text(TYPED)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "own_searches"
+    sys.modules.pop("own_searches", None)
+
+
+def test_bind_parameter_whose_annotation_does_not_resolve_takes_any_value(typed_module):
+    node = {"_target_": f"{typed_module}.Searching", "size": 3, "run": [1], "devices": {"a": "cpu"}}
+    made = bind(node, Search)
+    assert made.given[:4] == [3, [1], "cpu", {"a": "cpu"}]
+    # The others are checked all the same.
+    assert problems(node | {"size": "x"}, Search) == ["here.size must be a whole number, got 'x'"]
+
+
+def test_bind_union_of_a_class_and_plain_values_takes_both(typed_module):
+    node = {"_target_": f"{typed_module}.Searching", "size": 3}
+    assert bind(node | {"device": "cuda"}, Search).given[2] == "cuda"
+    assert problems(node | {"device": 3}, Search) == ["here.device must be text, got 3"]
+
+
+def test_bind_enumeration_takes_the_value_of_a_member(typed_module):
+    node = {"_target_": f"{typed_module}.Searching", "size": 3}
+    assert bind(node | {"colour": "red"}, Search).given[4].name == "RED"
+    assert problems(node | {"colour": "blue"}, Search) == ["here.colour must be one of red, got 'blue'"]
+
+
+def test_bind_dataclass_of_another_module_checks_its_inherited_fields(typed_module):
+    search = node_of("search", "beam")
+    node = search | {"_target_": f"{typed_module}.Wider", "factor": 3}
+    assert bind(node, Search).factor == 3
+    (problem,) = problems(node | {"n_best": "x"}, Search)
+    assert problem.startswith("here.n_best must be a whole number")
+
+
+def test_bind_object_without_the_attributes_of_its_base_names_them_all(typed_module):
+    assert problems({"_target_": f"{typed_module}.Unfinished"}, Search, "search") == [
+        "search: Unfinished lacks max_length_ratio, min_length, n_best, replace_unknown, int8, which every Search sets "
+        "in its constructor"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf, open_dict
 from pydantic.fields import FieldInfo
 
-from attnlab.config.binding import component, constructor_hints
+from attnlab.config.binding import component
+from attnlab.config.signature import constructor_hints
 from attnlab.experiment.composition import sections_of, task_named
 
 CONF = Path(__file__).resolve().parents[2] / "conf"

@@ -19,7 +19,7 @@ from small_attentions import PARTS, inputs, memory_of
 from torch import Tensor, nn
 
 import attnlab
-from attnlab.config import binding
+from attnlab.config.signature import settings_of
 from attnlab.model.attention.attention import Attention as MemoryAttention
 from attnlab.model.attention.layer import classes_by_name
 from attnlab.model.attention.score import Score
@@ -77,7 +77,7 @@ def test_docs_page_lists_every_name_with_its_settings(group, kind):
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith(f"| {group} |")]
     listed = {re.findall(r'`"(\w+)"`', name)[0]: re.findall(r"`([a-z_]+)`", settings) for _, name, _, settings in rows}
-    assert listed == {name: list(binding.settings_of(found)) for name, found in classes_by_name(kind).items()}
+    assert listed == {name: list(settings_of(found)) for name, found in classes_by_name(kind).items()}
 
 
 @every_choice

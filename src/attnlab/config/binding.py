@@ -16,14 +16,23 @@ import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import BaseMetadata, Ge, GroupedMetadata, Gt, Le, Lt, MinLen
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from attnlab.config.part import Part, construct
+from attnlab.config.signature import (
+    constructor_hints,
+    declared_runtime_arguments,
+    runtime_arguments,
+    settings_of,
+    takes_more_settings,
+)
 from attnlab.errors import ExperimentError, show
 
 TARGET = "_target_"
@@ -83,7 +92,7 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     values = _bind_settings({key: value for key, value in node.items() if key != TARGET}, found, path, problems)
     if len(problems) > before:
         return None
-    if runtime_arguments(found):
+    if declared_runtime_arguments(kind):
         return Part(found, path, **values)
     try:
         return construct(found, path, values)
@@ -94,14 +103,34 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
 
 def _bind_settings(given: Mapping[str, Any], target: type, path: str, problems: list[str]) -> dict[str, Any]:
     hints, settings = constructor_hints(target), settings_of(target)
+    annotations = {name: hints.get(name, Any) for name in settings}
     optional = [name for name, parameter in settings.items() if parameter.default is not parameter.empty]
-    return _bind_all(given, {name: hints.get(name, Any) for name in settings}, optional, path, problems)
+
+    unnamed = {}
+    if takes_more_settings(target):
+        reserved = {*settings, *declared_runtime_arguments(target)}
+        unnamed = {name: value for name, value in given.items() if isinstance(name, str) and name not in reserved}
+    named = {name: value for name, value in given.items() if name not in unnamed}
+
+    # An author may have meant a keyword-only parameter for the program to give.
+    offered = ", ".join(declared_runtime_arguments(target))
+    hints_of_missing = {
+        name: f"; the program itself gives {offered}"
+        for name, parameter in settings.items()
+        if offered and parameter.kind is parameter.KEYWORD_ONLY
+    }
+    return _bind_all(named, annotations, optional, path, problems, hints_of_missing) | unnamed
 
 
 def _bind_all(
-    given: Mapping[str, Any], annotations: Mapping[str, Any], optional: Sequence[str], path: str, problems: list[str]
+    given: Mapping[str, Any],
+    annotations: Mapping[str, Any],
+    optional: Sequence[str],
+    path: str,
+    problems: list[str],
+    hints_of_missing: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The values of what is given by name."""
+    """The values of what is given by name; hints_of_missing: what to add where one is missing, by its name."""
     problems += [_unknown(key, path, list(annotations)) for key in given if key not in annotations]
     values = {}
     for name, annotation in annotations.items():
@@ -109,19 +138,8 @@ def _bind_all(
         if name in given:
             values[name] = _bind_value(given[name], annotation, place, problems)
         elif name not in optional:
-            problems.append(f"{place} is missing; it must be {_kind(annotation)}")
+            problems.append(f"{place} is missing; it must be {_kind(annotation)}{hints_of_missing.get(name, '')}")
     return values
-
-
-def settings_of(target: type) -> dict[str, inspect.Parameter]:
-    """The parameters of a constructor that a config may give."""
-    parameters = inspect.signature(target).parameters
-    return {name: p for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
-
-
-def runtime_arguments(target: type) -> list[str]:
-    """The names of the keyword-only parameters of a constructor, which the program gives."""
-    return [name for name, p in inspect.signature(target).parameters.items() if p.kind is p.KEYWORD_ONLY]
 
 
 def class_named(target: object, kind: type) -> type:
@@ -166,17 +184,7 @@ def _concrete_classes(modules: Iterable[types.ModuleType], kind: type) -> list[s
 def _is_given_another(found: type, kind: type) -> bool:
     """Whether one of the class's run-time arguments makes a component of the kind."""
     hints = constructor_hints(found)
-    parameters = inspect.signature(found).parameters.values()
-    return any(kind in get_args(hints.get(p.name)) for p in parameters if p.kind is p.KEYWORD_ONLY)
-
-
-def constructor_hints(target: type) -> dict[str, Any]:
-    """The annotations of a class's constructor, with the type arguments of a generic base filled in."""
-    arguments: dict[Any, Any] = {}
-    for base in getattr(target, "__orig_bases__", ()):
-        arguments |= dict(zip(getattr(get_origin(base), "__parameters__", ()), get_args(base), strict=False))
-    hints = get_type_hints(target.__init__, include_extras=True)  # type: ignore[misc]
-    return {name: arguments.get(hint, hint) if isinstance(hint, TypeVar) else hint for name, hint in hints.items()}
+    return any(kind in get_args(hints.get(name)) for name in runtime_arguments(found))
 
 
 def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> Any:
@@ -186,10 +194,16 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
     if kind is not None:
         if value is None and type(None) in get_args(annotation):
             return None
-        return _bind_node(value, kind, path, problems)
+        plain = _plain_alternatives(annotation)
+        if not plain or (isinstance(value, Mapping) and TARGET in value):
+            return _bind_node(value, kind, path, problems)
+        annotation = Union[tuple(plain)]  # noqa: UP007
     try:
         # Strict JSON mode: no True for 1 and no "3" for 3, but lists for tuples and text for paths.
         adapter = TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False))
+    except (PydanticUserError, NameError):
+        return value  # no type that plain data could be checked against
+    try:
         return adapter.validate_json(json.dumps(value), strict=True)
     except (ValidationError, TypeError) as error:
         steps = error.errors()[0]["loc"] if isinstance(error, ValidationError) else ()
@@ -208,8 +222,17 @@ def component(annotation: Any) -> type | None:
         return next((kind for kind in kinds if kind is not None), None)
     if origin is Part:
         return get_args(annotation)[0]
-    is_plain = not inspect.isclass(annotation) or annotation.__module__.split(".")[0] in sys.stdlib_module_names
-    return None if is_plain else annotation
+    if not inspect.isclass(annotation) or issubclass(annotation, Enum):
+        return None
+    is_of_python = annotation.__module__.split(".")[0] in sys.stdlib_module_names
+    return None if is_of_python else annotation
+
+
+def _plain_alternatives(annotation: Any) -> list[Any]:
+    """What a value that is no node may be: [str] of `str | SomeClass | None`."""
+    if get_origin(annotation) not in (Union, types.UnionType):
+        return []
+    return [each for each in get_args(annotation) if each is not type(None) and component(each) is None]
 
 
 def _kind(annotation: Any) -> str:
@@ -257,6 +280,8 @@ def describe(annotation: Any) -> str:
     if origin in (list, tuple):
         inner = " and ".join(describe(argument) for argument in arguments if argument is not Ellipsis)
         return f"a list of {inner}"
+    if inspect.isclass(annotation) and issubclass(annotation, Enum):
+        return "one of " + ", ".join(str(member.value) for member in annotation)
     return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
 

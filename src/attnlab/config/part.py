@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Generic, TypeVar
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
-from attnlab.errors import ExperimentError
+from attnlab.config.signature import (
+    PACKAGE,
+    accepted_runtime_arguments,
+    evaluated,
+    module_names,
+    promised_attributes,
+    takes_more_settings,
+)
+from attnlab.errors import ExperimentError, show
 
 T = TypeVar("T")
 
@@ -13,37 +23,126 @@ T = TypeVar("T")
 class Part(Generic[T]):
     """A class with its configured values; calling it with the run-time arguments makes the object.
 
-    The keyword-only parameters of a constructor are its run-time arguments: the program gives them (vocabulary sizes,
-    the width of the query, ...), and a config never does. `Part(BahdanauScore, size=128)(query_size=512, key_size=512)`
-    is `BahdanauScore(size=128, query_size=512, key_size=512)`. `path` is the place in the config, for error messages.
+    The program gives the run-time arguments (vocabulary sizes, the width of the query, ...), and a config never does;
+    `runtime_arguments` of the seam's base class names them. The constructor gets those that it takes.
+    `Part(BahdanauScore, size=128)(query_size=512, key_size=512)` is
+    `BahdanauScore(size=128, query_size=512, key_size=512)`. `path` is the place in the config, for error messages.
     """
 
-    def __init__(self, target: type[T], /, path: str = "", **values: Any) -> None:
+    def __init__(self, target: type[T], path: str = "", /, **values: Any) -> None:
         self.target = target
         self.path = path
         self.values = values
 
     def __call__(self, **runtime: Any) -> T:
-        return construct(self.target, self.path, {**self.values, **runtime})
+        return construct(self.target, self.path, self.values | accepted_runtime_arguments(self.target, runtime))
 
 
-def construct(target: type[T], path: str, arguments: dict[str, Any]) -> T:
+def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
     """Call the constructor.
 
     Raises ExperimentError, with the config path, where the constructor raises a ValueError or takes other run-time
-    arguments than it is given.
+    arguments than it is given, and where the object lacks an attribute that all of its kind have.
     """
-    signature = inspect.signature(target)
+    parameters = inspect.signature(target).parameters
+    positional, named = _by_position(parameters, arguments)
     try:
-        signature.bind(**arguments)
+        inspect.signature(target).bind(*positional, **named)
     except TypeError as error:
+        given = ", ".join(arguments) or "nothing"
         raise ExperimentError(
-            f"{path}: {target.__name__} does not fit here: its constructor is given {', '.join(arguments)}, but {error}"
+            f"{path}: {target.__name__} does not fit here: its constructor is given {given}, but {error}"
         ) from error
+
+    _raise_if_any(path, _missing_class_attributes(target))
     try:
-        return target(**arguments)
+        made = target(*positional, **named)
     except ValueError as error:
         message = str(error)
         first_word = message.split(" ", 1)[0].split(".", 1)[0]
-        separator = "" if not path else "." if first_word in signature.parameters else ": "
+        separator = "" if not path else "." if first_word in parameters else ": "
         raise ExperimentError(f"{path}{separator}{message}") from error
+    except TypeError as error:
+        # What `**kwargs` took is checked only where the constructor hands it on.
+        if not takes_more_settings(target):
+            raise
+        raise ExperimentError(f"{path}: {target.__name__} cannot be made of {', '.join(named)}: {error}") from error
+    _raise_if_any(path, _wrong_attributes(made))
+    return made
+
+
+def call(target: type[T], arguments: Mapping[str, Any]) -> T:
+    """Call the constructor with arguments by name, of which it may take some by position alone."""
+    positional, named = _by_position(inspect.signature(target).parameters, arguments)
+    return target(*positional, **named)
+
+
+def _by_position(
+    parameters: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that a constructor takes by position alone, and the others by name."""
+    named = dict(arguments)
+    positional = []
+    for name, parameter in parameters.items():
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            value = named.pop(name, parameter.default)
+            if value is parameter.empty:
+                break
+            positional.append(value)
+    return positional, named
+
+
+def _raise_if_any(path: str, problems: Iterator[str]) -> None:
+    """Raise ExperimentError with all problems of one object in one sentence."""
+    found = "; ".join(problems)
+    if found:
+        raise ExperimentError(f"{path}: {found}" if path else found)
+
+
+def _missing_class_attributes(target: type) -> Iterator[str]:
+    """What a class lacks that its constructor may read already."""
+    for _, name, annotation in promised_attributes(target):
+        if "ClassVar" in str(annotation) and not hasattr(target, name):
+            yield f"{target.__name__} lacks {name}, which every {_seam(target)} sets as an attribute of its class"
+
+
+def _wrong_attributes(made: object) -> Iterator[str]:
+    """What an object lacks, or has of another kind, of the attributes that the bases of its class promise."""
+    target = type(made)
+    missing = []
+    for base, name, annotation in promised_attributes(target):
+        if not hasattr(made, name):
+            missing.append(name)
+            continue
+        allowed = _other_kinds(getattr(made, name), evaluated(annotation, module_names(base)))
+        if allowed:
+            given = show(getattr(made, name))
+            yield f"{target.__name__} has {given} for {name}, which must be {' or '.join(allowed)}"
+    if missing:
+        yield f"{target.__name__} lacks {', '.join(missing)}, which every {_seam(target)} sets in its constructor"
+
+
+def _seam(target: type) -> str:
+    """The name of the class of attnlab that a class derives from."""
+    return next(base.__name__ for base in target.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
+
+
+def _other_kinds(value: Any, annotation: Any) -> list[str]:
+    """What an attribute must be, where the value is nothing of that: one of some words, or of attnlab's classes."""
+    alternatives = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    names = []
+    for each in alternatives:
+        if get_origin(each) is Literal:
+            fits = value in get_args(each)
+            names += map(str, get_args(each))
+        elif each is type(None):
+            fits = value is None
+            names.append("None")
+        elif inspect.isclass(each) and each.__module__.partition(".")[0] == PACKAGE:
+            fits = isinstance(value, each)
+            names.append(each.__name__)
+        else:
+            return []
+        if fits:
+            return []
+    return names

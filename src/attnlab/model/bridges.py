@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,12 @@ from attnlab.model.recurrence import RecurrentState, StateShape
 class Bridge(nn.Module, ABC):
     """Makes the decoder's first state of the encoded source."""
 
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("encoder_shape", "decoder_shape", "backward_size")
+
     passes_source = True  # False: the first state holds nothing of the source
+
+    def __init__(self) -> None:
+        super().__init__()
 
     @abstractmethod
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:

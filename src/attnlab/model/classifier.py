@@ -6,6 +6,7 @@ Axes: B batch, S source length, D encoder output, N heads, C classes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from pydantic import PositiveInt
@@ -51,6 +52,8 @@ class Classifier(nn.Module):
         dropout: on that layer.
         initialisation: how the weights are drawn; None leaves them as torch draws them.
     """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "num_classes", "padding")
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import PositiveInt
@@ -49,6 +49,8 @@ class Encoder(nn.Module):
         layer_dropout: between layers.
         output_dropout: on the outputs, which the attention reads; the final states keep all of theirs.
     """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "padding")
 
     def __init__(
         self,

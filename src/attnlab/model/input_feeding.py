@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -15,7 +16,12 @@ class InputFeeding(nn.Module, ABC):
     size: width F of that vector.
     """
 
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("readout", "embedding_size", "vocabulary_size")
+
     size: int
+
+    def __init__(self) -> None:
+        super().__init__()
 
     @abstractmethod
     def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:

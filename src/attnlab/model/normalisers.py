@@ -11,6 +11,9 @@ from torch import Tensor
 class Normaliser(ABC):
     """Makes weights of scores."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     @abstractmethod
     def __call__(self, scores: Tensor) -> Tensor:
         """scores (..., S), minus infinity where nothing may be seen -> weights (..., S) that are 0 there and sum to 1.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import PositiveInt
@@ -20,7 +20,12 @@ class Readout(nn.Module, ABC):
     dropout: on its output.
     """
 
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("hidden_size", "context_size", "embedding_size")
+
     size: int
+
+    def __init__(self) -> None:
+        super().__init__()
 
     @abstractmethod
     def forward(self, hidden: Tensor, context: Tensor | None, token: Tensor) -> Tensor:

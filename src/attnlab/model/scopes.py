@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from pydantic import PositiveInt
@@ -36,6 +37,11 @@ class Window:
 
 class Scope(nn.Module, ABC):
     """Opens a window on the source at every step. Positions count real tokens, so that padding moves none."""
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size",)
+
+    def __init__(self) -> None:
+        super().__init__()
 
     @abstractmethod
     def forward(self, query: Tensor, t: Tensor, positions: Tensor, lengths: Tensor) -> Window:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -51,6 +51,8 @@ class Seq2Seq(nn.Module):
             `all` also as the source embedding, over one joint vocabulary.
         initialisation: how the weights are drawn; None leaves them as torch draws them.
     """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "target_vocabulary_size", "padding")
 
     def __init__(
         self,

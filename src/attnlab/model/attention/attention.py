@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import torch
 from pydantic import NonNegativeFloat, PositiveInt
@@ -26,6 +27,8 @@ class Coverage(nn.Module):
     Args:
         loss_weight: factor of that loss beside the negative log-likelihood; 0 leaves it out.
     """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("key_size",)
 
     def __init__(self, loss_weight: NonNegativeFloat, *, key_size: int) -> None:
         super().__init__()
@@ -104,6 +107,8 @@ class MultiHeadAttention(nn.Module):
         heads: their number N.
         size: width of the projections of each head.
     """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("head", "query_size", "value_size")
 
     def __init__(
         self,

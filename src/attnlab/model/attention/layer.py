@@ -12,7 +12,15 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from attnlab.config.binding import bind_settings, class_named, known_targets, runtime_arguments, settings_of
+from attnlab.config.binding import bind_settings, class_named, known_targets
+from attnlab.config.part import call
+from attnlab.config.signature import (
+    accepted_runtime_arguments,
+    declared_runtime_arguments,
+    runtime_arguments,
+    settings_of,
+    takes_more_settings,
+)
 from attnlab.errors import ExperimentError
 from attnlab.model.attention.attention import Attention as MemoryAttention
 from attnlab.model.attention.mechanism import LinearProjection
@@ -170,8 +178,10 @@ class _Part:
                 f"{word} must be one of {', '.join(names)}, or a {kind.__name__} of your own, got {choice!r}"
             )
         # An instance or a function has settings of its own already.
-        configurable = settings_of(self.chosen) if inspect.isclass(self.chosen) else {}
-        self.settings = [name for name in configurable if name not in SIZES]
+        is_class = inspect.isclass(self.chosen)
+        self.settings = list(settings_of(self.chosen)) if is_class else []
+        self.runtime_arguments = declared_runtime_arguments(kind)
+        self.takes_more = is_class and takes_more_settings(self.chosen)
         self.given: dict[str, Any] = {}
 
     def __call__(self, **sizes: int) -> Any:
@@ -181,19 +191,19 @@ class _Part:
         if not inspect.isclass(self.chosen):
             return self.chosen(**sizes)
         found = self.chosen
-        taken = {name: size for name, size in sizes.items() if name in inspect.signature(found).parameters}
-        among_settings = {name: size for name, size in taken.items() if name in settings_of(found)}
         try:
-            values = bind_settings(self.given | among_settings, found)
+            values = bind_settings(self.given, found)
         except ExperimentError as error:
             raise ValueError(f"{found.__name__}: {'; '.join(error.problems)}") from error
-        return found(**values | taken)
+        return call(found, values | accepted_runtime_arguments(found, sizes))
 
 
 def _hand_out(settings: dict[str, Any], parts: list[_Part]) -> None:
     """Give each part its settings; raises TypeError for one that no part has, or that two parts have."""
     for name, value in settings.items():
         owners = [part for part in parts if name in part.settings]
+        if not owners:
+            owners = [part for part in parts if part.takes_more and name not in part.runtime_arguments]
         if not owners:
             having = [f"{part.chosen.__name__} has: {', '.join(part.settings)}" for part in parts if part.settings]
             raise TypeError(f"{name} is not a setting; {'; '.join(having) or 'the chosen parts have no settings'}")

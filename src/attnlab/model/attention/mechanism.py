@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import PositiveInt
 from torch import Tensor
@@ -23,6 +24,8 @@ class LinearProjection(Score):
     Args:
         size: the common width.
     """
+
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("score", "query_size", "key_size")
 
     def __init__(self, size: PositiveInt, *, score: Callable[..., Score], query_size: int, key_size: int) -> None:
         super().__init__()
@@ -70,6 +73,11 @@ class Mechanism:
             raise ValueError(
                 "coverage is added to the keys, but the location and uniform scores have none; "
                 "choose model/coverage=none"
+            )
+        if self.coverage is not None and score.keys_size is None:
+            raise ValueError(
+                f"coverage needs the width of the projected keys, which {type(score).__name__} does not give; set "
+                "keys_size in its constructor, or choose model/coverage=none"
             )
         coverage = None if self.coverage is None else self.coverage(key_size=score.keys_size)
         return Attention(score, self.normaliser, self.scope(query_size=query_size), coverage)

@@ -18,4 +18,4 @@ class ScaledDotScore(Score):
         self.keys_size = key_size
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        return query @ keys.transpose(1, 2) / math.sqrt(self.keys_size)
+        return query @ keys.transpose(1, 2) / math.sqrt(query.shape[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -12,12 +13,17 @@ from torch.nn.functional import linear
 class Score(nn.Module, ABC):
     """How well each query goes with each key, before the softmax.
 
-    keys_size: width A of the projected keys.
+    keys_size: width A of the projected keys, which coverage needs; None where a score does not say.
     by_position: True where the query is compared with positions; `project_keys` is then given positions (B, S).
     """
 
-    keys_size: int
+    runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size", "key_size")
+
+    keys_size: int | None = None
     by_position = False
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def project_keys(self, keys: Tensor) -> Tensor:
         """What depends on the keys alone, computed once a batch: keys (B, S, D) -> projected keys (B, S, A)."""

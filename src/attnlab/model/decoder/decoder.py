@@ -172,6 +172,14 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         context: where the context goes.
     """
 
+    runtime_arguments: ClassVar[tuple[str, ...]] = (
+        "mechanism",
+        "readout",
+        "input_feeding",
+        "value_size",
+        "target_vocabulary_size",
+    )
+
     destinations: ClassVar[Mapping[str, tuple[bool, bool]]]
     attends: ClassVar[bool] = True  # False: refuses an attention
     steps_twice: ClassVar[bool] = False  # True: has a second cell, which reads the context
