@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from attnlab.data.tokenizer import Tokenizer, TokenizerTrainer
+from attnlab.errors import ExperimentError
 
 if TYPE_CHECKING:
     import datasets
@@ -124,17 +125,77 @@ class SentenceCleaning(TextCleaning):
 AS_IT_IS = Cleaning(unicode="none", whitespace="keep", max_characters=None)
 
 
-class Corpus(ABC):
-    """A parallel corpus. Its constructor sets the attributes.
+class RawCorpus(ABC):
+    """What every corpus has. Its constructor sets `tokenizer`; the others have the values of `attribute_defaults`.
+
+    limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
+    """
+
+    required_columns: ClassVar[tuple[str, ...]]
+    attribute_defaults: ClassVar[Mapping[str, Any]] = {"limit": None}
+
+    tokenizer: TokenizerTrainer
+    limit: int | None
+
+    if not TYPE_CHECKING:
+        # For an attribute that neither the class nor its constructor sets. As attributes of this class the defaults
+        # would become those of a dataclass's fields, after which none may stand that has no default.
+        def __getattr__(self, name: str) -> Any:
+            if name not in self.attribute_defaults:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            return self.attribute_defaults[name]
+
+    @abstractmethod
+    def load(self) -> dict[str, datasets.Dataset]:
+        """The raw rows: a dataset for each of `SPLITS`, with the text columns that `required_columns` names."""
+
+    def load_checked(self) -> dict[str, datasets.Dataset]:
+        """What `load` returns; raises ExperimentError where it is nothing that could be prepared."""
+        import datasets  # slow to import, and not needed to check a config
+
+        name, found = type(self).__name__, self.load()
+        splits = ", ".join(SPLITS)
+        if not isinstance(found, Mapping) or not set(SPLITS) <= set(found):
+            given = ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
+            raise ExperimentError(f"data: {name}.load must return a dataset for each of {splits}, got {given}")
+        for split in SPLITS:
+            rows = found[split]
+            if not isinstance(rows, datasets.Dataset):
+                raise ExperimentError(
+                    f"data: {name}.load must return a datasets.Dataset for each of {splits}, but {split} is a "
+                    f"{type(rows).__name__}; datasets.Dataset.from_list makes one of a list of rows"
+                )
+            missing = [column for column in self.required_columns if column not in rows.column_names]
+            if missing:
+                wanted, given = " and ".join(self.required_columns), ", ".join(rows.column_names) or "none"
+                raise ExperimentError(
+                    f"data: {name}.load must return rows with the columns {wanted}, but those of the {split} split "
+                    f"have {given}"
+                )
+        return {split: found[split] for split in SPLITS}
+
+
+class Corpus(RawCorpus):
+    """A parallel corpus. Its constructor sets `tokenizer`, and what differs from the `attribute_defaults`.
 
     bleu_tokenize: how sacrebleu splits texts into words before it counts them.
     source_language, target_language: CLDR codes such as `de` or `ko_KR`, None where there is no language.
-    limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
     rouge: what ROUGE counts in the evaluation; None does without.
     source_tokenizer, target_tokenizer: of one side, in place of `tokenizer`.
     """
 
-    tokenizer: TokenizerTrainer
+    required_columns = ("source", "target")
+    attribute_defaults = {  # noqa: RUF012
+        **RawCorpus.attribute_defaults,
+        "source_tokenizer": None,
+        "target_tokenizer": None,
+        "bleu_tokenize": "13a",
+        "rouge": None,
+        "cleaning": Cleaning(),
+        "source_language": None,
+        "target_language": None,
+    }
+
     source_tokenizer: TokenizerTrainer | None
     target_tokenizer: TokenizerTrainer | None
     bleu_tokenize: BleuTokenize
@@ -142,7 +203,6 @@ class Corpus(ABC):
     cleaning: Cleaning
     source_language: str | None
     target_language: str | None
-    limit: int | None
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
@@ -169,6 +229,24 @@ class Corpus(ABC):
         if not self.by_side:
             return self.tokenizer.train_sides(*sides)
         return [trainer.train(texts) for trainer, texts in zip(self.by_side.values(), sides, strict=True)]
+
+
+class SentenceCorpus(RawCorpus):
+    """Labelled sentences. Its constructor sets `tokenizer`, and what differs from the `attribute_defaults`.
+
+    label_names: names of the labels 0, 1, ..., in this order; None takes those that the dataset brings with it, else
+        the labels as they are written.
+    """
+
+    required_columns = ("text", "label")
+    attribute_defaults = {**RawCorpus.attribute_defaults, "cleaning": SentenceCleaning(), "label_names": None}  # noqa: RUF012
+
+    cleaning: SentenceCleaning
+    label_names: list[str] | None
+
+    @abstractmethod
+    def load(self) -> dict[str, datasets.Dataset]:
+        """The raw sentences: a dataset for each of `SPLITS`, with the columns `text` and `label`, as they come."""
 
 
 def split_sizes(num_pairs: int, validation_fraction: float, test_fraction: float) -> tuple[int, int, int]:

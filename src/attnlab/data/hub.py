@@ -12,7 +12,7 @@ import numpy as np
 from babel import Locale, UnknownLocaleError
 from pydantic import Field
 
-from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, RougeUnit, SentenceCleaning
+from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, RougeUnit, SentenceCleaning, SentenceCorpus
 from attnlab.data.labels import with_typed_labels
 from attnlab.data.pharaoh import with_links
 from attnlab.data.tokenizer import TokenizerTrainer
@@ -192,7 +192,7 @@ class Sigmorphon2020(HubCorpus):
 
 
 @dataclass
-class LabelledCorpus(HubDataset):
+class LabelledCorpus(HubDataset, SentenceCorpus):
     """Labelled sentences from the Hugging Face hub or local files (see `HubDataset`).
 
     text: the column; a dot goes into a nested one.

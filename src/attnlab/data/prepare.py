@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from attnlab.data.corpus import FAULT, PLACE, SPLITS, Corpus
-from attnlab.data.hub import LabelledCorpus
+from attnlab.data.corpus import FAULT, PLACE, SPLITS, Corpus, SentenceCorpus
 from attnlab.data.row_kinds import Pairs, Sentences, Tokenizers
 from attnlab.data.rows import batches_of_file, list_array
 from attnlab.data.statistics import DroppedRows, SplitCounter
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
 ROWS_OF_A_BATCH = 1_000
 
 
-def prepare(corpus: Corpus | LabelledCorpus, folder: Path, progress: Progress | None = None) -> None:
+def prepare(corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | None = None) -> None:
     """Writes the prepared data of `corpus` to `folder`, whole or not at all.
 
     Raises ExperimentError where a split has no row left, or where the labels cannot be learnt.
     """
     report = progress or (lambda *_: None)
     report("load", 0, 1)
-    splits = corpus.load()
+    splits = corpus.load_checked()
     if corpus.limit is not None:
         splits = {split: rows.select(range(min(len(rows), corpus.limit))) for split, rows in splits.items()}
     kind = Pairs(corpus, splits["train"]) if isinstance(corpus, Corpus) else Sentences(corpus, splits["train"])

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from attnlab.data.corpus import Corpus, TextCleaning
-from attnlab.data.hub import LabelledCorpus
+from attnlab.data.corpus import Corpus, SentenceCorpus, TextCleaning
 from attnlab.data.labels import label_of
 from attnlab.data.pharaoh import links_between_tokens, words_of_tokens
 from attnlab.data.prepared import FORMAT, DataInfo, LabelledInfo
@@ -126,7 +125,7 @@ class Sentences:
     cleaned_schema = pa.schema({"text": pa.string(), "label": pa.string()})  # the label as JSON
     schema = pa.schema({"text": pa.string(), "label": pa.int32(), "ids": _IDS})
 
-    def __init__(self, corpus: LabelledCorpus, train: datasets.Dataset) -> None:
+    def __init__(self, corpus: SentenceCorpus, train: datasets.Dataset) -> None:
         self.cleaning: TextCleaning = corpus.cleaning
         self._names, self._own_names = corpus.label_names, getattr(train.features["label"], "names", None)
 

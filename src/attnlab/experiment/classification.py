@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.config.identity import target_modules
 from attnlab.config.part import Part
-from attnlab.data.hub import LabelledCorpus
+from attnlab.data.corpus import SentenceCorpus
 from attnlab.data.prepared import LabelledData
 from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.files import atomic_folder
@@ -31,7 +31,7 @@ class Classification(Task):
     source_side = "text"
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
-    sections = {"data": LabelledCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}  # noqa: RUF012
+    sections = {"data": SentenceCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}  # noqa: RUF012
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:
