@@ -17,9 +17,10 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import EarlyStopping, WeightAveraging
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-from attnlab.config.binding import bind_sections
+from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
 from attnlab.training.checkpoints import BestCheckpoints, CheckpointFiles, LastCheckpoint
 from attnlab.training.hardware import Hardware
@@ -38,20 +39,30 @@ def own_parts(
 
     folder: loggers that need a `save_dir` and are given none have a folder of their names in it.
     """
-    nodes = {f"callbacks.{name}": node for name, node in callbacks.items()}
-    kinds: dict[str, Any] = dict.fromkeys(nodes, pl.Callback)
+    problems: list[str] = []
+    own_callbacks = [_own_part(node, pl.Callback, f"callbacks.{name}", problems) for name, node in callbacks.items()]
+    own_loggers = []
     for name, node in loggers.items():
         needs_folder = str(node.get("_target_")).endswith(("CSVLogger", "TensorBoardLogger"))
-        nodes[f"loggers.{name}"] = {"save_dir": str(folder / name), **node} if needs_folder else node
-        kinds[f"loggers.{name}"] = Logger
+        complete = {"save_dir": str(folder / name), **node} if needs_folder else node
+        own_loggers.append(_own_part(complete, Logger, f"loggers.{name}", problems))
+    if problems:
+        raise ExperimentError(problems)
+    return own_callbacks, own_loggers
+
+
+def _own_part(node: Mapping[str, Any], kind: type, path: str, problems: list[str]) -> Any:
+    """The callback or logger of a node; None where it cannot be made, which `problems` then says."""
     try:
-        made = bind_sections(nodes, kinds).values()
-    except ModuleNotFoundError as error:  # as of TensorBoardLogger
+        return bind(node, kind, path)
+    except ExperimentError as error:
+        problems += error.problems
+    except ImportError as error:  # as of TensorBoardLogger
         missing = str(error).splitlines()[0]
-        raise ExperimentError(
-            f"loggers: a package is missing, install it with pip or leave it out: {missing}"
-        ) from None
-    return [each for each in made if isinstance(each, pl.Callback)], [each for each in made if isinstance(each, Logger)]
+        problems.append(f"{path}: a package is missing, install it with pip or leave {path} out: {missing}")
+    except MisconfigurationException as error:  # Lightning's own checks of its settings
+        problems.append(f"{path}: {' '.join(str(error).split())}")
+    return None
 
 
 def build_trainer(
