@@ -28,8 +28,16 @@ import pytorch_lightning as pl
 import torch
 
 from attnlab.data.corpus import Corpus, SentenceCorpus
-from attnlab.data.trainers import WordTrainer
+from attnlab.data.tokenizer import TokenizerTrainer
+from attnlab.data.trainers import CharacterTrainer, WordTrainer
 from attnlab.model.attention.score import Score
+from attnlab.model.bridges import Bridge
+from attnlab.model.normalisers import Normaliser
+from attnlab.model.readouts import Readout
+from attnlab.model.recurrence import RecurrentState
+from attnlab.model.scopes import Scope, Window
+from attnlab.training.optimisation import Optimizer
+from attnlab.training.teacher_forcing import TeacherForcing
 from pytorch_lightning.loggers import CSVLogger
 
 if TYPE_CHECKING:
@@ -57,6 +65,48 @@ class Euclidean(Score):
 
     def forward(self, query, keys):
         return -torch.cdist(self.scale(query), keys) / self.temperature
+
+
+class All(Scope):
+    def forward(self, query, t, positions, lengths):
+        return Window()
+
+
+class Zero(Bridge):
+    def __init__(self, decoder_shape) -> None:
+        super().__init__()
+        self.shape = decoder_shape
+
+    def forward(self, encoded, source_mask):
+        return RecurrentState(encoded.outputs.new_zeros(self.shape.layers, len(source_mask), self.shape.size), None)
+
+
+class Soft(Normaliser, torch.nn.Module):
+    def __call__(self, scores):
+        return scores.softmax(-1)
+
+
+class Half(TeacherForcing):
+    def ratio_at(self, step):
+        return 0.5
+
+
+class Descent(Optimizer):
+    def __init__(self, *, learning_rate: float, **more) -> None:
+        self.settings = {"lr": learning_rate, **more}
+
+    def __call__(self, parameters):
+        return torch.optim.SGD(parameters, **self.settings)
+
+
+class Characters(TokenizerTrainer):
+    def train(self, texts):
+        return CharacterTrainer(min_frequency=1).train(texts)
+
+
+class Sizeless(Readout):
+    def forward(self, hidden, context, token):
+        return hidden
 
 
 class Pairs(Corpus):
@@ -97,7 +147,7 @@ def own_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def choice(folder: Path, group: str, target: str, **settings: Any) -> tuple[str, ...]:
     """The first words of a command that chooses a class of one's own for a group, by a file in a folder of configs."""
     path = folder / "conf" / group / "own.yaml"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"_target_": f"own_parts.{target}", **settings}))
     return "--config-dir", str(folder / "conf"), f"{group}=own"
 
@@ -202,7 +252,31 @@ def test_score_with_a_keyword_only_setting_trains_and_its_model_loads(command: C
     assert attnlab.load(model, allow=("own_parts",)) is not None
     refused(command("train.py", *tiny, "model.attention.temperature=x"), "model.attention.temperature must be a number")
     refused(command("train.py", *tiny, "+model.attention.key_size=3"), "model.attention.key_size is not a setting")
-    refused(command("train.py", *tiny, "model/coverage=see2017"), "coverage needs the width of the projected keys", "keys_size")
+    refused(
+        command("train.py", *tiny, "model/coverage=see2017"),
+        "coverage needs the width of the projected keys",
+        "keys_size",
+    )
+
+
+def test_parts_with_nothing_optional_train(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+    """No more run-time arguments, attributes and bases than a part needs."""
+    groups = {
+        "model/scope": "All", "model/bridge": "Zero", "model/normaliser": "Soft", "data/tokenizer": "Characters",
+        "training/teacher_forcing": "Half",
+    }  # fmt: skip
+    chosen = [choice(folder, group, target)[-1] for group, target in groups.items()]
+    optimizer = choice(folder, "training/optimizer", "Descent", learning_rate=0.1, momentum=0.5)
+    succeeded(command("train.py", *optimizer, *chosen, *tiny))
+
+
+def test_part_without_an_attribute_of_its_seam_is_refused(command: Command, folder: Path) -> None:
+    own = choice(folder, "model/readout", "Sizeless")
+    words = [word for word in TINY if not word.startswith("model.readout")]
+    refused(
+        command("train.py", *own, *words, "tracking=none"),
+        "model.readout: Sizeless lacks size, which every Readout sets in its constructor",
+    )
 
 
 def test_corpus_with_a_tokenizer_alone_trains_to_its_report(command: Command, folder: Path, database: Path) -> None:

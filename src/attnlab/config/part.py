@@ -130,7 +130,7 @@ def _seam(target: type) -> str:
 def _other_kinds(value: Any, annotation: Any) -> list[str]:
     """What an attribute must be, where the value is nothing of that: one of some words, or of attnlab's classes."""
     alternatives = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
-    names = []
+    names: list[str] = []
     for each in alternatives:
         if get_origin(each) is Literal:
             fits = value in get_args(each)

@@ -128,7 +128,7 @@ class Tokenizer:
 class TokenizerTrainer(ABC):
     """Learns a `Tokenizer` from text. `joint` asks for one vocabulary over both languages."""
 
-    joint: bool
+    joint: bool = False
 
     @abstractmethod
     def train(self, texts: Iterable[str]) -> Tokenizer:

@@ -28,8 +28,6 @@ class Optimizer(ABC):
     weight_decay: how much of each weight is taken off at a step, times the learning rate.
     """
 
-    learning_rate: float
-
     @abstractmethod
     def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer: ...
 

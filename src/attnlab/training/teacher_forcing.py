@@ -32,8 +32,8 @@ class TeacherForcing(ABC):
         softmax (Bengio et al. 2015, section 2.4, names both).
     """
 
-    coin: Coin
-    guess: Guess
+    coin: Coin = "token"
+    guess: Guess = "argmax"
 
     @abstractmethod
     def ratio_at(self, step: int) -> float:
