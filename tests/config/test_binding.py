@@ -340,6 +340,14 @@ class Searching(Search):
 class Wider(BeamSearch):
     factor: float = 2.0
 
+class Inner:
+    pass
+
+class Outer(Searching):
+    def __init__(self, inner: Inner) -> None:
+        super().__init__(3)
+        self.inner = inner
+
 class Unfinished(Searching):
     def __init__(self) -> None:
         self.max_length = 3
@@ -380,6 +388,15 @@ def test_bind_dataclass_of_another_module_checks_its_inherited_fields(typed_modu
     assert bind(node, Search).factor == 3
     (problem,) = problems(node | {"n_best": "x"}, Search)
     assert problem.startswith("here.n_best must be a whole number")
+
+
+def test_bind_class_of_the_users_module_is_checked_as_a_setting_too(typed_module):
+    node = {"_target_": f"{typed_module}.Outer", "inner": {"_target_": f"{typed_module}.Inner"}}
+    assert type(bind(node, Search).inner).__name__ == "Inner"
+    (problem,) = problems(node | {"inner": {"_target_": "pathlib.Path"}}, Search)
+    assert problem == (
+        "here.inner._target_ must be an Inner, got 'pathlib.Path': it is not a subclass of own_searches.Inner"
+    )
 
 
 def test_bind_object_without_the_attributes_of_its_base_names_them_all(typed_module):

@@ -85,5 +85,5 @@ def test_callbacks_of_a_config_are_built_and_checked(tmp_path):
     with pytest.raises(ExperimentError) as caught:
         own_parts(nodes, {}, tmp_path)
     first, second = caught.value.problems
-    assert first.startswith("callbacks.mine._target_ must be one of ")
+    assert first.startswith("callbacks.mine._target_ must be one of pytorch_lightning.callbacks.BackboneFinetuning, ")
     assert second.startswith("callbacks.rate.logging_interval must be one of step, epoch or null")

@@ -27,6 +27,7 @@ from pydantic.fields import FieldInfo
 
 from attnlab.config.part import Part, construct
 from attnlab.config.signature import (
+    PACKAGE,
     constructor_hints,
     declared_runtime_arguments,
     runtime_arguments,
@@ -82,9 +83,10 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     except ValueError as error:
         known = known_targets(kind)
         close = difflib.get_close_matches(str(target), known, n=1)
+        allowed = f"one of {', '.join(known)}, or {_with_article(kind)} of your own" if known else _with_article(kind)
         problems.append(
-            f"{path}.{TARGET} must be one of {', '.join(known)}, or {_with_article(kind)} of your own, "
-            f"got {show(target)}: {error}{f'; did you mean {close[0]}?' if close else ''}"
+            f"{path}.{TARGET} must be {allowed}, got {show(target)}: {error}"
+            f"{f'; did you mean {close[0]}?' if close else ''}"
         )
         return None
 
@@ -163,10 +165,18 @@ def class_named(target: object, kind: type) -> type:
 def known_targets(kind: type) -> list[str]:
     """The dotted names of attnlab's classes of a kind: those of its module, or else those of the modules beside it.
 
-    Without those that the program itself puts around the one that a config chose.
+    Without those that the program itself puts around the one that a config chose. Of a kind of another library: the
+    names that its package offers.
     """
     home = importlib.import_module(kind.__module__)
-    package = importlib.import_module(kind.__module__.rpartition(".")[0])
+    package = importlib.import_module(kind.__module__.rpartition(".")[0] or kind.__module__)
+    if package.__name__.partition(".")[0] != PACKAGE:
+        offered = {name: found for name, found in vars(package).items() if inspect.isclass(found)}
+        return sorted(
+            f"{package.__name__}.{name}"
+            for name, found in offered.items()
+            if issubclass(found, kind) and found is not kind and not inspect.isabstract(found)
+        )
     names = [info.name for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}.") if not info.ispkg]
     return _concrete_classes([home], kind) or _concrete_classes(map(importlib.import_module, names), kind)
 
