@@ -129,13 +129,15 @@ class RawCorpus(ABC):
     """What every corpus has. Its constructor sets `tokenizer`; the others have the values of `attribute_defaults`.
 
     limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
+    notes: sentences for the user about what `load` ignored or guessed.
     """
 
     required_columns: ClassVar[tuple[str, ...]]
-    attribute_defaults: ClassVar[Mapping[str, Any]] = {"limit": None}
+    attribute_defaults: ClassVar[Mapping[str, Any]] = {"limit": None, "notes": ()}
 
     tokenizer: TokenizerTrainer
     limit: int | None
+    notes: Sequence[str]
 
     if not TYPE_CHECKING:
         # For an attribute that neither the class nor its constructor sets. As attributes of this class the defaults
@@ -147,7 +149,10 @@ class RawCorpus(ABC):
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
-        """The raw rows: a dataset for each of `SPLITS`, with the text columns that `required_columns` names."""
+        """The raw rows: a dataset for each of `SPLITS`, with the text columns that `required_columns` names.
+
+        The columns PLACE and FAULT may stand beside them, so that a dropped row can be shown with its file and line.
+        """
 
     def load_checked(self) -> dict[str, datasets.Dataset]:
         """What `load` returns; raises ExperimentError where it is nothing that could be prepared."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -60,7 +60,7 @@ class HubDataset:
     encoding: Text | None
 
     def __post_init__(self) -> None:
-        self.notes: list[str] = []
+        self.notes: Sequence[str] = ()
         if self.separator is not None and len(_separator(self.separator)) != 1:
             raise ValueError(f"separator must be one character, or `tab`, got {self.separator!r}")
         if self.encoding is not None and not _is_text_encoding(self.encoding):

@@ -70,7 +70,7 @@ def prepare(corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | 
         stats = {
             "vocabulary": {side: tokenizer.size for side, tokenizer in tokenizers.items()},
             "splits": {split: counter.summary(kind.class_names) for split, counter in counters.items()},
-            "notes": list(getattr(corpus, "notes", ())),
+            "notes": list(corpus.notes),
         }
         write_json(temporary / "stats.json", stats)
         write_json(temporary / "data.json", asdict(kind.info()))
