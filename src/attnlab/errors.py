@@ -46,6 +46,15 @@ def masked(text: str) -> str:
     )
 
 
+def holds_password(value: Any) -> bool:
+    """Whether a text in a config value is an address with a password that is no reference to a variable."""
+    if isinstance(value, Mapping):
+        return any(holds_password(name) or holds_password(inner) for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return any(map(holds_password, value))
+    return isinstance(value, str) and masked(value) != value
+
+
 def masked_values(node: Any) -> Any:
     """A config with its texts masked."""
     if isinstance(node, Mapping):

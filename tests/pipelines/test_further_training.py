@@ -76,8 +76,6 @@ def test_training_that_cannot_go_on_is_refused(command: Command, folder: Path) -
     missing = command("train.py", *ALONE, "training.continue_from=0123456789abcdef")
     refused(missing, "must be the identity of a finished experiment")
     assert [path.name for path in folder.glob("runs/points/*")] == [parent.name]
-    profiler = command("train.py", *ALONE, "seed=2", "+trainer.profiler=simpel")
-    refused(profiler, "`profiler` parameter of `Trainer`, it can only be one of ['simple',")
 
 
 def test_limit_takes_the_first_rows_of_each_split(command: Command, folder: Path) -> None:

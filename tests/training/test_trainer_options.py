@@ -66,12 +66,16 @@ def test_limit_of_batches_shortens_epochs_and_validations(train):
     assert batches == [0] * 4
 
 
-def test_trainer_takes_options_of_lightning_in_place_of_ours(train):
-    run = train(**CHOICES, options={"profiler": "simple", "enable_model_summary": True, "max_steps": 3})
+def test_trainer_takes_options_of_lightning(train):
+    run = train(**CHOICES, options={"profiler": "simple", "enable_model_summary": True})
     assert isinstance(run.trainer.profiler, SimpleProfiler)
-    assert run.trainer.global_step == 3
-    with pytest.raises(ExperimentError, match=r"trainer: .* unexpected keyword argument 'profilr'"):
-        train(**CHOICES, options={"profilr": "simple"}, folder="wrong")
+    assert any(isinstance(callback, pl.callbacks.ModelSummary) for callback in run.trainer.callbacks)
+
+
+def test_profiler_with_a_filename_writes_into_the_experiments_folder(train):
+    node = {"_target_": "pytorch_lightning.profilers.SimpleProfiler", "filename": "times"}
+    run = train(**CHOICES, options={"profiler": node})
+    assert "Profiler Report" in (run.folder / "fit-times.txt").read_text()
 
 
 def test_callbacks_of_a_config_are_built_and_checked(tmp_path):

@@ -16,7 +16,7 @@ from attnlab.files import atomic_folder
 from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import load_classifier
 from attnlab.progress import Progress
-from attnlab.training.settings import ClassificationTraining
+from attnlab.training.settings import CLASSIFIED, LOGGED_STEPS, ClassificationTraining
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -37,6 +37,15 @@ class Classification(Task):
         if bound["paths"].ensemble:
             return ["paths.ensemble must be null: only models that translate are put together"]
         return []
+
+    def monitored(self, bound: Mapping[str, Any]) -> set[str]:
+        training = bound["training"]
+        names = {f"{CLASSIFIED}/{name}" for name in ("accuracy", "f1", "nll")}
+        if training.logs_before_validations:
+            names |= {"train/nll", *LOGGED_STEPS}
+            if training.label_smoothing:
+                names.add("train/loss")
+        return names
 
     def read_data(self, folder: Path) -> LabelledData:
         return LabelledData(folder)

@@ -16,7 +16,7 @@ from pydantic import Field, PositiveFloat
 from attnlab.batch import Padding
 from attnlab.config.binding import bind_sections
 from attnlab.config.paths import Paths
-from attnlab.errors import ExperimentError, masked_values
+from attnlab.errors import ExperimentError, holds_password
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task, here
 from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, compose_in_command, sentence
@@ -26,6 +26,7 @@ from attnlab.sweeps.settings import Launcher, Sweep
 from attnlab.tracking.params import leaves
 from attnlab.tracking.settings import Tracking
 from attnlab.training.hardware import Hardware
+from attnlab.training.trainer_section import trainer_problems
 
 TASKS: dict[Any, Task] = {task.name: task for task in (Translation(), Classification())}
 _ENVIRONMENT = re.compile(r"(?<!\\)\$\{oc\.(env|decode)\b")
@@ -39,7 +40,7 @@ def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "con
 def check(config: DictConfig) -> Experiment:
     """Bind every section to its constructor and try the model for size; raises ExperimentError with all problems."""
     values, written = plain(config), plain(config, keep_environment=True)
-    passwords = [place for place, value in leaves(written) if masked_values(value) != value]
+    passwords = [place for place, value in leaves(written) if holds_password(value)]
     if passwords:
         raise ExperimentError(
             f"{', '.join(passwords)} holds a password, which would be written down with the config; set "
@@ -47,10 +48,13 @@ def check(config: DictConfig) -> Experiment:
             "write ${oc.env:NAME} for it"
         )
     task = task_named(values.get("task"))
+    trainer = values.get("trainer")
+    of_trainer = trainer_problems(trainer) if isinstance(trainer, dict) else []
     try:
         bound = bind_sections(values, sections_of(task))
     except ExperimentError as error:
-        raise ExperimentError([_with_task(problem, task) for problem in error.problems]) from error
+        of_sections = [_with_task(problem, task) for problem in error.problems]
+        raise ExperimentError([*of_sections, *of_trainer]) from error
     if bound["hardware"].precision == "auto":
         bound["hardware"] = bound["hardware"].with_precision()
         for sections in (values, written):  # what is hashed, written and logged is what it means here
@@ -61,12 +65,12 @@ def check(config: DictConfig) -> Experiment:
                 f"{name} takes a value from an environment variable, without which its model folder could not be read; "
                 f"give the value itself"
             )
-    if problems := task.check(bound):
+    if problems := [*task.check(bound), *of_trainer]:
         raise ExperimentError(problems)
-    if bound["callbacks"] or bound["loggers"]:
-        from attnlab.training.trainer import own_parts  # imports Lightning, which takes seconds
+    if bound["trainer"] or bound["callbacks"] or bound["loggers"]:
+        from attnlab.training.extension_checks import check_extensions  # imports Lightning, which takes seconds
 
-        own_parts(bound["callbacks"], bound["loggers"], CONF)
+        check_extensions(bound["trainer"], bound["callbacks"], bound["loggers"], task.monitored(bound))
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
     try:
         with torch.device("meta"), ShapesAlone():
@@ -126,7 +130,7 @@ def _with_task(problem: str, task: Task) -> str:
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
-    """The resolved config without Hydra's node, as plain containers.
+    """The resolved config without Hydra's node, as plain containers whose keys are text.
 
     keep_environment: leave `${oc.env:NAME}` as it stands, for whatever is written or logged: an environment may hold
         secrets.
@@ -137,9 +141,25 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
     written.pop("hydra", None)
     try:
         chosen = OmegaConf.create(_escaped(written) if keep_environment else written)
-        return OmegaConf.to_container(chosen, resolve=True)  # type: ignore[return-value]
+        return _with_text_keys(OmegaConf.to_container(chosen, resolve=True))
     except (OmegaConfBaseException, ValueError) as error:
         raise ExperimentError(sentence(error)) from error
+
+
+def _with_text_keys(node: Any) -> Any:
+    """A plain config whose keys are names: YAML makes a number of `2015:`, a truth value of `on:`."""
+    if isinstance(node, list):
+        return [_with_text_keys(value) for value in node]
+    if not isinstance(node, dict):
+        return node
+
+    named: dict[str, Any] = {}
+    for key, value in node.items():
+        name = key if isinstance(key, str) else json.dumps(key, default=str)
+        if name in named:
+            raise ExperimentError(f"the key {name} stands in one mapping twice, as text and as {type(key).__name__}")
+        named[name] = _with_text_keys(value)
+    return named
 
 
 def _escaped(node: Any) -> Any:

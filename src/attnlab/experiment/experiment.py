@@ -66,6 +66,9 @@ class Task(Protocol):
         """What is wrong with sections that are right each by itself."""
         return []
 
+    def monitored(self, bound: Mapping[str, Any]) -> set[str]:
+        """The names of the metrics that a callback can monitor, of the bound sections of a config."""
+
     def open_data(self, folder: Path) -> Any:
         """The prepared data of a folder; raises ExperimentError where there are none of this task."""
         is_ours = all((folder / name).is_file() for name in self.shared_files)

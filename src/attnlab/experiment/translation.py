@@ -18,7 +18,7 @@ from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
-from attnlab.training.settings import TranslationTraining
+from attnlab.training.settings import FREE_RUNNING, LOGGED_STEPS, PERPLEXITY, TOKEN_NLL, TranslationTraining
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -54,6 +54,23 @@ class Translation(Task):
                 if search.needs_attention:
                     problems += without_attention(f"{path}.{search.needs_attention}").problems
         return problems
+
+    def monitored(self, bound: Mapping[str, Any]) -> set[str]:
+        from attnlab.evaluation.text_metrics import TextMetrics
+
+        training = bound["training"]
+        of_text = TextMetrics(ter=False).metrics
+        names = {TOKEN_NLL, PERPLEXITY, *(f"{FREE_RUNNING}/{name}" for name in of_text)}
+        if not training.logs_before_validations:
+            return names
+
+        names |= {"train/token_nll", "train/teacher_forcing_ratio", *LOGGED_STEPS}
+        has_coverage_loss = bound["model"].values.get("coverage") is not None
+        if has_coverage_loss:
+            names.add("train/coverage_loss")
+        if has_coverage_loss or training.label_smoothing:
+            names.add("train/loss")
+        return names
 
     def read_data(self, folder: Path) -> PreparedData:
         return PreparedData(folder)

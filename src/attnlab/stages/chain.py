@@ -74,6 +74,7 @@ def main(experiment: Experiment) -> Any:
             log.info("it is finished already; rerun=true trains it again")
             print(f"experiment {point.name} is finished already; rerun=true trains it again", file=sys.stderr)
         else:
+            check_before_training(experiment, data)
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
             if last is None:
                 begin_anew(experiment, point)
@@ -91,6 +92,12 @@ def main(experiment: Experiment) -> Any:
         evaluate_and_report(experiment, data, point, None if finished or last else began)
     values = [done[name] for name in experiment.sweep.objectives]
     return values[0] if len(values) == 1 else tuple(values)  # as Hydra's sweepers take them
+
+
+def check_before_training(experiment: Experiment, data: Any) -> None:
+    from attnlab.stages.train import check_training  # imports Lightning, which takes seconds
+
+    check_training(experiment, data)
 
 
 def train_in(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None) -> None:

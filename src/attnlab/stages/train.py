@@ -27,7 +27,7 @@ from attnlab.tracking.run_folder import DONE
 from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
-from attnlab.training.trainer import build_trainer, own_parts
+from attnlab.training.trainer import build_trainer, length_of, own_parts
 
 
 def train(
@@ -66,6 +66,13 @@ def train(
     # 4. Keep the best model and the curves.
     if trainer.is_global_zero:
         keep(experiment, data, point, checkpoint)
+
+
+def check_training(experiment: Experiment, data: Any) -> None:
+    """Raise ExperimentError, before a tracker has a run of it, where the data show that the training cannot start."""
+    length_of(experiment.training, len(batches_of(experiment, data).train_dataloader()))
+    if experiment.initial_weights is not None:
+        module_of(experiment, data)
 
 
 def module_of(experiment: Experiment, data: Any) -> pl.LightningModule:
@@ -112,6 +119,11 @@ def fit(
             trainer.fit(module, batches, ckpt_path=start, weights_only=None if start is None else True)
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
+    except RuntimeError as error:
+        # Of a metric that a callback of the user's own was to log; others are known when the config is checked.
+        if not str(error).startswith("Early stopping conditioned on metric"):
+            raise
+        raise ExperimentError(f"callbacks: {error}") from error
     except SystemExit as stop:
         if not trainer.interrupted or stop.code not in (1, 128 + signal.SIGINT):
             raise

@@ -17,6 +17,7 @@ TOKEN_NLL = "validation/teacher_forced/token_nll"
 PERPLEXITY = "validation/teacher_forced/perplexity"
 FREE_RUNNING = "validation/free_running"
 CLASSIFIED = "validation"
+LOGGED_STEPS = ("train/gradient_norm", "train/learning_rate")  # of every task
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,11 @@ class Training(ABC):
     def monitor_mode(self) -> Literal["min", "max"]:
         """Whether that metric is better when it is lower, as an NLL, or higher."""
         return "min" if self.monitored_metric.endswith("nll") else "max"
+
+    @property
+    def logs_before_validations(self) -> bool:
+        """Whether the metrics of a step are there at the first validation, so that a callback can monitor them."""
+        return self.validate_every is None or self.log_every <= self.validate_every
 
     def steps_per_epoch(self, batches: int) -> int:
         """The optimiser steps of an epoch whose loader gives so many batches, parts of batches counted."""

@@ -30,6 +30,7 @@ from attnlab.training.resume import ExactResume
 from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
+from attnlab.training.trainer_section import trainer_arguments
 
 
 def own_parts(
@@ -84,21 +85,12 @@ def build_trainer(
         checkpoints: the folder for the best and the last checkpoint.
         saved: called after each checkpoint with the spool's offset in it.
         save_every_minutes: between two checkpoints without a validation; None saves at validations only.
-        options: more arguments of Lightning's Trainer, which take the place of ours.
+        options: more arguments of Lightning's Trainer, as `trainer_problems` lets a config give them.
 
-    Raises ExperimentError if training is too short for `average_checkpoints`, or Lightning knows no such option.
+    Raises ExperimentError if training is too short for `average_checkpoints`.
     """
-    _quiet()
-    steps_per_epoch = settings.steps_per_epoch(batches)
-    steps = settings.total_steps(steps_per_epoch)
-    validate_every = min(settings.validate_every or steps_per_epoch, steps)
-    validations = math.ceil(steps / validate_every)
-    if settings.average_checkpoints > validations:
-        raise ExperimentError(
-            f"training.average_checkpoints must be at most the number of validations, each of which writes one "
-            f"checkpoint, got {settings.average_checkpoints}, but {steps} steps are validated {validations} "
-            f"time(s), every {validate_every}; choose a smaller training.validate_every or a longer training"
-        )
+    quiet_lightning(hardware.nodes)
+    steps, validate_every = length_of(settings, batches)
     checkpoint = BestCheckpoints(
         dirpath=checkpoints,
         filename="{step}",
@@ -147,10 +139,25 @@ def build_trainer(
         "enable_model_summary": False,
         "enable_progress_bar": False,
     }
-    try:
-        return pl.Trainer(**(arguments | dict(options))), checkpoint
-    except TypeError as error:
-        raise ExperimentError(f"trainer: {error}") from error
+    return pl.Trainer(**(arguments | trainer_arguments(options, checkpoints.parent))), checkpoint
+
+
+def length_of(settings: Training, batches: int) -> tuple[int, int]:
+    """The steps of a training with so many batches an epoch, at most, and those between two validations.
+
+    Raises ExperimentError if it is too short for `average_checkpoints`.
+    """
+    steps_per_epoch = settings.steps_per_epoch(batches)
+    steps = settings.total_steps(steps_per_epoch)
+    validate_every = min(settings.validate_every or steps_per_epoch, steps)
+    validations = math.ceil(steps / validate_every)
+    if settings.average_checkpoints > validations:
+        raise ExperimentError(
+            f"training.average_checkpoints must be at most the number of validations, each of which writes one "
+            f"checkpoint, got {settings.average_checkpoints}, but {steps} steps are validated {validations} "
+            f"time(s), every {validate_every}; choose a smaller training.validate_every or a longer training"
+        )
+    return steps, validate_every
 
 
 class SpoolLogger(Logger):
@@ -230,14 +237,20 @@ class ReturnFreedMemory(pl.Callback):
         self._trim(0)
 
 
-def _quiet() -> None:
-    """Hide Lightning's information, but for a profiler's report, and known harmless warnings."""
+def quiet_lightning(nodes: int = 1) -> None:
+    """Hide Lightning's information, but for a profiler's report, and known harmless warnings.
+
+    nodes: of the training; several need `srun`, so that there Lightning may warn that it is not used.
+    """
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     reports = logging.getLogger("pytorch_lightning.profilers")  # of trainer.profiler, for the terminal and the log file
     reports.setLevel(logging.INFO)
     reports.handlers = [logging.StreamHandler()]
-    for text in (
+    harmless = [
         "does not have many workers", "Checkpoint directory .* exists and is not empty", "sync_dist=True", "LeafSpec",
         "GPU available but not used", "number of training batches .* is smaller than the logging interval",
-    ):  # fmt: skip
+    ]  # fmt: skip
+    if nodes == 1:
+        harmless.append("`srun` command is available on your system but is not used")
+    for text in harmless:
         warnings.filterwarnings("ignore", f".*{text}.*")

@@ -1,0 +1,110 @@
+"""Checks of what a config adds to Lightning's Trainer (trainer, callbacks, loggers), before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import (
+    BatchSizeFinder,
+    GradientAccumulationScheduler,
+    LearningRateFinder,
+    ProgressBar,
+    Timer,
+)
+from pytorch_lightning.plugins.environments import LightningEnvironment
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from attnlab.errors import ExperimentError, masked, show
+from attnlab.training.trainer import own_parts, quiet_lightning
+from attnlab.training.trainer_section import trainer_arguments
+
+# Callbacks that would overrule a setting of attnlab in silence, or need what its modules do not have.
+REPLACED: dict[type[pl.Callback], str] = {
+    BatchSizeFinder: "use training.batching.size",
+    GradientAccumulationScheduler: "use training.accumulate",
+    LearningRateFinder: "use training.optimizer.learning_rate",
+    ProgressBar: "attnlab shows a bar of its own, at a terminal alone; leave this one out",
+    Timer: "use training.max_minutes",
+}
+# Packages whose callbacks log no metrics.
+LOG_NO_METRICS = ("attnlab", "pytorch_lightning")
+
+
+def check_extensions(
+    trainer: Mapping[str, Any], callbacks: Mapping[str, Any], loggers: Mapping[str, Any], metrics: Collection[str]
+) -> None:
+    """Build what these sections of a config describe, as a training would.
+
+    trainer: without the problems that `trainer_problems` finds.
+    metrics: the names that a callback can monitor.
+
+    Raises ExperimentError with every problem.
+    """
+    quiet_lightning()
+    if problems := _mlflow_problems(loggers):
+        raise ExperimentError(problems)
+
+    own_callbacks, own_loggers = own_parts(callbacks, loggers, Path(os.devnull))
+    problems = _callback_problems(dict(zip(callbacks, own_callbacks, strict=True)), metrics)
+    if problems:
+        raise ExperimentError(problems)
+
+    # What only Lightning knows, such as two callbacks that would share their state. Here it needs no device, and does
+    # not look for a cluster: those of the training are checked when it starts.
+    arguments: dict[str, Any] = {
+        "accelerator": "cpu",
+        "devices": 1,
+        "plugins": [LightningEnvironment()],
+        "callbacks": own_callbacks,
+        "logger": own_loggers,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "default_root_dir": os.devnull,
+    }
+    try:
+        pl.Trainer(**(arguments | trainer_arguments(trainer)))
+    except (MisconfigurationException, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ExperimentError(f"trainer, callbacks and loggers do not go together: {reason}") from error
+
+
+def _callback_problems(callbacks: Mapping[str, pl.Callback], metrics: Collection[str]) -> list[str]:
+    problems = []
+    modules = [type(callback).__module__ for callback in callbacks.values()]
+    all_metrics_are_known = all(module.partition(".")[0] in LOG_NO_METRICS for module in modules)
+
+    for name, callback in callbacks.items():
+        for kind, remedy in REPLACED.items():
+            if isinstance(callback, kind):
+                problems.append(f"callbacks.{name}: {type(callback).__name__} does not fit into attnlab: {remedy}")
+
+        monitor = getattr(callback, "monitor", None)
+        if isinstance(monitor, str) and monitor not in metrics and all_metrics_are_known:
+            close = difflib.get_close_matches(monitor, metrics, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            problems.append(
+                f"callbacks.{name}.monitor must be one of {', '.join(sorted(metrics))}, got {show(monitor)}{hint}"
+            )
+    return problems
+
+
+def _mlflow_problems(loggers: Mapping[str, Any]) -> list[str]:
+    """Lightning's MLFlowLogger without an address writes into a folder, which MLflow 3 refuses."""
+    problems = []
+    for name, node in loggers.items():
+        if str(node.get("_target_")).rpartition(".")[2] != "MLFlowLogger":
+            continue
+        address = node.get("tracking_uri") or os.environ.get("MLFLOW_TRACKING_URI") or ""
+        scheme, is_address, _ = str(address).partition("://")
+        if not is_address or scheme == "file":
+            problems.append(
+                f"loggers.{name}.tracking_uri must be the address of a server or a database, such as "
+                f"http://localhost:5000 or sqlite:///mlflow.db, got {show(masked(str(address)))}; attnlab itself logs "
+                "to MLflow, too (tracking.uri)"
+            )
+    return problems

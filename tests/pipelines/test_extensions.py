@@ -1,0 +1,60 @@
+"""What a config adds to Lightning's Trainer, at the real command: refused before there are data, or a run in MLflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from entry_points import TINY, Command, mlflow_client, succeeded
+from test_refusals import left, refused
+
+LIGHTNING = "pytorch_lightning"
+REFUSED = {
+    "max_epochs": (("+trainer.max_epochs=2",), "trainer.max_epochs is set by attnlab: use training.max_epochs; got 2"),
+    "fast_dev_run": (("+trainer.fast_dev_run=true",), "use debug=one_step; got true"),
+    "limit_val_batches": (("+trainer.limit_val_batches=0",), "use training.limit_batches; got 0"),
+    "unknown": (("+trainer.nosuch=1",), "trainer.nosuch is not a setting"),
+    "target": (("+trainer._target_=pytorch_lightning.Trainer",), "attnlab builds Lightning's Trainer itself"),
+    "profiler": (("+trainer.profiler=simpel",), "trainer.profiler must be one of simple, advanced, pytorch or null"),
+    "plugins": ((f"+trainer.plugins._target_={LIGHTNING}.plugins.MixedPrecision",), "trainer.plugins is set by"),
+    "monitor": (
+        (f"+callbacks.stop._target_={LIGHTNING}.callbacks.EarlyStopping", "+callbacks.stop.monitor=val_loss"),
+        "callbacks.stop.monitor must be one of validation/free_running/bleu,",
+    ),
+    "bar": ((f"+callbacks.bar._target_={LIGHTNING}.callbacks.RichProgressBar",), "shows a bar of its own"),
+    "logger": ((f"+loggers.m._target_={LIGHTNING}.loggers.MLFlowLogger",), "loggers.m.tracking_uri must be"),
+}
+
+
+def refused_at_once(command: Command, folder: Path, *arguments: str, said: str) -> None:
+    ended = command("train.py", *TINY, *arguments)
+    refused(ended, said)
+    assert left(folder) == []
+
+
+@pytest.mark.parametrize(("overrides", "said"), REFUSED.values(), ids=REFUSED)
+def test_wrong_addition_to_the_trainer_is_refused_before_data_and_runs(
+    command: Command, folder: Path, overrides: tuple[str, ...], said: str
+) -> None:
+    refused_at_once(command, folder, *overrides, said=said)
+
+
+def test_trainer_of_a_group_is_checked_as_the_section_is(command: Command, folder: Path) -> None:
+    (folder / "theirs" / "trainer").mkdir(parents=True)
+    (folder / "theirs" / "trainer" / "mine.yaml").write_text("_target_: pytorch_lightning.Trainer\nmin_epochs: 1\n")
+    ended = command("train.py", "-cd", "theirs", *TINY, "+trainer=mine")
+    refused(ended, "trainer._target_: attnlab builds", "trainer.min_epochs is set by attnlab: a training ends at")
+    assert not (folder / "runs" / "mlflow.db").exists()
+
+
+@pytest.mark.usefixtures("database")
+def test_training_that_is_too_short_to_average_leaves_no_run(command: Command, folder: Path) -> None:
+    ended = command("train.py", *TINY, "training.keep_best=2", "training.average_checkpoints=2")
+    refused(ended, "training.average_checkpoints must be at most the number of validations")
+    assert mlflow_client(folder).search_runs(["0", "1"]) == []
+
+
+def test_profiler_of_a_class_of_its_own_reports(command: Command, tiny: tuple[str, ...]) -> None:
+    profiler = f"+trainer.profiler._target_={LIGHTNING}.profilers.SimpleProfiler"
+    ended = succeeded(command("train.py", *tiny, "chain=false", profiler))
+    assert "Profiler Report" in ended.err
