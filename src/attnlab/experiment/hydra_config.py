@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from attnlab.errors import ExperimentError
+from attnlab.experiment.override_text import unreadable
 from attnlab.sweeps.settings import directions
 from attnlab.tracking.params import value_at
 
@@ -110,10 +111,7 @@ def sentence(error: BaseException) -> str:
         group, _, choice = error.missing_cfg_file.rpartition("/")
         return f"{group} must be one of {', '.join(error.options)}; got {choice!r}{_hint(choice, error.options)}"
     if isinstance(error, OverrideParseException):
-        return (
-            f"{error.override!r} cannot be read; write key=value, and put text with any of ,:=()[]{{}}' in quotes that "
-            "reach the program, as in \"data.path='a, b'\""
-        )
+        return unreadable(error.override)
     if isinstance(cause, (ConfigAttributeError, ConfigKeyError)) and cause.full_key and cause.parent_node is not None:
         return _unknown_key(str(cause.full_key), str(cause.key), cause.parent_node)
     if cause is not None and cause.full_key:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment import composition
 from attnlab.experiment.experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
 from attnlab.experiment.launch import CommandCallback
+from attnlab.experiment.override_text import quoted
 from attnlab.files import atomic_file
 from attnlab.tracking.params import leaves
 
@@ -69,8 +69,7 @@ def _as_override(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        # A backslash is only special before a quote and at the end.
-        return "'" + re.sub(r"(\\*)('|\Z)", lambda found: found[1] * 2 + ("\\'" if found[2] else ""), value) + "'"
+        return quoted(value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
