@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,13 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
 @pytest.mark.parametrize(
     ("varied", "fails", "sentence"),
     [
-        # Refused when the trainer is built, in the experiment's own run.
+        # It diverges, in the experiment's own run.
+        (
+            [DATA_SEED, "training.gradient_clip=0", "training.optimizer.learning_rate=0.001,1e30"],
+            "optimizer learning rate 1e30",
+            "training diverged in step 2",
+        ),
+        # Refused when the number of batches is known: there is an experiment, and no run yet.
         (
             [DATA_SEED, "training.keep_best=2", "training.average_checkpoints=1,2"],
             "average checkpoints 2",
@@ -108,7 +115,7 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
         # Refused when the data are prepared: there is no experiment yet, and no run.
         ([*FILES, "data.path=good.json,missing.json"], "missing.json", "missing.json"),
     ],
-    ids=["while training", "before it"],
+    ids=["while training", "before it", "before it has data"],
 )
 def test_failed_job_prints_its_error_and_the_others_finish(
     folder: Path, command: Command, varied: list[str], fails: str, sentence: str, monkeypatch: pytest.MonkeyPatch
@@ -132,13 +139,29 @@ def test_failed_job_prints_its_error_and_the_others_finish(
         assert {job.status for name, job in jobs.items() if name != fails} == {"finished"}
         assert mlflow_client(folder).get_run(record.run_id).info.status == "FAILED"
         tracked = [run for run in children(folder, record.run_id) if run.info.run_id == jobs[fails].run_id]
-        assert len(tracked) == (jobs[fails].identity is not None), attempt
+        assert len(tracked) == ("diverged" in sentence), attempt
         for failed in tracked:
             assert failed.info.status == "FAILED"
             assert sentence in failed.data.tags["error"]
         assert len(children(folder, record.run_id)) == 1 + len(tracked), attempt
         assert "918273645" not in ended.out + ended.err
     assert [path for path in folder.rglob("*") if path.is_file() and b"918273645" in path.read_bytes()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "place",
+    ["hydra.sweep.dir=mine", "hydra.sweep.dir=${paths.runs}/mine", "hydra.sweep.subdir=point_${hydra.job.num}"],
+)
+def test_sweep_with_folders_of_ones_own_can_be_compared_also_when_moved(
+    folder: Path, command: Command, place: str
+) -> None:
+    succeeded(command("train.py", "-m", *TINY, "tracking=none", "seed=1,2", place))
+    compare = ("compare.py", "sweep=last", "tracking=none", "samples=100", "sentences=1")
+    assert "left out" not in succeeded(command(*compare)).err
+    shutil.move(folder / "runs", folder / "moved")
+    again = succeeded(command(*compare, "paths.runs=moved"))
+    assert "left out" not in again.err
 
 
 OPTUNA = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from attnlab.errors import ExperimentError
+from attnlab.files import write_json
 from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, current_job, running, this_process
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, choices_of, name_of, short_key
 
@@ -32,6 +34,31 @@ def test_sweep_folder_reads_back_the_written_sweep_and_jobs(folder):
     assert folder.read() == SWEEP
     assert [found.number for found in folder.jobs()] == [3, 10]
     assert folder.jobs(SWEEP.started) == [job]
+
+
+def on_disk(folder):
+    return json.loads((folder.path / "jobs" / "3.json").read_text())
+
+
+@pytest.mark.parametrize("place", ["sweeps/0123456789abcdef/3", "mine/3"])
+def test_record_of_a_job_inside_the_runs_folder_holds_relative_paths(folder, tmp_path, place):
+    output, data = str(tmp_path / place), str(tmp_path / "data" / "abc")
+    job = JobRecord(3, "dot", {}, [], "finished", SWEEP.started, 12.0, output, data=data)
+    folder.write_job(job)
+    assert (on_disk(folder)["output"], on_disk(folder)["data"]) == (place, "data/abc")
+    assert folder.jobs() == [job]
+
+
+def test_record_of_a_job_outside_of_the_runs_folder_holds_an_absolute_path(folder, tmp_path):
+    output = str(tmp_path.parent / "elsewhere" / "3")
+    folder.write_job(JobRecord(3, "dot", {}, [], "finished", SWEEP.started, 12.0, output))
+    assert on_disk(folder)["output"] == output == folder.jobs()[0].output
+
+
+def test_absolute_path_of_an_earlier_version_leads_to_where_the_runs_folder_is_now(folder, tmp_path):
+    job = JobRecord(3, "dot", {}, [], "finished", SWEEP.started, 12.0, f"/gone/runs/sweeps/{SWEEP.identity}/3")
+    write_json(folder.path / "jobs" / "3.json", asdict(job))
+    assert folder.jobs()[0].output == str(folder.path / "3")
 
 
 def test_running_job_writes_its_record_and_its_output(folder, tmp_path, capfd):

@@ -42,7 +42,7 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
     record = folder.read()
     # A search may have had more trials before.
     jobs = [job for job in folder.jobs() if job.number < record.points]
-    reasons = [(job, _why_left_out(folder, job, runs_folder)) for job in jobs]
+    reasons = [(job, _why_left_out(job, runs_folder)) for job in jobs]
     finished = [job for job, why in reasons if why is None]
     left_out = [LeftOut(job.name, why) for job, why in reasons if why is not None]
     if record.points > len(jobs):
@@ -55,7 +55,7 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
     keys = [key for key in record.varies if key != SEED]
     command = f"python pipelines/train.py -m {shlex.join(record.overrides)}"
     return _compared(
-        [_run_of_job(folder, job, keys, runs_folder) for job in finished],
+        [_run_of_job(job, keys, runs_folder) for job in finished],
         record.name,
         [("sweep", record.identity), ("varied", ", ".join(record.varies)), ("command", command)],
         left_out,
@@ -63,18 +63,18 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
     )
 
 
-def _why_left_out(folder: SweepFolder, job: JobRecord, runs_folder: Path) -> str | None:
+def _why_left_out(job: JobRecord, runs_folder: Path) -> str | None:
     if job.status != "finished":
         return f"failed: {job.error}" if job.status == "failed" else "still running, or stopped"
     if not (runs_folder / "points" / str(job.identity) / "done.json").is_file():
         return "its folder in runs/points is gone; the same command makes it again"
-    evaluation = folder.path / str(job.number) / "evaluation"
+    evaluation = Path(job.output) / "evaluation"
     if not has_evaluation(evaluation):
         return f"it has no evaluation in {evaluation}; the same command with chain=true makes it"
     return None
 
 
-def _run_of_job(folder: SweepFolder, job: JobRecord, keys: Sequence[str], runs_folder: Path) -> ComparedRun:
+def _run_of_job(job: JobRecord, keys: Sequence[str], runs_folder: Path) -> ComparedRun:
     point = runs_folder / "points" / str(job.identity)
     records, _ = MetricSpool(point / SPOOL_NAME).read()
     peak = next((record.metrics[_PEAK] for record in reversed(records) if _PEAK in record.metrics), None)
@@ -84,7 +84,7 @@ def _run_of_job(folder: SweepFolder, job: JobRecord, keys: Sequence[str], runs_f
         name=job.name,
         choices={key: job.choices[key] for key in keys if key in job.choices},
         seed=str(config["seed"]),
-        evaluation=read_evaluation(folder.path / str(job.number) / "evaluation"),
+        evaluation=read_evaluation(Path(job.output) / "evaluation"),
         history=read_history(point / "training" / "history.csv"),
         costs=_costs(cpu, peak),
         parameters=_params(config),

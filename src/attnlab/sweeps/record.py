@@ -6,7 +6,7 @@ Whoever wants to know how a sweep stands, or what it found, reads these files an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -54,9 +54,9 @@ class JobRecord:
 
     choices: what varies, by key, as text.
     start_of_sweep: `SweepRecord.started` of the start that ran it last.
-    output: the folder with its results.
+    output: the folder with its results, absolute; on disk relative to the runs folder, where it lies in it.
     identity: the experiment's; None until it is known.
-    data: the folder of its prepared data.
+    data: the folder of its prepared data, as `output`.
     new: whether it trained; False where the point was finished before.
     run_id: in the tracker.
     error: one sentence or more, of a failed job.
@@ -79,10 +79,14 @@ class JobRecord:
 
 
 class SweepFolder:
-    """`runs/sweeps/<identity>`: the records, and beside them the jobs' outputs, each under its number."""
+    """`runs/sweeps/<identity>`: the records, and beside them the jobs' outputs, each under its number.
+
+    The outputs lie elsewhere where the command sets hydra.sweep.dir or hydra.sweep.subdir.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._runs_folder = path.parents[1]
 
     def read(self) -> SweepRecord:
         return read_own_record(self.path / "sweep.json", SweepRecord, "remove it")
@@ -93,12 +97,31 @@ class SweepFolder:
     def jobs(self, start_of_sweep: float | None = None) -> list[JobRecord]:
         """All jobs by their numbers, or those alone that this start of the sweep has run so far."""
         paths = (self.path / "jobs").glob("[0-9]*.json")
-        found = (read_own_record(path, JobRecord, "remove it") for path in paths)
+        found = (self._read_job(path) for path in paths)
         wanted = (job for job in found if start_of_sweep in (None, job.start_of_sweep))
         return sorted(wanted, key=lambda job: job.number)
 
     def write_job(self, job: JobRecord) -> None:
-        write_json(self.path / "jobs" / f"{job.number}.json", asdict(job))
+        # A runs folder can be moved: the paths in it must not say where it was.
+        output = self._movable(job.output)
+        data = None if job.data is None else self._movable(job.data)
+        write_json(self.path / "jobs" / f"{job.number}.json", asdict(replace(job, output=output, data=data)))
+
+    def _read_job(self, path: Path) -> JobRecord:
+        job = read_own_record(path, JobRecord, "remove it")
+        output = self._runs_folder / job.output  # an absolute path stays
+        data = None if job.data is None else str(self._runs_folder / job.data)
+
+        # Earlier versions wrote absolute paths; the runs folder may lie elsewhere now.
+        usual = self.path / str(job.number)
+        if Path(job.output).parts[-3:] == usual.parts[-3:]:
+            output = usual
+        return replace(job, output=str(output), data=data)
+
+    def _movable(self, path: str) -> str:
+        """The path relative to the runs folder, where it lies in it."""
+        whole, runs_folder = Path(path).resolve(), self._runs_folder.resolve()
+        return whole.relative_to(runs_folder).as_posix() if whole.is_relative_to(runs_folder) else path
 
 
 def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
