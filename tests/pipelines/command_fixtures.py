@@ -17,7 +17,8 @@ from entry_points import PIPELINES, TINY, Command, Ended
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder, away from the project and from the environment of the tests."""
-    for name in ("DVC_ROOT", "ATTNLAB_ABSENT", "HYDRA_FULL_ERROR", "LOCAL_RANK", "NODE_RANK"):
+    of_tracker = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME")
+    for name in ("DVC_ROOT", "ATTNLAB_ABSENT", "HYDRA_FULL_ERROR", "LOCAL_RANK", "NODE_RANK", *of_tracker):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -20,7 +20,7 @@ from attnlab.config.binding import TARGET, bind
 from attnlab.config.paths import NotEmpty, runs_folder
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_config import CONF
-from attnlab.tracking.settings import MlflowTracking, Tracking
+from attnlab.tracking.settings import MlflowTracking, Tracking, said_by_environment, with_environment
 
 SettingsT = TypeVar("SettingsT", bound="Settings")
 Texts = Annotated[list[NotEmpty], Field(min_length=1)]
@@ -119,6 +119,9 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
     for key, value in given.items():
         OmegaConf.update(config, key, _parsed(value, OmegaConf.select(config, key)))
     node: Any = OmegaConf.to_container(config, resolve=True)
+    if line := said_by_environment(node["tracking"]):
+        print(line, file=sys.stderr)
+    node["tracking"] = with_environment(node["tracking"])
     node["paths"][TARGET] = f"{RunsPath.__module__}.{RunsPath.__name__}"
     return bind({TARGET: f"{kind.__module__}.{kind.__name__}", **node}, kind)
 

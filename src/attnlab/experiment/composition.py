@@ -24,7 +24,7 @@ from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.sweeps.settings import Launcher, Sweep
 from attnlab.tracking.params import leaves
-from attnlab.tracking.settings import Tracking
+from attnlab.tracking.settings import Tracking, with_environment
 from attnlab.training.hardware import Hardware
 from attnlab.training.trainer_section import trainer_problems
 
@@ -50,8 +50,9 @@ def check(config: DictConfig) -> Experiment:
     task = task_named(values.get("task"))
     trainer = values.get("trainer")
     of_trainer = trainer_problems(trainer) if isinstance(trainer, dict) else []
+    with_tracker = {**values, "tracking": with_environment(values.get("tracking"))}
     try:
-        bound = bind_sections(values, sections_of(task))
+        bound = bind_sections(with_tracker, sections_of(task))
     except ExperimentError as error:
         of_sections = [_with_task(problem, task) for problem in error.problems]
         raise ExperimentError([*of_sections, *of_trainer]) from error

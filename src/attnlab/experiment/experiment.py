@@ -132,7 +132,7 @@ class Experiment:
     choices: {group: choice}; a config that was not composed here has none.
     seed: of the initial weights, the order of the batches, dropout and teacher forcing; the data have one of their own.
     data, model, search, training: of the kinds that the task's `sections` name.
-    trainer: more arguments of Lightning's Trainer.
+    trainer: arguments of Lightning's Trainer that attnlab does not set itself.
     callbacks, loggers: nodes of more Lightning callbacks and loggers, by names of the user's.
     save_every_minutes: how long training runs at most without a checkpoint; None writes them at validations only.
     chain: whether `train.py` also prepares missing data, evaluates and reports; under DVC each of these is a stage.

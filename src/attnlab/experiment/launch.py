@@ -27,6 +27,7 @@ from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
 from attnlab.tracking.params import readable_name, short_params
+from attnlab.tracking.settings import EXPERIMENT_VARIABLE, URI_VARIABLE
 
 log = logging.getLogger("attnlab")
 
@@ -122,9 +123,22 @@ def run_job(stage: str, config: DictConfig) -> Any:
 def _run(stage: str, config: DictConfig) -> Any:
     from attnlab.experiment.composition import check, with_task_of_model
 
-    with chdir(HydraConfig.get().runtime.cwd):
+    with chdir(HydraConfig.get().runtime.cwd), _same_tracker_after():
         experiment = check(with_task_of_model(config) if stage == "evaluate" else config)
         return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
+
+
+@contextmanager
+def _same_tracker_after() -> Iterator[None]:
+    """Restore MLflow's variables behind a job: Lightning's MLFlowLogger sets them, and the next job would obey."""
+    before = {name: os.environ.get(name) for name in (URI_VARIABLE, EXPERIMENT_VARIABLE)}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
@@ -178,8 +192,10 @@ def mistakes_as_sentences() -> Iterator[None]:
     """End the process with the sentences of an error that the user can mend; any other error keeps its traceback."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    print_any_character()
     try:
         try:
+            _check_encoding([*sys.argv[1:], os.getcwd()])
             yield
         except JobFailedError:
             _fail(["jobs of the sweep failed; their errors stand above"])
@@ -197,6 +213,8 @@ def mistakes_as_sentences() -> Iterator[None]:
                 _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
             if type(error).__name__ == "MisconfigurationException":  # Lightning's, of what a config passes on to it
                 _fail([str(error)])
+            if type(error).__name__ == "FailedJobError":  # submitit's, of what sbatch says
+                _fail([f"launcher: Slurm does not take the jobs: {'; '.join(str(error).splitlines())}"])
             if not of_hydra:
                 raise
             _fail([hydra_sentence(error)])
@@ -205,6 +223,26 @@ def mistakes_as_sentences() -> Iterator[None]:
     except BrokenPipeError:  # the reader of the output has gone away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
+
+
+def print_any_character() -> None:
+    """Have stdout and stderr show a character that their encoding lacks as `\\ud55c`, instead of raising an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _check_encoding(texts: Sequence[str]) -> None:
+    """Raise ExperimentError for characters that the locale cannot read; no file could be written with them."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(text).decode(errors="backslashreplace")
+            raise ExperimentError(
+                f"{shown!r} cannot be read in the terminal's locale, whose encoding is {sys.getfilesystemencoding()}; "
+                "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+            ) from None
 
 
 def show_problems(problems: list[str], place: str = "") -> None:

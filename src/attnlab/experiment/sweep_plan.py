@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import shutil
+import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +16,14 @@ from hydra.core.override_parser.types import IntervalSweep, Override
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.identity import config_digest, experiment_identity
-from attnlab.errors import ExperimentError, masked_values
+from attnlab.errors import ExperimentError, masked_values, show
 from attnlab.experiment.composition import check
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepRecord, short_key
 from attnlab.sweeps.settings import Slurm
+from attnlab.tracking.settings import said_by_environment
 
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
@@ -54,6 +56,11 @@ class SweepPlan:
         given: Any = OmegaConf.to_container(hydra.overrides, resolve=False)
         sweeper: Any = OmegaConf.to_container(hydra.sweeper, resolve=False)
         overrides, of_sweeper = given["task"], sweeper.get("params") or {}
+        if sweeper.get("storage") is not None:
+            raise ExperimentError(
+                "hydra.sweeper.storage must be null: a sweep's points are kept in the runs folder, and the same "
+                f"command with more sweep.trials goes on from them; got {show(masked_values(sweeper['storage']))}"
+            )
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         parsed = parser.parse_overrides([*(f"{key}={value}" for key, value in of_sweeper.items()), *overrides])
         values = [_values(override) for override in parsed]
@@ -95,6 +102,8 @@ class SweepPlan:
             experiment.hardware.check_sweep()
             if first.launcher.on_this_machine:
                 experiment.hardware.check_available()
+        if line := said_by_environment(first.config["tracking"]):
+            print(line, file=sys.stderr)
         record = SweepRecord(
             identity=self.identity,
             name=" × ".join(short_key(key) for key in self.varies) or "one point",

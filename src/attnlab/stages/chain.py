@@ -34,6 +34,7 @@ from attnlab.sweeps.job import current_job
 from attnlab.tracking.params import readable_name, short_params
 from attnlab.tracking.run import Run, UntrackedRun
 from attnlab.tracking.run_folder import DONE
+from attnlab.tracking.settings import said_by_environment
 from attnlab.training.spool import LAST
 
 
@@ -113,6 +114,7 @@ def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
     parts = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
     hardware = experiment.hardware
+    of_environment = said_by_environment(experiment.config["tracking"])
     return [
         f"experiment {point.name}: {readable_name(short_params(experiment.logged))}",
         f"  model    {sum(counts.values()):,} parameters: {parts}",
@@ -121,6 +123,7 @@ def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
         f"{hardware.precision}",
         f"  folder   {point}",
         f"  MLflow   {experiment.tracking.where_to_look(experiment.paths.runs_folder)}",
+        *([] if of_environment is None else [of_environment]),
     ]
 
 

@@ -35,6 +35,7 @@ from attnlab.progress import progress_bars
 from attnlab.sweeps.job import current_job
 from attnlab.tracking.params import as_text, choice_name, readable_name, short_params
 from attnlab.tracking.run_folder import RunRecord
+from attnlab.tracking.settings import said_by_environment
 
 
 def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
@@ -178,6 +179,8 @@ def main(experiment: Experiment) -> None:
     paths = experiment.paths
     if paths.model is None or paths.data is None:
         raise ExperimentError("paths.model and paths.data must name a model folder and the prepared data; give both")
+    if line := said_by_environment(experiment.config["tracking"]):
+        say(line)
     into = output_folder() / "evaluation" if paths.evaluation is None else here(paths.evaluation)
     evaluate_and_track(experiment, here(paths.model), here(paths.data), into)
     say(f"metrics: {into / 'metrics.json'}\nMLflow:  {experiment.tracking.where_to_look(paths.runs_folder)}")

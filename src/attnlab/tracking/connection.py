@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.files import atomic_file
+from attnlab.tracking.settings import EXPERIMENT_VARIABLE, URI_VARIABLE, uri_of_environment
 
 # What a server or a database that went away, or refuses, makes of a call.
 LOST = (MlflowException, SQLAlchemyError, requests.RequestException, ImportError, OSError)
@@ -45,6 +47,10 @@ class Connection:
         self._experiment, self._artifacts = experiment, artifacts
         self._client: MlflowClient | None = None
         self.experiment_id = ""  # of an open connection
+        # Where a person corrects them.
+        self._uri_setting = URI_VARIABLE if address == uri_of_environment() else "tracking.uri"
+        is_of_environment = experiment == os.environ.get(EXPERIMENT_VARIABLE)
+        self._experiment_setting = EXPERIMENT_VARIABLE if is_of_environment else "tracking.experiment"
 
     def client(self) -> MlflowClient:
         """A client of a tracker that answered just now. Raises as `open`; OSError where it answered before."""
@@ -63,7 +69,8 @@ class Connection:
         is_missing = self._database is not None and not self._database.is_file()
         if is_missing and not create:
             raise ExperimentError(
-                f"tracking.uri: there is no database {self._database}; track a training there first, or name another"
+                f"{self._uri_setting}: there is no database {self._database}; track a training there first, or name "
+                "another"
             )
         folder = self._artifacts.parent if self._database is None else self._database.parent
         with self.refusing():
@@ -87,10 +94,12 @@ class Connection:
             return str(client.create_experiment(self._experiment, artifact_location=location))
         if found is None:
             names = sorted(each.name for each in client.search_experiments())
-            raise ExperimentError(f"tracking.experiment must be one of {', '.join(names)}; got {self._experiment!r}")
+            raise ExperimentError(
+                f"{self._experiment_setting} must be one of {', '.join(names)}; got {self._experiment!r}"
+            )
         if found.lifecycle_stage != LifecycleStage.ACTIVE:
             raise ExperimentError(
-                f"tracking.experiment: {found.name!r} was deleted in MLflow; choose another name, or restore it "
+                f"{self._experiment_setting}: {found.name!r} was deleted in MLflow; choose another name, or restore it "
                 f"with `mlflow experiments restore --experiment-id {found.experiment_id}`"
             )
         return str(found.experiment_id)
@@ -120,8 +129,8 @@ class Connection:
             yield
         except (*LOST, ValueError, Timeout) as error:
             # ValueError: an option of an address that a driver cannot read. The cause may carry the password.
-            remedy = "start the server, correct tracking.uri, or choose tracking=none"
-            message = f"tracking.uri: {self.shown} cannot be used: {reason_of(error)}; {remedy}"
+            remedy = f"start the server, correct {self._uri_setting}, or choose tracking=none"
+            message = f"{self._uri_setting}: {self.shown} cannot be used: {reason_of(error)}; {remedy}"
             raise ExperimentError(message) from None
 
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import sqlite3
 import sys
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,43 @@ if TYPE_CHECKING:
 
 DATABASE_NAME = "mlflow.db"
 ARTIFACTS_NAME = "mlflow-artifacts"
+DEFAULT_EXPERIMENT = "attnlab"
+# MLflow's own variables, which decide where the config says nothing.
+URI_VARIABLE, EXPERIMENT_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"
 LONGEST_NAME = 250  # MLflow's limit for the name of a run
+
+
+def uri_of_environment() -> str | None:
+    """The address in MLFLOW_TRACKING_URI; None where it is not set. A relative sqlite path counts from the project."""
+    address = os.environ.get(URI_VARIABLE) or None
+    if address is None or not address.startswith("sqlite:///"):
+        return address
+    project = os.environ.get("DVC_ROOT", ".")  # also where DVC works in a temporary copy of it
+    return f"sqlite:///{os.path.abspath(Path(project, address.removeprefix('sqlite:///')))}"
+
+
+def with_environment(node: Any) -> Any:
+    """The section `tracking` of a config, with what MLflow's own variables say where it says nothing.
+
+    The section itself stays as it is: what the environment says is written nowhere, and changes no identity.
+    """
+    if not isinstance(node, Mapping):
+        return node
+    from_environment = {"uri": uri_of_environment(), "experiment": os.environ.get(EXPERIMENT_VARIABLE) or None}
+    return {name: from_environment.get(name) if value is None else value for name, value in node.items()}
+
+
+def said_by_environment(node: Any) -> str | None:
+    """A line that says which of MLflow's variables decide, for the section `tracking` as written; None for none."""
+    found = with_environment(node)
+    if found == node:
+        return None
+    said = []
+    if found["uri"] != node["uri"]:
+        said.append(f"the address by {URI_VARIABLE}")
+    if found["experiment"] != node["experiment"]:
+        said.append(f"the experiment {found['experiment']!r} by {EXPERIMENT_VARIABLE}")
+    return f"MLflow: {' and '.join(said)}, since the config names none"
 
 
 class Tracking:
@@ -69,8 +106,10 @@ class MlflowTracking(Tracking):
     """Runs go to MLflow.
 
     uri: `http(s)://...` of a server, `sqlite:///<file>.db`, `postgresql+psycopg2://...` or `mysql+pymysql://...`;
-        null is `mlflow.db` in the runs folder. A relative sqlite path counts from the runs folder's parent.
-    experiment: MLflow's name for the group of runs.
+        null is what the environment variable MLFLOW_TRACKING_URI says, or else `mlflow.db` in the runs folder. A
+        relative sqlite path counts from the runs folder's parent.
+    experiment: MLflow's name for the group of runs; null is what the environment variable MLFLOW_EXPERIMENT_NAME says,
+        or else `attnlab`.
     run_name: null makes one of the choices, as `bahdanau · dates · seed 1`.
     system_metrics: sample processor, memory, disk and network while the tracker can be reached.
     heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws none.
@@ -82,7 +121,7 @@ class MlflowTracking(Tracking):
     """
 
     uri: str | None
-    experiment: str
+    experiment: str | None
     run_name: str | None
     system_metrics: bool
     heat_map_sentences: NonNegativeInt
@@ -90,6 +129,10 @@ class MlflowTracking(Tracking):
     when_unreachable: Literal["refuse", "warn"]
     tags: dict[str, str | int | float | bool] | None = None
     note: str | None = None
+
+    @property
+    def experiment_name(self) -> str:
+        return self.experiment or DEFAULT_EXPERIMENT
 
     def address(self, runs_folder: Path) -> str:
         """The address with the path of an sqlite database made absolute."""
@@ -105,7 +148,7 @@ class MlflowTracking(Tracking):
         from attnlab.tracking.connection import Connection  # costs an import of mlflow
 
         artifacts = Path(os.path.abspath(runs_folder)) / ARTIFACTS_NAME
-        return Connection(self.address(runs_folder), self.experiment, artifacts)
+        return Connection(self.address(runs_folder), self.experiment_name, artifacts)
 
     def _uploader(self, connection: Connection) -> Upload:
         from attnlab.tracking.sync import sync
@@ -136,7 +179,7 @@ class MlflowTracking(Tracking):
         if run is None or run.uploaded is None or run.state.status != "FINISHED" or not address.startswith("sqlite"):
             return None
         same = replace(RunRecord(**masked_values(vars(record))), command=run.state.record.command)
-        is_whole = run.is_described and run.uploaded.tracker == f"{masked(address)} {self.experiment}"
+        is_whole = run.is_described and run.uploaded.tracker == f"{masked(address)} {self.experiment_name}"
         if not is_whole or (same, self.log_model) != (run.state.record, run.state.log_model):
             return None
         query = "SELECT lifecycle_stage FROM runs WHERE run_uuid = ?"
@@ -166,7 +209,7 @@ class MlflowTracking(Tracking):
         page, store = "", masked(address)
         if address.startswith("sqlite:///"):
             # By itself MLflow leads to the pages for language model prompts.
-            found = _asked(address, "SELECT experiment_id FROM experiments WHERE name = ?", self.experiment)
+            found = _asked(address, "SELECT experiment_id FROM experiments WHERE name = ?", self.experiment_name)
             page = "" if found is None else f"#/experiments/{found}/runs?workflowType=machine_learning"
             store = f"sqlite:///{_short(Path(address.removeprefix('sqlite:///')))}"
         program = _short(Path(sys.executable).with_name("mlflow"))
