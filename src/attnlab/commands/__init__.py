@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("ignore")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+        if hasattr(parsed, "text"):
+            parsed.text = [_as_utf8(text) for text in parsed.text]
         module, _, function = parsed.run.partition(".")
         getattr(importlib.import_module(f"attnlab.commands.{module}"), function)(parsed)
         return 0
@@ -55,6 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
+
+
+def _as_utf8(text: str) -> str:
+    """An argument as UTF-8, as the lines of stdin are read, whatever the locale's encoding."""
+    return os.fsencode(text).decode("utf-8", errors="backslashreplace")
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
