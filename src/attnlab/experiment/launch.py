@@ -12,7 +12,7 @@ import string
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, chdir, contextmanager, redirect_stderr
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -228,8 +228,9 @@ def mistakes_as_sentences() -> Iterator[None]:
 def print_any_character() -> None:
     """Have stdout and stderr show a character that their encoding lacks as `\\ud55c`, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":
+            with suppress(OSError):  # of a stream whose descriptor was redirected since
+                stream.reconfigure(errors="backslashreplace")
 
 
 def _check_encoding(texts: Sequence[str]) -> None:
