@@ -16,6 +16,7 @@ from attnlab.config.identity import config_digest, experiment_identity, used_cod
 from attnlab.experiment import experiment
 from attnlab.experiment.composition import compose
 
+ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = {"seed": 1, "model": {"encoder": {"cell": "gru", "layers": 1}, "attention": None}}
 STAGES = {
     stage: getattr(experiment, f"{stage.upper()}_SOURCES") for stage in ("prepare", "train", "evaluate", "report")
@@ -81,6 +82,83 @@ def test_identity_changes_with_the_data_but_not_with_the_order_of_keys_and_sourc
     assert re.fullmatch("[0-9a-f]{16}", one)
 
 
+# Rows of the table in docs/dvc.md, with edits that are of their kind: (file, what stands there, what replaces it).
+SCORE, SETTINGS = "model/attention/dot.py", "training/settings.py"
+STAGE, TASK = "stages/train.py", "experiment/translation.py"
+IMPORTS = "from torch import Tensor\n", "from attnlab.model.attention.score import Score, check_equal_widths\n"
+FORWARD = "        return query @ keys.transpose(1, 2)\n"
+SAME_CODE = {
+    "a comment, a docstring": [
+        (SCORE, FORWARD, f"        # The product.\n{FORWARD[:-1]}  # (B, T, S)\n"),
+        (SCORE, '"""The dot score."""', '"""Dot."""'),
+        (SCORE, "score(s, h) = s · h", "score(h, s) = h · s"),
+        (STAGE, "    # 3. Train.\n", ""),
+        (STAGE, "    resume_from: a checkpoint of the same training.\n", ""),
+        (TASK, "    def sizes(", "    # They are small.\n    def sizes("),
+    ],
+    "line breaks, blank lines, quotes, parentheses around an expression, the spelling of a number": [
+        (SCORE, FORWARD, "        return query @ keys.transpose(\n            0x1,\n            2,\n        )\n"),
+        (SCORE, "return query @", "\n\n        return (query) @"),
+        (SCORE, '"dot", query_size', "'dot', query_size"),
+        (STAGE, '"training" / "history.csv"', "'training' / ('history.csv')"),
+    ],
+    "what stands under `if TYPE_CHECKING:`, `pass`, `...`": [
+        (SCORE, FORWARD, f"        pass\n        ...\n{FORWARD}"),
+        (SCORE, IMPORTS[0], f"{IMPORTS[0]}\nif TYPE_CHECKING:\n    from attnlab.plots.figure import png_bytes\n\n"),
+    ],
+    "in the stage's and the task's own module: a function that the stage does not call": [
+        (STAGE, "def module_of(", "def another() -> None:\n    return None\n\n\ndef module_of("),
+        (TASK, "    def check(", "    def another(self) -> None:\n        return None\n\n    def check("),
+    ],
+}
+OTHER_CODE = {
+    "a statement, a value, a default, a decorator, an assertion": [
+        (SCORE, FORWARD, f"        print()\n{FORWARD}"),
+        (SCORE, FORWARD, f"        assert len(query)\n{FORWARD}"),
+        (SCORE, "(1, 2)", "(2, 1)"),
+        (SCORE, "key_size: int)", "key_size: int = 1)"),
+        (SCORE, "    def forward", "    @torch.no_grad()\n    def forward"),
+        (STAGE, "pl.seed_everything(", "print() or pl.seed_everything("),
+        (STAGE, "def module_of(", "@torch.no_grad()\ndef module_of("),
+        # What the function takes from its module counts with it.
+        (STAGE, "seed=experiment.seed", "seed=SEED"),
+        (STAGE, "def train(", "SEED = 1\n\n\ndef train("),
+        (TASK, "    def sizes(", "    @functools.cache\n    def sizes("),
+    ],
+    "a type annotation, for settings are checked against it": [
+        (SCORE, "query_size: int", "query_size: float"),
+        (SETTINGS, "patience: PositiveInt | None", "patience: PositiveInt"),
+    ],
+    "a name, also of a local variable; the order of definitions or imports, though the code does the same": [
+        (SETTINGS, "of_epochs", "by_epochs"),
+        (SCORE, "\n".join(IMPORTS), "\n".join(reversed(IMPORTS))),
+    ],
+}
+
+
+def edit(package: Path, file: str, old: str, new: str) -> None:
+    text = (package / file).read_text(encoding="utf-8")
+    assert old in text, (file, old)
+    (package / file).write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.parametrize("row", SAME_CODE)
+def test_identity_after_an_edit_of_what_code_does_not_do_stays_the_same(row, package, experiments, before):
+    for change in SAME_CODE[row]:
+        edit(package, *change)
+        assert identities(experiments) == before, change
+
+
+@pytest.mark.parametrize("row", OTHER_CODE)
+def test_identity_after_an_edit_of_what_code_does_changes(row, package, experiments, before):
+    last = before["dot"]
+    for change in OTHER_CODE[row]:
+        edit(package, *change)
+        now = identities(experiments)["dot"]
+        assert now != last, change
+        last = now
+
+
 def test_new_score_file_changes_no_identity(package, experiments, before):
     shutil.copy(package / "model/attention/dot.py", package / "model/attention/mine.py")
     assert identities(experiments) == before
@@ -105,18 +183,7 @@ def test_edit_of_what_training_computes_with_changes_its_identity_and_of_what_it
     assert [after[score] == before[score] for score in after] == [name in SHOWS] * 2
 
 
-def test_edit_of_the_training_function_changes_the_identity_and_of_its_neighbours_does_not(
-    package, experiments, before
-):
-    file = package / "stages/train.py"
-    text = file.read_text(encoding="utf-8")
-    file.write_text(f"{text}\n\ndef another() -> None:\n    return None\n", encoding="utf-8")
-    assert identities(experiments)["dot"] == before["dot"]
-    file.write_text(text.replace("pl.seed_everything(", "print() or pl.seed_everything("), encoding="utf-8")
-    assert identities(experiments)["dot"] != before["dot"]
-
-
-@pytest.mark.parametrize("folder", ["plots", "tracking", "report", "sweeps"])
+@pytest.mark.parametrize("folder", ["plots", "tracking", "report", "sweeps", "experiment"])
 def test_edit_of_what_only_shows_changes_no_training(package, experiments, before, folder):
     for file in (package / folder).rglob("*.py"):
         append(file)
@@ -146,6 +213,94 @@ def test_module_of_the_user_counts_with_what_it_imports(package, experiments, tm
         append(tmp_path / file)
         seen.append(identities(own)["dot"])
     assert len(set(seen)) == 4
+
+
+def test_identity_changes_with_the_name_of_a_module(package, experiments, before):
+    moved = copy.deepcopy(experiments)
+    moved["dot"]["model"]["attention"]["_target_"] = "attnlab.model.attention.product.DotScore"
+    (package / SCORE).rename(package / "model/attention/product.py")
+    assert identities(moved)["dot"] != before["dot"]
+
+
+def test_identity_of_a_report_changes_with_a_page_beside_its_module(package):
+    last = experiment_identity({}, "data", sources("report"))
+    append(package / "report/translation.html", "<p>more</p>")
+    identity._source.cache_clear()
+    assert experiment_identity({}, "data", sources("report")) != last
+
+
+OF_A_TRAINING = {
+    "seed": "seed=2",
+    "padding": "padding=post_post",
+    "model": "model.encoder.dropout=0.1",
+    "training": "training.max_steps=7",
+    "hardware": "hardware.threads=3",
+    "trainer": "+trainer.benchmark=true",
+    "callbacks": "+callbacks.device._target_=pytorch_lightning.callbacks.DeviceStatsMonitor",
+}
+
+
+def test_identity_changes_with_each_section_that_training_reads_and_with_no_other():
+    def identity_with(*overrides: str) -> str:
+        composed = compose(overrides)
+        return composed.identity(experiment.TRAIN_SECTIONS, "data", experiment.TRAIN_SOURCES)
+
+    assert {*OF_A_TRAINING} == {*experiment.TRAIN_SECTIONS}
+    changed = [identity_with(override) for override in OF_A_TRAINING.values()]
+    same = identity_with("tracking=none", "paths.runs=elsewhere", "search.size=3", "save_every_minutes=1")
+    assert same == identity_with()
+    assert len({same, *changed}) == 1 + len(changed)
+
+
+# The other rows of that table, and the test of each.
+TESTED_BY = {
+    "a new module, such as another score; a module that the experiment does not use": (
+        "stays the same",
+        test_new_score_file_changes_no_identity,
+    ),
+    "messages, progress bars, plots, what MLflow and sweeps record, how a config is composed": (
+        "stays the same for a training",
+        test_edit_of_what_only_shows_changes_no_training,
+    ),
+    "`tracking`, `loggers`, `paths`, `search`, `save_every_minutes` and other sections that training does not read": (
+        "stays the same for a training",
+        test_identity_changes_with_each_section_that_training_reads_and_with_no_other,
+    ),
+    "another version of MLflow, DVC, Hydra or Python, if the code and the libraries below stay as they are": (
+        "stays the same",
+        test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not,
+    ),
+    "the name or place of a module": ("changes", test_identity_changes_with_the_name_of_a_module),
+    "a page or style sheet beside a module (evaluation and report alone)": (
+        "changes",
+        test_identity_of_a_report_changes_with_a_page_beside_its_module,
+    ),
+    "your own module with a class that the config names, or what that module imports of its package": (
+        "changes",
+        test_module_of_the_user_counts_with_what_it_imports,
+    ),
+    "`seed`, `padding`, `model`, `training`, `hardware`, `trainer`, `callbacks`": (
+        "changes",
+        test_identity_changes_with_each_section_that_training_reads_and_with_no_other,
+    ),
+    "the prepared data (a setting of `data` prepares others), the weights that `training.initial_weights` names": (
+        "changes",
+        test_identity_changes_with_the_data_but_not_with_the_order_of_keys_and_sources,
+    ),
+    "another version of torch, NumPy, pytorch-lightning, torchmetrics, tokenizers, datasets, sacreBLEU or Babel, where "
+    "the code imports it": ("changes", test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not),
+}
+
+
+def test_table_of_edits_in_the_documentation_has_exactly_the_tested_rows():
+    page = (ROOT / "docs" / "dvc.md").read_text(encoding="utf-8").partition("\n## What trains a model again\n")[2]
+    table = page.partition("| --- | --- |\n")[2].partition("\n\n")[0]
+    written = dict(line.strip("| ").split(" | ") for line in table.splitlines())
+    assert written == {
+        **dict.fromkeys(SAME_CODE, "stays the same"),
+        **dict.fromkeys(OTHER_CODE, "changes"),
+        **{row: result for row, (result, _) in TESTED_BY.items()},
+    }
 
 
 def test_source_that_does_not_exist_is_an_error():

@@ -2,7 +2,8 @@
 
 The code that an experiment uses is found in the source files, without importing them: the functions of a stage, the
 modules of the classes that its config names, and what these import within the package. A new attention score is
-therefore no reason to train a model again that has another one.
+therefore no reason to train a model again that has another one. Nor is an edited comment: the code counts by what it
+does (see code_form.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from attnlab.config.code_form import form_of, is_for_type_checkers
 
 PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
@@ -40,7 +43,7 @@ DECIDING_LIBRARIES = frozenset(
 
 class Code(NamedTuple):
     """
-    texts: {module, or module:function,function, or template: its source}.
+    texts: {module, or module:function,function: the form of its code; template: its text}.
     libraries: top-level names of the other packages that it imports.
     """
 
@@ -101,7 +104,7 @@ def used_code(roots: Iterable[str]) -> Code:
 
 
 class _Source(NamedTuple):
-    text: str
+    text: str  # the form of its code
     imports: set[str]
     templates: dict[str, str]  # beside the module: pages and style sheets that it may fill in
 
@@ -112,15 +115,14 @@ def _source(place: str) -> _Source:
     path = module_file(module)
     if path is None:
         raise ModuleNotFoundError(f"the code of an experiment names {module}, which does not exist")
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
+    tree = ast.parse(path.read_bytes())  # bytes, for a file may say which encoding it has
     package = module.rpartition(".")[0]
     files = sorted(file for file in path.parent.iterdir() if file.suffix in (".css", ".html", ".js", ".yaml"))
     templates = {f"{package}/{file.name}": file.read_text(encoding="utf-8") for file in files}
     imports = set(_imported(tree.body, module if path.name == "__init__.py" else package))
     if not functions:
-        return _Source(text, {name for name, _ in imports}, templates)
-    part, used = _part(text, tree, functions.split(","))
+        return _Source(form_of(tree.body), {name for name, _ in imports}, templates)
+    part, used = _part(tree, functions.split(","))
     return _Source(part, {name for name, bound in imports if bound in used}, templates)
 
 
@@ -150,25 +152,60 @@ def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]
             for each in node.names:
                 inner = f"{source}.{each.name}"
                 yield inner if is_ours and module_file(inner) else source, each.asname or each.name
-        elif not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
-            for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+        else:
+            blocks = ("body", "orelse", "handlers", "finalbody", "cases")
+            for block in blocks[1:] if is_for_type_checkers(node) else blocks:
                 yield from _imported(getattr(node, block, ()), package)
 
 
-def _part(text: str, tree: ast.Module, functions: list[str]) -> tuple[str, set[str]]:
-    """The source of these functions or methods and of those of the module that they call, and the names in it."""
-    defined = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    lines = text.splitlines()
-    todo, parts, used = list(functions), {}, set()
+def _part(tree: ast.Module, wanted: list[str]) -> tuple[str, set[str]]:
+    """The form of these functions or methods and of what they use of their module, and the names in all of it.
+
+    Raises KeyError for a name that the module does not define.
+    """
+    defined = _definitions(tree)
+    todo, forms, used = list(wanted), {}, set()
     while todo:
         name = todo.pop()
-        node = defined[name]
-        parts[name] = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-        inside = [inner for statement in node.body for inner in ast.walk(statement)]
-        called = {inner.id for inner in inside if isinstance(inner, ast.Name)}
-        used |= called
-        for inner in inside:
-            if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self":
-                called.add(inner.attr)
-        todo += (called & defined.keys()) - parts.keys()
-    return "\n".join(parts[name] for name in sorted(parts)), used
+        if name in forms:
+            continue
+        forms[name] = form_of(defined[name])
+
+        names = {each for node in defined[name] for each in _names_in(node)}
+        used |= names
+        todo += names & defined.keys()
+    return "\n".join(forms[name] for name in sorted(forms)), used
+
+
+def _definitions(tree: ast.Module) -> dict[str, list[ast.AST]]:
+    """{name: what defines it}: functions and methods at any depth, classes and variables of the module."""
+    defined: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            defined.setdefault(node.name, []).append(node)
+    for statement in tree.body:
+        for name in _names_set_by(statement):
+            defined.setdefault(name, []).append(statement)
+    return defined
+
+
+def _names_set_by(statement: ast.stmt) -> set[str]:
+    """The name of a class, or the names that an assignment sets."""
+    if isinstance(statement, ast.ClassDef):
+        return {statement.name}
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        return set()
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    """The names that a piece of code uses, those of `self.name` among them; annotations use nothing."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        yield node.attr
+    annotations = (getattr(node, "annotation", None), getattr(node, "returns", None))
+    for inner in ast.iter_child_nodes(node):
+        if inner not in annotations:
+            yield from _names_in(inner)
