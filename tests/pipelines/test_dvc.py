@@ -69,6 +69,31 @@ def test_setting_called_size_is_seen_by_the_run_cache(copy: Path) -> None:
     assert "size 7" in json.loads((copy / "build/evaluation/signatures.json").read_text())["search"]
 
 
+def test_edited_comment_trains_nothing_again(
+    project: tuple[Path, dict[str, str]], copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC sees another file, and the command of the stage finds that the training is finished."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(copy / "src"))  # the code that runs is the edited one
+    for module in ("training/modules.py", "data/prepare.py", "evaluation/evaluate.py"):
+        path = copy / "src" / "attnlab" / module
+        text = path.read_text(encoding="utf-8").replace('"""', '"""Edited. ', 1)
+        path.write_text(f"# A comment.\n{text}", encoding="utf-8")
+    trained = {path: path.stat().st_mtime_ns for path in copy.glob("runs/points/*/done.json")}
+    assert len(trained) == 1
+
+    # The report reads what these stages wrote, which has the same bytes.
+    assert ran(dvc(copy, "repro")) == ["compose", "prepare", "train", "evaluate"]
+    assert hashes(copy / "build") == project[1]
+    assert {path: path.stat().st_mtime_ns for path in copy.glob("runs/points/*/done.json")} == trained
+
+    # Code that does something else is another experiment.
+    path = copy / "src" / "attnlab" / "training" / "modules.py"
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n_MORE = 1\n", encoding="utf-8")
+    assert ran(dvc(copy, "repro", "--single-item", "train")) == ["train"]
+    assert len(list(copy.glob("runs/points/*/done.json"))) == 2
+
+
 def test_unpacked_archive_in_another_folder_builds_the_same_bytes(
     project: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
