@@ -14,6 +14,7 @@ from test_refusals import refused
 from attnlab.experiment.composition import compose
 from attnlab.stages.chain import data_to_train_on
 from attnlab.tracking.connection import Connection
+from attnlab.tracking.names import readable_name
 from attnlab.tracking.settings import MlflowTracking
 
 
@@ -32,7 +33,7 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     log = (output / "train.log").read_text(encoding="utf-8")
     assert "fontTools" not in log
     for line in (
-        f"experiment {model.parent.name}: bahdanau · copy · seed 1",
+        f"experiment {model.parent.name}: {readable_name(compose(tiny).logged)}",
         "training: at most 4 steps",
         "step      4  validation: ",
         "trained: the model is of step 4",
@@ -191,23 +192,27 @@ def test_run_of_an_evaluation_has_the_parameters_of_its_model(
         of_model = ("model/attention=dot", f"seed={seed}", f"paths.model=model{seed}", "paths.data=data", "chain=false")
         succeeded(command("train.py", *dot, *of_model))
     common = ("paths.model=model2", "paths.data=data", *tracked[-2:])
+    configs = [compose([*dot, "model/attention=dot", f"seed={seed}"]).logged for seed in (1, 2)]
+    trained = [readable_name(config) for config in configs]
+    # The search of an evaluation stands in the place of the training's.
+    one, two = [readable_name({key: config[key] for key in config if key != "search"}) for config in configs]
     evaluations = {
-        "dot · copy · seed 2 · beam max_length=8 size=3": ("search.size=3", "search.max_length=8"),
-        "dot · copy · seed 2 · beam max_length=8 size=4": ("search.size=4", "search.max_length=8"),
-        "dot · copy · seed 2 · greedy": ("search=greedy",),
-        "dot · copy · seed 2 + dot · copy · seed 1 · greedy": ("search=greedy", "paths.ensemble=[model1]"),
+        f"{two} · beam max_length=8 size=3": ("search.size=3", "search.max_length=8"),
+        f"{two} · beam max_length=8 size=4": ("search.size=4", "search.max_length=8"),
+        f"{two} · greedy": ("search=greedy",),
+        f"{two} + {one} · greedy": ("search=greedy", "paths.ensemble=[model1]"),
     }
     for number, search in enumerate(evaluations.values()):
         succeeded(command("evaluate.py", *common, *search, f"paths.evaluation=evaluation{number}"))
 
     found = {run.info.run_name: run.data.params for run in mlflow_client(folder).search_runs(["1"])}
-    assert set(found) == {*evaluations, "dot · copy · seed 1", "dot · copy · seed 2"}
+    assert set(found) == {*evaluations, *trained}
     for name in evaluations:
         params = found[name]
         of_model = (params["attention"], params["data"], params["seed"], params["training.max_steps"])
         assert of_model == ("dot", "copy", "2", "4"), name
-    assert found["dot · copy · seed 2 · beam max_length=8 size=3"]["search.size"] == "3"
-    assert found["dot · copy · seed 2 · greedy"]["search"] == "greedy"
+    assert found[f"{two} · beam max_length=8 size=3"]["search.size"] == "3"
+    assert found[f"{two} · greedy"]["search"] == "greedy"
 
 
 def test_search_that_cannot_write_the_references_of_its_split_is_a_warning(tmp_path, capsys):

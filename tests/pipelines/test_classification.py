@@ -16,6 +16,7 @@ from test_chain import folder_of
 from test_refusals import left, refused
 
 from attnlab.experiment.composition import compose
+from attnlab.tracking.names import readable_name
 
 TASK = (
     "task=classification", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.attention.size=8",
@@ -89,7 +90,7 @@ def test_tracked_classifier_has_pictures_and_a_model_that_names_classes(
     succeeded(command("train.py", *tiny, "tracking.system_metrics=false"))
     client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
     (run,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
-    assert run.info.run_name == "bahdanau · corpus · seed 1"
+    assert run.info.run_name == readable_name(compose(tiny).logged)
     assert run.data.params["task"] == "classification"
     assert {"validation/accuracy", "validation/f1", "validation/nll", "train/nll", "test/accuracy", "test/f1"} <= set(
         run.data.metrics

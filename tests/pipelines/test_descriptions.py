@@ -90,7 +90,7 @@ def test_params_have_no_null_and_the_model_has_a_name_metrics_and_data(command: 
     assert not {"null", "None"} & set(run.data.params.values())
     (output,) = run.outputs.model_outputs
     model = client.get_logged_model(output.model_id)
-    assert (model.name, model.model_type) == ("bahdanau · copy · seed 3", "translator")
+    assert (model.name, model.model_type) == (run.info.run_name, "translator")
     measured = {metric.key: metric for metric in model.metrics}
     assert measured["test/bleu"].value == run.data.metrics["test/bleu"]
     assert "validation/free_running/bleu" in measured

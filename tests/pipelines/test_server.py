@@ -19,6 +19,8 @@ from mlflow import MlflowClient
 from PIL import Image
 from servers import free_port, mlflow_server, wait_for_port
 
+from attnlab.experiment.composition import compose
+from attnlab.tracking.names import readable_name
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -26,7 +28,11 @@ CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.slow
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-RUNS = ["bahdanau · seed 1", "bahdanau · seed 2", "dot · seed 1", "dot · seed 2"]
+RUNS = [
+    readable_name(compose([*ANY_ATTENTION, f"model/attention={score}", f"seed={seed}"]).logged)
+    for score in ("bahdanau", "dot")
+    for seed in (1, 2)
+]
 # What the pages say of themselves wherever they are: MLflow asks who is logged in, where nobody can log in, and its
 # observers of sizes give up a round when much changes at once.
 HARMLESS = ("/users/current", "ResizeObserver loop")

@@ -10,7 +10,9 @@ import pytest
 from entry_points import ANY_ATTENTION, TINY, Command, mlflow_client, succeeded, the_sweep
 from test_refusals import refused
 
+from attnlab.experiment.composition import compose
 from attnlab.sweeps.record import SweepFolder
+from attnlab.tracking.names import readable_name
 
 TRACKED = (*ANY_ATTENTION, "tracking.system_metrics=false", "tracking.heat_map_sentences=1")
 
@@ -34,7 +36,9 @@ def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_p
     assert "4 of 4 points finished, 4 of them trained now" in ended.err
 
     first = the_sweep(folder)
-    names = {"dot · seed 1", "dot · seed 2", "no attention · seed 1", "no attention · seed 2"}
+    points = [(f"model/attention={score}", f"seed={seed}") for score in ("dot", "none") for seed in (1, 2)]
+    names = {readable_name(compose([*TRACKED, *point]).logged) for point in points}
+    assert len(names) == 4
     jobs = first.jobs()
     assert {job.name for job in jobs} == names
     assert all(job.status == "finished" and job.new for job in jobs)
@@ -98,7 +102,7 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
 @pytest.mark.slow
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
-    ("varied", "fails", "sentence"),
+    ("varied", "varies", "sentence"),
     [
         # It diverges, in the experiment's own run.
         (
@@ -124,7 +128,7 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
     ids=["while training", "before it", "before it has data"],
 )
 def test_failed_job_prints_its_error_and_the_others_finish(
-    folder: Path, command: Command, varied: list[str], fails: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, command: Command, varied: list[str], varies: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the job's overrides; a value of the environment among them is written nowhere."""
     monkeypatch.setenv("ATTNLAB_DATA_SEED", "918273645")
@@ -136,10 +140,11 @@ def test_failed_job_prints_its_error_and_the_others_finish(
         ended = command("train.py", *sweep)
         assert ended.code == 1
         assert "Traceback" not in ended.err
-        assert f"1 of 2 jobs failed: {fails}" in ended.err
         assert sentence in ended.err
         record = the_sweep(folder).read()
         jobs = {job.name: job for job in the_sweep(folder).jobs()}
+        (fails,) = (name for name in jobs if f" · {varies} · " in name)
+        assert f"1 of 2 jobs failed: {fails}" in ended.err
         assert jobs[fails].status == "failed"
         assert sentence in jobs[fails].error
         assert {job.status for name, job in jobs.items() if name != fails} == {"finished"}

@@ -21,6 +21,7 @@ from attnlab.report.page import (
     sample_translations,
     write_report,
 )
+from attnlab.tracking.names import readable_name
 from made_sweep import SIDE, write_stages
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"
@@ -117,12 +118,12 @@ def words(page: str) -> str:
 
 PAGES = {
     "translation": (
-        "de → ko · bahdanau · attend_then_step", "BahdanauScore", "attention_masked: true", "2 empty <source>", "1,234",
+        readable_name(CONFIG), "BahdanauScore", "attention_masked: true", "2 empty <source>", "1,234",
         "0.1250", "tok:13a|smooth:none", "mean over all real target tokens", "beam 5", "문장 3 입니다", "(empty)",
         "data.tokenizer.size", "of 2 that have links",
     ),
     "classification": (
-        f"{EVIL} / love · bahdanau", "0.8125", "mean over the classes", "1,234 tokens", "2 no_label", "문장 하나",
+        readable_name(CONFIG), "0.8125", "mean over the classes", "1,234 tokens", "2 no_label", "문장 하나",
         "probability 0.625", "probability 0.875 · correct", "darkest: 0.50", "model.attention.size 64",
     ),
 }  # fmt: skip

@@ -18,6 +18,13 @@ SWEEP = SweepRecord(
 )
 
 
+CONFIG = {
+    "model": {"attention": {"_target_": "attnlab.model.attention.dot.DotScore"}},
+    "data": {"_target_": "attnlab.data.dates.DatesCorpus"},
+    "seed": 2,
+}
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     folder = SweepFolder(tmp_path / "sweeps" / SWEEP.identity)
@@ -62,14 +69,14 @@ def test_absolute_path_of_an_earlier_version_leads_to_where_the_runs_folder_is_n
 
 
 def test_running_job_writes_its_record_and_its_output(folder, tmp_path, capfd):
-    with running(0, ["model/attention=dot", "seed=2"], tmp_path / "0") as job:
+    with running(0, ["model/attention=dot", "seed=2"], tmp_path / "0", CONFIG) as job:
         assert current_job() is job
         assert folder.jobs()[0].status == "running"
         assert job.tags == {"sweep": SWEEP.identity, "mlflow.parentRunId": "run"}
         job.update(identity="abc")
         os.write(1, b"said by the job\n")  # as whatever library; print is pytest's here
     (found,) = folder.jobs()
-    assert (found.name, found.status, found.identity) == ("dot · seed 2", "finished", "abc")
+    assert (found.name, found.status, found.identity) == ("dot · dates · seed 2", "finished", "abc")
     assert found.ended >= found.started
     assert current_job() is None
     os.write(1, b"said behind it\n")
@@ -77,12 +84,25 @@ def test_running_job_writes_its_record_and_its_output(folder, tmp_path, capfd):
     assert (tmp_path / "0" / "output.log").read_text() == "said by the job\n"
 
 
+def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folder, tmp_path):
+    folder.write(replace(SWEEP, varies=["tracking.heat_map_sentences", "training.optimizer.learning_rate"]))
+    for number, sentences, rate in ((0, 1, 0.1), (1, 2, 0.1), (2, 2, 0.1 + 1e-12), (2, 2, 0.1 + 1e-12)):
+        given = [f"tracking.heat_map_sentences={sentences}", f"training.optimizer.learning_rate={rate}"]
+        with running(number, given, tmp_path / str(number), {**CONFIG, "data": None, "seed": 1}):
+            pass
+    assert [job.name for job in folder.jobs()] == [
+        "dot · seed 1 · tracking heat map sentences 1",
+        "dot · seed 1 · tracking heat map sentences 2",
+        "dot · seed 1 · tracking heat map sentences 2 · point 2",
+    ]
+
+
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [(ExperimentError(["one.", "two."]), "one.; two."), (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero")],
 )
 def test_failing_job_records_its_error(folder, tmp_path, error, sentence):
-    with pytest.raises(type(error)), running(1, [], tmp_path / "1"):
+    with pytest.raises(type(error)), running(1, [], tmp_path / "1", {}):
         raise error
     (found,) = folder.jobs()
     assert (found.status, found.error) == ("failed", sentence)
@@ -90,7 +110,7 @@ def test_failing_job_records_its_error(folder, tmp_path, error, sentence):
 
 def test_job_outside_of_a_sweep_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
-    with running(0, [], tmp_path / "0") as job:
+    with running(0, [], tmp_path / "0", {}) as job:
         assert job is None
         assert current_job() is None
     assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -26,6 +27,7 @@ from attnlab.data.prepared import PreparedData
 from attnlab.experiment.composition import compose
 from attnlab.inference.search_settings import SEARCHES
 from attnlab.tracking.logged_model import SEARCH_PARAMS, save_logged_model
+from attnlab.tracking.names import readable_name
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,8 @@ def test_logged_model_translates(tracking, runs, point, record, client, translat
             pass
     (output,) = client.get_run(run.run_id).outputs.model_outputs
     model = client.get_logged_model(output.model_id)
-    assert (model.name, model.model_type, str(model.status)) == ("bahdanau · dates · seed 3", "translator", "READY")
+    name = re.sub("[/:.%\"']", "_", readable_name(record.config))
+    assert (model.name, model.model_type, str(model.status)) == (name, "translator", "READY")
     assert model.params["attention"] == "bahdanau"
 
     location = Path(model.artifact_location.removeprefix("file://"))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from attnlab.errors import ExperimentError
+from attnlab.tracking.names import readable_name
 from attnlab.tracking.run import Run, UntrackedRun
 from attnlab.tracking.settings import NoTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
@@ -29,7 +30,7 @@ def test_run_shows_its_config_and_its_origin(tracking, runs, point, record, clie
     found = client.get_run(run.run_id)
 
     assert found.info.status == "FINISHED"
-    assert found.info.run_name == "bahdanau · dates · seed 3"
+    assert found.info.run_name == readable_name(record.config)
     params = found.data.params
     assert params["model.attention.size"] == "128"
     assert params["data.source_locales"] == '["de_DE", "ja_JP"]'

@@ -1,10 +1,14 @@
 """A config as MLflow's params, and what a run's tags say of the code that ran."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from attnlab.tracking.params import LONGEST_VALUE, dotted_params, git_tags, readable_name, short_params
+from attnlab.experiment.composition import compose
+from attnlab.tracking.params import LONGEST_VALUE, dotted_params, git_tags, params_as_today, short_params
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
 def test_nested_keys_become_dotted_and_values_become_text():
@@ -51,7 +55,7 @@ def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
 def test_short_params_name_the_choices():
     assert short_params(config()) == {
         "attention": "bahdanau", "decoder": "attend_then_step", "encoder": "gru 1x64 both ways", "bridge": "linear",
-        "padding": "pre-post", "teacher_forcing": "0.5", "data": "dates", "tokenizer": "bpe", "search": "beam",
+        "padding": "pre_post", "teacher_forcing": "0.5", "data": "dates", "tokenizer": "bpe", "search": "beam",
         "seed": "2",
     }  # fmt: skip
 
@@ -65,10 +69,9 @@ def test_short_params_name_no_attention_unmasked_padding_and_a_corpus_from_outsi
     }
     short = short_params(config(decoder="NoAttention", attention=None, **sections))
     assert (short["attention"], short["decoder"]) == ("none", "no_attention")
-    assert short["padding"] == "post-post unmasked read"
+    assert short["padding"] == "post_post_unmasked_read"
     assert short["data"] == "multi30k_tok"
     assert short["teacher_forcing"] == "inverse_sigmoid"
-    assert readable_name(short) == "no attention · multi30k_tok · seed 2"
 
 
 def test_short_params_name_the_part_of_a_family_and_the_dataset_of_the_hub():
@@ -81,7 +84,31 @@ def test_short_params_name_the_part_of_a_family_and_the_dataset_of_the_hub():
 @pytest.mark.parametrize("partial", [{}, {"model": None}, {"model": {}, "data": None}])
 def test_short_params_of_a_config_without_these_sections_is_empty(partial):
     assert short_params(partial) == {}
-    assert readable_name({}) == "run"
+
+
+@pytest.mark.parametrize("padding", sorted(path.stem for path in (CONF / "padding").glob("*.yaml")))
+def test_short_param_of_padding_is_the_choice_as_one_types_it(padding):
+    assert short_params(compose([f"padding={padding}"]).config)["padding"] == padding
+
+
+@pytest.mark.parametrize(
+    ("hardware", "shown"),
+    [
+        ({"accelerator": "cpu", "devices": 1, "nodes": 1, "precision": 32}, "cpu"),
+        ({"accelerator": "gpu", "devices": 4, "nodes": 2, "precision": "bf16"}, "8 x gpu bf16"),
+    ],
+)
+def test_short_param_of_hardware_is_its_processes_and_their_precision(hardware, shown):
+    assert short_params({"hardware": hardware}) == {"hardware": shown}
+
+
+def test_params_of_a_run_of_an_older_version_are_read_as_a_run_of_today_has_them():
+    config = compose(["padding=unmasked_read", "hardware=ddp_cpu"]).config
+    today = {**short_params(config), **dotted_params(config)}
+    older = {**today, "padding": "pre-post unmasked read"}
+    del older["hardware"]
+    assert params_as_today(older) == params_as_today(today) == today
+    assert params_as_today({"attention": "dot"}) == {"attention": "dot"}
 
 
 @pytest.mark.parametrize(

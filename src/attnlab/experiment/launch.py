@@ -26,7 +26,7 @@ from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
-from attnlab.tracking.params import readable_name, short_params
+from attnlab.tracking.names import readable_name
 from attnlab.tracking.settings import EXPERIMENT_VARIABLE, URI_VARIABLE
 
 log = logging.getLogger("attnlab")
@@ -101,15 +101,15 @@ def run_job(stage: str, config: DictConfig) -> Any:
     JobFailedError is raised.
     """
     node = HydraConfig.get()
+    written: Any = OmegaConf.to_container(config, resolve=False)
     if node.mode != RunMode.MULTIRUN:
         if stage == "chain":  # the check imports torch, which takes seconds
-            written: Any = OmegaConf.to_container(config, resolve=False)
-            say(f"{readable_name(short_params(written))}: checking its config")
+            say(f"{readable_name(written)}: checking its config")
         return _run(stage, config)
     given = masked_values(overrides())
     place = f"job {node.job.num} ({','.join(sorted(given))})"
     try:
-        with running(node.job.num, given, Path(node.runtime.output_dir)):
+        with running(node.job.num, given, Path(node.runtime.output_dir), written):
             return _run(stage, config)
     except Exception as error:
         if isinstance(error, ExperimentError):

@@ -35,6 +35,7 @@ from attnlab.explorer.step_numbers import step_numbers
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.cleaning import cleaned
 from attnlab.inference.translator import Translator
+from attnlab.tracking.names import readable_name
 
 PAGE = Path(__file__).parent / "page"
 MOST_PAIRS = 200  # of a corpus, beside which a model's attention is shown
@@ -110,7 +111,10 @@ def application(models: Mapping[str, Translator | SentenceClassifier], corpus: P
     examples = [test.source_text(0)] if test else []
 
     async def list_models(_: Request) -> Response:
-        return JSONResponse([{"name": name, **analysis.describe(model, examples)} for name, model in models.items()])
+        return JSONResponse([
+            {"name": name, "title": title_of(model), **analysis.describe(model, examples)}
+            for name, model in models.items()
+        ])  # fmt: skip
 
     async def index(_: Request) -> Response:
         return FileResponse(PAGE / "index.html")
@@ -144,6 +148,11 @@ def security_headers() -> dict[str, str]:
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
     }
+
+
+def title_of(model: Translator | SentenceClassifier) -> str | None:
+    """The name of the experiment that trained a model; None where its config is not known."""
+    return None if model.config is None else readable_name(model.config)
 
 
 def refusal(reason: str, status: int) -> JSONResponse:

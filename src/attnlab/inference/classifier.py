@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -68,11 +68,18 @@ class SentenceClassifier:
     """A trained model with its tokenizer: `classifier("a good film").label`.
 
     cleaning: as of a `Translator`.
+    config: that the model was trained with, where it is known.
     """
 
     def __init__(
-        self, model: Classifier, tokenizer: Tokenizer, labels: Sequence[str], cleaning: TextCleaning = AS_IT_IS
+        self,
+        model: Classifier,
+        tokenizer: Tokenizer,
+        labels: Sequence[str],
+        cleaning: TextCleaning = AS_IT_IS,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
+        self.config = config
         self.model, self.tokenizer, self.labels, self.padding = model, tokenizer, list(labels), model.padding
         self.cleaning = cleaning
 
@@ -81,7 +88,8 @@ class SentenceClassifier:
         """A classifier from a model folder alone; `allow` and errors as for `load_model`."""
         model = load_classifier(folder, device, allow)
         tokenizer, labels = Tokenizer.load(folder / "tokenizer.json"), read_labels(folder / "data.json")
-        return cls(model, tokenizer, labels, cleaning_of(read_config(folder), allow))
+        config = read_config(folder)
+        return cls(model, tokenizer, labels, cleaning_of(config, allow), config)
 
     @overload
     def __call__(self, texts: str, *, intervene: Intervention | None = None) -> ClassifiedText: ...

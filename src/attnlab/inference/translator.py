@@ -145,6 +145,7 @@ class Translator:
 
     search: the section `search` of the config that the model was trained with.
     cleaning: of the corpus that the model was trained on. Its limits of length drop no text here.
+    config: all of that config, where it is known.
     """
 
     def __init__(
@@ -155,8 +156,10 @@ class Translator:
         search: Mapping[str, Any],
         allow: Collection[str] = (),
         cleaning: TextCleaning = AS_IT_IS,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
+        self.config = config
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.cleaning = cleaning
@@ -174,6 +177,7 @@ class Translator:
             config["search"],
             allow,
             cleaning_of(config, allow),
+            config,
         )
 
     @overload

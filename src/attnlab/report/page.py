@@ -19,6 +19,7 @@ from attnlab.plots.histograms import confusion_matrix, length_histogram, offset_
 from attnlab.plots.html import inline_png, render
 from attnlab.report.compared_runs import read_history, read_json, read_lines
 from attnlab.report.measures import CLASSIFICATION, TRANSLATION, measure_named
+from attnlab.tracking.names import readable_name
 from attnlab.tracking.params import as_text, choice_name, leaves, value_at
 
 # What "What was run" shows: paths in the config.
@@ -64,7 +65,7 @@ def write_report(
     metrics = {name: measure_named(name, known) for name in names}
     page = {
         **content,
-        "title": " · ".join(content["title"]) or "experiment",
+        "title": readable_name(config),
         "measured": measured,
         "metrics": metrics,
         "headlines": [metrics[name] for name in _HEADLINES if measured.get(name) is not None],
@@ -83,7 +84,7 @@ def write_report(
         (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")
 
 
-# What the page of a task adds: variables of its template (the title in parts), and figures by name.
+# What the page of a task adds: variables of its template, and figures by name.
 Added = tuple[dict[str, Any], dict[str, Figure]]
 
 
@@ -100,9 +101,7 @@ def _of_translation(config: Mapping[str, Any], evaluation: Path, info: Any, trai
     if offsets:
         figures["offsets"] = offset_histogram(offsets)
     figures |= {f"attention_{number}": heat_map(each) for number, each in enumerate(maps[:_HEAT_MAPS], start=1)}
-    languages = [info["source_language"], info["target_language"]]
     content = {
-        "title": [*([" → ".join(languages)] if all(languages) else []), *_names(config, "attention", "decoder")],
         "by_length": by_length,
         "samples": sample_translations(read_lines(evaluation / "hypotheses.jsonl")),
         "wrong_links": [row for row in wrong_links if row["wrong"]][:8],
@@ -143,7 +142,6 @@ def _of_classification(config: Mapping[str, Any], evaluation: Path, info: Any, t
         "sentences": coloured_sentences(maps),
     }
     content = {
-        "title": [" / ".join(info["labels"]), *_names(config, "attention")],
         "rows": [coloured_row(each) for each in maps],
         "samples": sample_predictions(read_lines(evaluation / "predictions.jsonl")),
     }
@@ -166,11 +164,6 @@ def sample_predictions(rows: Sequence[dict[str, Any]], count: int = 5) -> dict[s
 
 def _shown(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(path, as_text(value)) for path, value in leaves(config)]
-
-
-def _names(config: Mapping[str, Any], *parts: str) -> list[str]:
-    """The names of these choices of the model."""
-    return [name for part in parts if (name := choice_name(value_at(config, f"model.{part}")))]
 
 
 def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict[str, Any]]:

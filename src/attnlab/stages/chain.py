@@ -31,7 +31,7 @@ from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, record_
 from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
 from attnlab.sweeps.job import current_job
-from attnlab.tracking.params import readable_name, short_params
+from attnlab.tracking.names import readable_name
 from attnlab.tracking.run import Run, UntrackedRun
 from attnlab.tracking.run_folder import DONE
 from attnlab.tracking.settings import said_by_environment
@@ -116,7 +116,7 @@ def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
     hardware = experiment.hardware
     of_environment = said_by_environment(experiment.config["tracking"])
     return [
-        f"experiment {point.name}: {readable_name(short_params(experiment.logged))}",
+        f"experiment {point.name}: {readable_name(experiment.logged)}",
         f"  model    {sum(counts.values()):,} parameters: {parts}",
         f"  data     {rows} rows in {data.folder}",
         f"  device   {hardware.devices} x {hardware.accelerator}, {hardware.threads} thread(s), precision "

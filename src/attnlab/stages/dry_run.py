@@ -32,7 +32,7 @@ from attnlab.stages.chain import parameters
 from attnlab.stages.evaluate import evaluate
 from attnlab.stages.prepare import prepare, prepared_folder
 from attnlab.stages.train import train
-from attnlab.tracking.params import readable_name, short_params
+from attnlab.tracking.names import readable_name
 from attnlab.tracking.run import UntrackedRun
 from attnlab.tracking.settings import MlflowTracking
 from attnlab.training.speed import peak_megabytes
@@ -114,7 +114,7 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
         most = 60 * (settings.max_minutes or math.inf)
         of_training = min(steps * watch.seconds_a_step + validations * of_validation, most)
         return Estimate(
-            readable_name(short_params(experiment.logged)),
+            readable_name(experiment.logged),
             watch.parameters,
             steps,
             watch.seconds_a_step,

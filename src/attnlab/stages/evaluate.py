@@ -33,7 +33,8 @@ from attnlab.files import atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
 from attnlab.sweeps.job import current_job
-from attnlab.tracking.params import as_text, choice_name, readable_name, short_params
+from attnlab.tracking.names import readable_name
+from attnlab.tracking.params import as_text, choice_name
 from attnlab.tracking.run_folder import RunRecord
 from attnlab.tracking.settings import said_by_environment
 
@@ -93,8 +94,10 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
 
     It has the models, the search, the settings that differ from the search's file, and another precision.
     """
-    folders = [model_folder, *experiment.ensemble_folders]
-    parts = [" + ".join(readable_name(short_params(read_config(folder))) for folder in folders)]
+    configs = [read_config(folder) for folder in (model_folder, *experiment.ensemble_folders)]
+    # The search that a model was trained beside is not the one that it is evaluated with.
+    names = [readable_name({key: value for key, value in config.items() if key != "search"}) for config in configs]
+    parts = [" + ".join(names)]
     if (search := experiment.config["search"]) is not None:
         name = choice_name(search) or "search"
         settings = [f"{key}={as_text(value)}" for key, value in changed_values("search", name, search).items()]

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +18,14 @@ import psutil
 
 from attnlab.errors import masked
 from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, choices_of, name_of
+from attnlab.tracking.names import readable_name
 
 # Environment variables that the first process sets for its workers, wherever they run.
 FOLDER_VARIABLE, LEADER_VARIABLE = "ATTNLAB_SWEEP", "ATTNLAB_SWEEP_LEADER"
 
 _WATCH_INTERVAL = 1.0  # seconds
+# Settings that decide no result, and stand in no name of an experiment.
+_BESIDE_THE_EXPERIMENT = ("tracking", "loggers", "paths", "save_every_minutes", "chain", "rerun")
 _SHELLS = ("sh", "bash", "dash", "zsh", "fish")
 _watched: set[tuple[int, float]] = set()
 _current: SweepJob | None = None
@@ -54,8 +57,12 @@ def current_job() -> SweepJob | None:
 
 
 @contextmanager
-def running(number: int, overrides: Sequence[str], output: Path) -> Iterator[SweepJob | None]:
+def running(
+    number: int, overrides: Sequence[str], output: Path, config: Mapping[str, Any]
+) -> Iterator[SweepJob | None]:
     """Run a job: `with running(...) as job`. Its record ends as finished or, where something is raised, as failed.
+
+    config: of what it runs, as it is composed, not checked yet.
 
     Gives None where no sweep's first process leads. What the job prints goes to `output/output.log` where many run
     beside each other.
@@ -68,7 +75,8 @@ def running(number: int, overrides: Sequence[str], output: Path) -> Iterator[Swe
     folder = SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
     sweep = folder.read()
     choices = choices_of(overrides, sweep.varies)
-    name, now = name_of(choices), time.time()
+    name = _distinct_name(readable_name(config, sweep.varies), number, choices, folder)
+    now = time.time()
     record = JobRecord(number, name, choices, list(overrides), "running", sweep.started, now, str(output))
     job = _current = SweepJob(folder, sweep, record)
     try:
@@ -81,6 +89,17 @@ def running(number: int, overrides: Sequence[str], output: Path) -> Iterator[Swe
         job.update(status="finished", ended=time.time())
     finally:
         _current = None
+
+
+def _distinct_name(experiment: str, number: int, choices: Mapping[str, str], folder: SweepFolder) -> str:
+    """The name of the experiment, with what a sweep varies that is no part of it, as an address of MLflow.
+
+    Two points that still share one, for they differ in a digit that the name leaves out, get their numbers.
+    """
+    beside = {key: value for key, value in choices.items() if key.startswith(_BESIDE_THE_EXPERIMENT)}
+    name = " · ".join([experiment, name_of(beside)]) if beside else experiment
+    is_taken = any(job.name == name and job.number != number for job in folder.jobs())
+    return f"{name} · point {number}" if is_taken else name
 
 
 def sentence(error: BaseException) -> str:

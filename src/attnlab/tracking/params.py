@@ -29,6 +29,10 @@ OF_THE_MODEL = (
 )  # fmt: skip
 # Settings whose null is the choice `none` of a group.
 NONE_FOR_NULL = ("search", *(f"model.{name}" for name in OF_THE_MODEL))
+# Choices of padding with pads that are attended to, and those that are read too.
+_UNMASKED = {"pre_post_unmasked": "unmasked", "pre_post_unmasked_read": "unmasked_read"}
+# How params spell values that are no text.
+_PLAIN = {"true": True, "false": False, "null": None}
 _PACKAGES = ("torch", "pytorch-lightning", "mlflow", "numpy", "tokenizers", "datasets")
 
 
@@ -58,7 +62,7 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def short_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """The choices by short names: `attention: bahdanau`, `padding: pre-post`, `teacher_forcing: 0.5`, ...
+    """The choices by short names: `attention: bahdanau`, `padding: pre_post`, `teacher_forcing: 0.5`, ...
 
     Sections may be missing or null.
     """
@@ -71,17 +75,23 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
         "data": _data(data),
         "tokenizer": choice_name(data["tokenizer"]) if "tokenizer" in data else None,
         "search": choice_name(config["search"]) if "search" in config else None,
+        "hardware": _hardware(config.get("hardware") or {}),
         "seed": config.get("seed"),
     }
     return {name: str(value) for name, value in named.items() if value is not None}
 
 
-def readable_name(short: Mapping[str, str]) -> str:
-    """`bahdanau · dates · seed 1`."""
-    seed = f"seed {short['seed']}" if "seed" in short else None
-    attention = short.get("attention")
-    first = "no attention" if attention == "none" else attention
-    return " · ".join(word for word in (first, short.get("data"), seed) if word) or "run"
+def params_as_today(params: Mapping[str, str]) -> dict[str, str]:
+    """The params of a run in the tracker, which never change, with the short ones as a run of today has them.
+
+    Runs of other versions say `pre-post` for `pre_post`, or nothing of the hardware.
+    """
+    config: dict[str, dict[str, Any]] = {"padding": {}, "hardware": {}}
+    for name, text in params.items():
+        section, _, key = name.partition(".")
+        if section in config and key:
+            config[section][key] = _PLAIN.get(text, int(text) if text.isdecimal() else text)
+    return {**params, **short_params(config)}
 
 
 def accepted_name(name: str) -> str:
@@ -167,11 +177,24 @@ def _encoder(node: Mapping[str, Any]) -> str | None:
 
 
 def _padding(node: Mapping[str, Any]) -> str | None:
+    """The choice that has these values, `pre_post`, or a name that is made like those of the choices."""
     if not {"encoder", "decoder"} <= set(node):
         return None
-    unmasked = "" if node.get("attention_masked", True) else " unmasked"
-    read = " read" if node.get("recurrence") == "read" else ""
-    return f"{node['encoder']}-{node['decoder']}{unmasked}{read}"
+    unmasked = "" if node.get("attention_masked", True) else "_unmasked"
+    read = "_read" if node.get("recurrence") == "read" else ""
+    name = f"{node['encoder']}_{node['decoder']}{unmasked}{read}"
+    return _UNMASKED.get(name, name)
+
+
+def _hardware(node: Mapping[str, Any]) -> str | None:
+    """`cpu`, `4 x gpu`, `gpu bf16`: the processes, and the precision that they compute in."""
+    if "accelerator" not in node:
+        return None
+    devices, nodes = node.get("devices", 1), node.get("nodes", 1)
+    are_counted = isinstance(devices, int) and isinstance(nodes, int) and devices * nodes > 1
+    processes = f"{devices * nodes} x " if are_counted else ""
+    precision = "" if str(node.get("precision", 32)) == "32" else f" {node['precision']}"
+    return f"{processes}{node['accelerator']}{precision}"
 
 
 def _teacher_forcing(node: Mapping[str, Any]) -> str | None:

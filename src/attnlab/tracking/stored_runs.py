@@ -12,6 +12,7 @@ from mlflow.exceptions import MlflowException
 
 from attnlab.errors import ExperimentError
 from attnlab.tracking.connection import NOT_FOUND, Connection, reason_of
+from attnlab.tracking.params import params_as_today
 
 EVALUATION = "evaluation"  # the artifacts of an evaluation lie in a folder of this name
 _OF_A_SWEEP = "varies"  # a tag that the run of a sweep itself has, and none of its children
@@ -109,7 +110,7 @@ class StoredRuns:
         return StoredRun(
             run_id=run_id,
             name=run.info.run_name or run_id,
-            params=dict(run.data.params),
+            params=params_as_today(run.data.params),
             metrics=dict(run.data.metrics),
             history=history,
             parent=run.data.tags.get("mlflow.parentRunId"),

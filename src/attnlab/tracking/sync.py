@@ -26,7 +26,8 @@ from attnlab.model.model_folder import read_facts
 from attnlab.tracking.connection import LOST, Connection, newest_model, reason_of
 from attnlab.tracking.description import description
 from attnlab.tracking.logged_model import example_text, save_logged_model
-from attnlab.tracking.params import accepted_name, dotted_params, readable_name, short_params, value_at
+from attnlab.tracking.names import readable_name
+from attnlab.tracking.params import accepted_name, dotted_params, short_params, value_at
 from attnlab.tracking.run import Run
 from attnlab.tracking.run_folder import (
     CONFIG_FILE,
@@ -78,7 +79,7 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
     params = {**short_params(record.config), **dotted_params(record.config)}
     known = None if run.run_id is None else connection.find_run(run.run_id)
     if known is None:
-        name = record.name or readable_name(params)
+        name = record.name or readable_name(record.config)
         known = client.create_run(connection.experiment_id, state.started, _tags(state), name)
         run.remember(Uploaded(known.info.run_id))
     run_id = known.info.run_id
@@ -194,7 +195,7 @@ def _upload_model(client: MlflowClient, run: Run, known: MlflowRun) -> None:
         return
     kind = "translator" if read_facts(folder).num_classes is None else "classifier"
     params = client.get_run(run_id).data.params
-    name = re.sub("[/:.%\"']", "_", readable_name(params))  # the characters that MLflow refuses
+    name = re.sub("[/:.%\"']", "_", readable_name(run.state.record.config))  # the characters that MLflow refuses
     model = client.create_logged_model(known.info.experiment_id, name, run_id, params=params, model_type=kind)
     try:
         with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:

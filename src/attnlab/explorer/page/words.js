@@ -129,9 +129,12 @@ export function say(name, ...values) {
   return phrase[column].replace(/\{(\d)\}/g, (_, i) => values[i]);
 }
 
-/** What tells a model from the others, and its score. */
-export const modelName = ({ name, score }, models) =>
-  shortName(name, models.map((each) => each.name)) + (score ? ` · ${score}` : "");
+/** The name of a model's experiment, with its path where others share it; without one, its path and its score. */
+export function modelName({ name, title, score }, models) {
+  const path = shortName(name, models.map((each) => each.name));
+  if (!title) return path + (score ? ` · ${score}` : "");
+  return models.filter((each) => each.title === title).length > 1 ? `${title} (${path})` : title;
+}
 
 /** What tells a model's path from the others': "build/model" of one alone. */
 function shortName(name, names) {
