@@ -95,6 +95,18 @@ def test_models_are_compared_on_one_sentence(visit, translator):
     assert seen.page.locator("main figure").count() == 4
 
 
+def test_menu_has_the_names_of_the_experiments_and_the_paths_of_those_that_share_one(visit, translator):
+    config = {"model": {"attention": {"_target_": "attnlab.model.attention.dot.DotScore"}}}
+    models = {f"runs/{number}/model": translator() for number in range(4)}
+    for name, seed in (("runs/0/model", 1), ("runs/1/model", 2), ("runs/2/model", 2)):
+        models[name].config = {**config, "seed": seed}
+    seen = visit(models)
+    seen.open(TEXT)
+    names = seen.page.locator("header select option").all_inner_texts()
+    assert names[:3] == ["dot · seed 1", "dot · seed 2 (1)", "dot · seed 2 (2)"]
+    assert names[3] == "3 · Bahdanau"  # whose config is not known
+
+
 def test_interface_switches_to_korean_and_to_dark(visit, translator):
     seen = visit({"a": translator()}, color_scheme="light")
     seen.open(TEXT)

@@ -68,6 +68,11 @@ def test_models_are_listed_with_their_kind(client):
     ]
 
 
+def test_model_is_listed_with_the_name_of_its_experiment(client, models):
+    models["a"].config = {"model": {"attention": {"_target_": "attnlab.model.attention.dot.DotScore"}}, "seed": 3}
+    assert [each["title"] for each in client.get("/api/models").json()] == ["dot · seed 3", None]
+
+
 @pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/views/translate.js", "/api/models"])
 def test_page_forbids_requests_to_elsewhere(client, path):
     answer = client.get(path)

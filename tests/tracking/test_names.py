@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,10 @@ NAMES = {
     "general · ddp_cpu · dates · seed 1": ["model/attention=general", "hardware=ddp_cpu"],
     "bahdanau · lstm · bridge mean · dates · seed 1": ["model/encoder=lstm", "model/bridge=mean"],
     "bahdanau · step_then_attend · dates · seed 1": ["model/decoder=step_then_attend"],  # its readout is no choice
+    "bahdanau · step_then_attend · readout tanh · dates · seed 1": [
+        "model/decoder=step_then_attend",
+        "model/readout=tanh",
+    ],
     "bahdanau · tokenizer bpe · greedy · dates · seed 1": ["data/tokenizer=bpe", "search=greedy"],
     "bahdanau · source tokenizer bpe · dates · seed 1": ["data/tokenizer@data.source_tokenizer=bpe"],
     "bahdanau · search size 10 · dates · seed 1": ["search.size=10"],
@@ -60,6 +65,14 @@ def test_name_has_the_score_and_every_choice_that_is_not_the_default(name: str) 
     # A model folder has these sections, and neither choices nor a task.
     of_model = {section: experiment.config[section] for section in ("data", *TRAIN_SECTIONS, "search")}
     assert readable_name(of_model) == name
+
+
+def test_names_in_the_documentation_are_those_of_their_commands() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "mlflow.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `train\.py(.*?)` \| `(.*)` \|$", page, re.MULTILINE)
+    assert len(rows) == 4
+    for overrides, name in rows:
+        assert readable_name(compose(overrides.split()).logged) == name
 
 
 def test_name_of_what_decides_no_result_is_that_of_the_default() -> None:

@@ -149,7 +149,7 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
     files = [conf_file("data", data or "")] + ([] if preset is None else [conf_file("experiment", preset)])
     choices: list[Words] = []
     settings: list[Words] = []
-    implied: dict[str, str] = {}
+    implied: dict[str, str] = {}  # by other choices: a decoder may choose its readout
     for place, group in _PLACES.items():
         if not _is_there(config, place):
             continue
@@ -160,12 +160,13 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
         # The tokenizer of one side is by default that of both sides.
         default = defaults.get(group) if place == group.replace("/", ".") else "none"
         chosen = choice_of(group, node, default) if node is not None or default != "none" else "none"
-        if chosen not in (default, implied.get(group, default)) and place not in _ALWAYS_NAMED:
+        if chosen != implied.get(group, default) and place not in _ALWAYS_NAMED:
             choices.append(Words(place, _choice_words(place, chosen or choice_name(node) or as_text(node))))
         if chosen is None:
             settings += _setting_words(leaves(node, place), place)
             continue
-        implied |= conf_file(group, chosen).overrides
+        if chosen != default:
+            implied |= conf_file(group, chosen).overrides
         written = value_at(conf_file(group, chosen).values, group.replace("/", "."))
         for file in files:
             if isinstance(of_file := value_at(file.values, place), Mapping):
