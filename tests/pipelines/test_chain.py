@@ -11,6 +11,7 @@ from entry_points import TINY, Command, mlflow_client, succeeded
 from omegaconf import OmegaConf
 from test_refusals import refused
 
+from attnlab.config.identity import config_digest
 from attnlab.experiment.composition import compose
 from attnlab.stages.chain import data_to_train_on
 from attnlab.tracking.connection import Connection
@@ -196,11 +197,12 @@ def test_run_of_an_evaluation_has_the_parameters_of_its_model(
     trained = [readable_name(config) for config in configs]
     # The search of an evaluation stands in the place of the training's.
     one, two = [readable_name({key: config[key] for key in config if key != "search"}) for config in configs]
+    both = f"{two} + 1 more ({config_digest({'names': [two, one]})[:4]})"  # two names are too long for MLflow
     evaluations = {
         f"{two} · beam max_length=8 size=3": ("search.size=3", "search.max_length=8"),
         f"{two} · beam max_length=8 size=4": ("search.size=4", "search.max_length=8"),
         f"{two} · greedy": ("search=greedy",),
-        f"{two} + {one} · greedy": ("search=greedy", "paths.ensemble=[model1]"),
+        f"{both} · greedy": ("search=greedy", "paths.ensemble=[model1]"),
     }
     for number, search in enumerate(evaluations.values()):
         succeeded(command("evaluate.py", *common, *search, f"paths.evaluation=evaluation{number}"))

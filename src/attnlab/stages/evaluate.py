@@ -38,6 +38,8 @@ from attnlab.tracking.params import as_text, choice_name
 from attnlab.tracking.run_folder import RunRecord
 from attnlab.tracking.settings import said_by_environment
 
+LONGEST_ENSEMBLE = 200  # characters of the names of its models; MLflow takes 250 with the search
+
 
 def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into: Path) -> Metrics:
     """Write the evaluation folder, whole or not at all, and return its metrics."""
@@ -97,7 +99,10 @@ def name_of_run(experiment: Experiment, model_folder: Path) -> str:
     configs = [read_config(folder) for folder in (model_folder, *experiment.ensemble_folders)]
     # The search that a model was trained beside is not the one that it is evaluated with.
     names = [readable_name({key: value for key, value in config.items() if key != "search"}) for config in configs]
-    parts = [" + ".join(names)]
+    models = " + ".join(names)
+    if len(models) > LONGEST_ENSEMBLE:
+        models = f"{names[0]} + {len(names) - 1} more ({config_digest({'names': names})[:4]})"
+    parts = [models]
     if (search := experiment.config["search"]) is not None:
         name = choice_name(search) or "search"
         settings = [f"{key}={as_text(value)}" for key, value in changed_values("search", name, search).items()]
