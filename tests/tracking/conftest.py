@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 from mlflow import MlflowClient
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
+from attnlab.tracking.moved_store import DATABASE_NAME
 from attnlab.tracking.run_folder import RunRecord
-from attnlab.tracking.settings import DATABASE_NAME, MlflowTracking
+from attnlab.tracking.settings import MlflowTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 NOBODY = "http://127.0.0.1:9"
@@ -17,7 +19,10 @@ NOBODY = "http://127.0.0.1:9"
 @pytest.fixture(scope="session")
 def fresh_database(tmp_path_factory):
     folder = tmp_path_factory.mktemp("template")
-    MlflowTracking(None, "template", None, False, 0, False, "refuse").connection(folder).open()
+    # Its artifacts are in no runs folder, of which the tests' folders would be copies.
+    address, artifacts = f"sqlite:///{folder / DATABASE_NAME}", (folder / "artifacts").as_uri()
+    SqlAlchemyStore(address, artifacts).engine.dispose()
+    MlflowClient(tracking_uri=address).create_experiment("template", artifacts)
     return folder / DATABASE_NAME
 
 

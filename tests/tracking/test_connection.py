@@ -32,7 +32,7 @@ def test_processes_that_start_together_create_one_database_and_print_nothing(tra
     client = tracking().connection(folder).open()
     assert sorted(found.name for found in client.search_experiments()) == ["Default", "attnlab"]
     assert client.get_experiment_by_name("attnlab").artifact_location == (folder / "mlflow-artifacts").as_uri()
-    assert sorted(path.name for path in folder.iterdir()) == [".mlflow.lock", "mlflow.db"]
+    assert sorted(path.name for path in folder.iterdir()) == [".mlflow.lock", "mlflow.db", "place.json"]
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from attnlab.errors import ExperimentError
 from attnlab.inference.answers import plain_answers
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
+from attnlab.tracking.moved_store import DATABASE_NAME
 from attnlab.tracking.run_folder import RunRecord
-from attnlab.tracking.settings import DATABASE_NAME, MlflowTracking
+from attnlab.tracking.settings import MlflowTracking
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,8 @@ def data_to_train_on(experiment: Experiment) -> Any:
 def main(experiment: Experiment) -> Any:
     experiment.use_hardware()
     check_wanted_places(experiment)
+    if is_first_process():
+        experiment.tracking.follow_moved_folder(experiment.paths.runs_folder)
     data = data_to_train_on(experiment)
     parent, point = parent_of(experiment, data), point_of(experiment, data)
     if not is_first_process():

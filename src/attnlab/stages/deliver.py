@@ -51,5 +51,6 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
 
 
 def main(settings: DeliverSettings) -> None:
+    settings.tracking.follow_moved_folder(settings.runs_folder)
     if problems := deliver(settings.tracking, settings.runs_folder)[1]:
         raise ExperimentError(problems)

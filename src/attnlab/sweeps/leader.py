@@ -39,6 +39,7 @@ def led(record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: La
 
     Raises ExperimentError, in place of whatever the block raised, where jobs failed.
     """
+    tracking.follow_moved_folder(runs_folder)
     folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.of_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
     with _one_leader(folder), _terminable():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import requests
@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.files import atomic_file
+from attnlab.tracking.moved_store import STORE_LOCK, follow_moved_folder, former_place, portable_address, sqlite_file
 from attnlab.tracking.settings import EXPERIMENT_VARIABLE, URI_VARIABLE, uri_of_environment
 
 # What a server or a database that went away, or refuses, makes of a call.
@@ -36,14 +37,14 @@ class Connection:
     """To the tracker at an address, and to one experiment there; made by the first call of `open` or `client`.
 
     address: with an absolute path for an sqlite database; `shown` is the same without a password, `name` has the
-        experiment as well.
+        experiment as well, and says the same in a runs folder that was moved.
     """
 
     def __init__(self, address: str, experiment: str, artifacts: Path) -> None:
         self.address, self.shown = address, masked(address)
-        self.name = f"{self.shown} {experiment}"
-        sqlite = "sqlite:///"
-        self._database = Path(address.removeprefix(sqlite)) if address.startswith(sqlite) else None
+        self.runs_folder = artifacts.parent
+        self.name = f"{portable_address(address, self.runs_folder)} {experiment}"
+        self._database = sqlite_file(address)
         self._experiment, self._artifacts = experiment, artifacts
         self._client: MlflowClient | None = None
         self.experiment_id = ""  # of an open connection
@@ -72,19 +73,38 @@ class Connection:
                 f"{self._uri_setting}: there is no database {self._database}; track a training there first, or name "
                 "another"
             )
-        folder = self._artifacts.parent if self._database is None else self._database.parent
+        folder = self.runs_folder if self._database is None else self._database.parent
         with self.refusing():
             knock(self.address)
             folder.mkdir(parents=True, exist_ok=True)
-            # Two processes that create one database or experiment at the same time break each other.
-            with FileLock(folder / ".mlflow.lock", timeout=60):
+            # Two processes that create one database or experiment at the same time break each other. Reading needs no
+            # lock, which a read-only folder could not have.
+            with FileLock(folder / STORE_LOCK, timeout=60) if create else nullcontext():
                 if self._database is not None and not self._database.exists():
                     with atomic_file(self._database) as temporary:
                         SqlAlchemyStore(f"sqlite:///{temporary}", self._artifacts.as_uri()).engine.dispose()
                 client = MlflowClient(tracking_uri=self.address)
                 self.experiment_id = self._find_experiment(client, create)
+        follow_moved_folder(self.runs_folder, self.address, first=create)
+        if create:
+            self._check_location(client)
         self._client = client
         return client
+
+    def _check_location(self, client: MlflowClient) -> None:
+        """Raise ExperimentError where the experiment stores its artifacts in another runs folder.
+
+        Either this folder is a copy that shares the database of the other one, or it was moved and its database is no
+        sqlite database, which is not ours to write.
+        """
+        location = client.get_experiment(self.experiment_id).artifact_location
+        former = former_place(self.runs_folder, location)
+        if former is not None:
+            raise ExperimentError(
+                f"tracking.experiment: {self._experiment!r} of {self.shown} stores its artifacts in {location}, and "
+                f"the runs folder {self.runs_folder} was moved or copied from {former}; choose another "
+                "tracking.experiment or tracking.uri"
+            )
 
     def _find_experiment(self, client: MlflowClient, create: bool) -> str:
         found = client.get_experiment_by_name(self._experiment)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import NonNegativeInt
 
 from attnlab.errors import ExperimentError, masked, masked_values
+from attnlab.tracking.moved_store import ARTIFACTS_NAME, DATABASE_NAME, follow_moved_folder, portable_address
 from attnlab.tracking.params import accepted_name, as_text, origin_tags
 from attnlab.tracking.run import Run, UntrackedRun, Upload, conclude_runs
 from attnlab.tracking.run_folder import RunRecord, Uploaded
@@ -22,8 +23,6 @@ from attnlab.tracking.run_folder import RunRecord, Uploaded
 if TYPE_CHECKING:
     from attnlab.tracking.connection import Connection
 
-DATABASE_NAME = "mlflow.db"
-ARTIFACTS_NAME = "mlflow-artifacts"
 DEFAULT_EXPERIMENT = "attnlab"
 # MLflow's own variables, which decide where the config says nothing.
 URI_VARIABLE, EXPERIMENT_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"
@@ -67,6 +66,12 @@ class Tracking:
     """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself nowhere."""
 
     heat_map_sentences: int
+
+    def follow_moved_folder(self, runs_folder: Path) -> None:
+        """Put the tracker's database right if the runs folder was moved or copied, before anything in it is locked.
+
+        Raises ExperimentError where that is impossible.
+        """
 
     def start(self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False) -> Run:
         """Start the run of the experiment or evaluation in the folder `place`, or open it again.
@@ -143,6 +148,9 @@ class MlflowTracking(Tracking):
             return f"sqlite:///{os.path.abspath(runs_folder.parent / self.uri.removeprefix('sqlite:///'))}"
         return self.uri
 
+    def follow_moved_folder(self, runs_folder: Path) -> None:
+        follow_moved_folder(runs_folder, self.address(runs_folder))
+
     def connection(self, runs_folder: Path) -> Connection:
         """To the tracker; nothing is sent yet."""
         from attnlab.tracking.connection import Connection  # costs an import of mlflow
@@ -179,7 +187,9 @@ class MlflowTracking(Tracking):
         if run is None or run.uploaded is None or run.state.status != "FINISHED" or not address.startswith("sqlite"):
             return None
         same = replace(RunRecord(**masked_values(vars(record))), command=run.state.record.command)
-        is_whole = run.is_described and run.uploaded.tracker == f"{masked(address)} {self.experiment_name}"
+        # Before runs folders could be moved, the absolute path of the database was noted.
+        trackers = [portable_address(address, Path(os.path.abspath(runs_folder))), masked(address)]
+        is_whole = run.is_described and run.uploaded.tracker in [f"{each} {self.experiment_name}" for each in trackers]
         if not is_whole or (same, self.log_model) != (run.state.record, run.state.log_model):
             return None
         query = "SELECT lifecycle_stage FROM runs WHERE run_uuid = ?"

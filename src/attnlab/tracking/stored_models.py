@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.tracking.connection import LOST, knock, newest_model, reason_of
-from attnlab.tracking.settings import DATABASE_NAME
+from attnlab.tracking.moved_store import DATABASE_NAME, follow_moved_folder, runs_folder_of, sqlite_file
 
 _RUN = re.compile(r"runs:/(?P<run>[^/]+)(/.*)?")
 _LOGGED = re.compile(r"models:/(?P<model>m-[0-9a-f]{32})")
@@ -32,6 +32,10 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
     Raises ExperimentError where the tracker cannot be reached, or has no such model.
     """
     address = tracking_uri or _usual_tracker()
+    database = sqlite_file(address)
+    runs_folder = None if database is None else runs_folder_of(database)
+    if runs_folder is not None:
+        follow_moved_folder(runs_folder, address)
     try:
         _check_database(uri, address)
         knock(address)
