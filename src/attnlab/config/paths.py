@@ -49,6 +49,12 @@ def runs_folder(runs: str) -> Path:
     return Path(os.environ.get("DVC_ROOT", "."), runs).resolve()
 
 
+def path_from(runs_folder: Path, path: Path) -> str:
+    """A path as a record in the runs folder holds it: from that folder on where it lies in it, for it may be moved."""
+    path = Path(os.path.abspath(path))
+    return str(path.relative_to(runs_folder) if path.is_relative_to(runs_folder) else path)
+
+
 # A file or folder that every output of a kind has.
 PREPARED_DATA, MODEL, LEARNING_CURVES = "stats.json", "model.json", "history.csv"
 EVALUATION, REPORT, COMPARISON = "signatures.json", "pictures", "comparison.csv"

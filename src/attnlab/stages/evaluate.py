@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from attnlab.config.identity import config_digest, target_modules
-from attnlab.config.paths import EVALUATION, check_replaceable
+from attnlab.config.paths import EVALUATION, check_replaceable, path_from
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import (
     EVALUATE_SECTIONS,
@@ -166,7 +166,7 @@ def record_of(
         config=config,
         identity=identity,
         data_digest=data.digest,
-        data_source=str(data.folder),
+        data_source=path_from(experiment.paths.runs_folder, data.folder),
         data_facts=data.sizes,
         data_columns=experiment.task.columns,
         tags=tags if job is None else {**tags, **job.tags},
@@ -189,6 +189,7 @@ def main(experiment: Experiment) -> None:
         raise ExperimentError("paths.model and paths.data must name a model folder and the prepared data; give both")
     if line := said_by_environment(experiment.config["tracking"]):
         say(line)
+    experiment.tracking.follow_moved_folder(paths.runs_folder)
     into = output_folder() / "evaluation" if paths.evaluation is None else here(paths.evaluation)
     evaluate_and_track(experiment, here(paths.model), here(paths.data), into)
     say(f"metrics: {into / 'metrics.json'}\nMLflow:  {experiment.tracking.where_to_look(paths.runs_folder)}")

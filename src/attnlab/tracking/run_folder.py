@@ -36,7 +36,7 @@ class RunRecord:
     config: the whole resolved config; environment interpolations stay unresolved, so that no secret is in it.
     identity: the experiment's identity.
     data_digest: SHA-256 of the prepared data.
-    data_source: where the prepared data lie.
+    data_source: where the prepared data lie, from the runs folder on where they are in it.
     data_facts: a few figures about them (sizes, lengths), shown beside the dataset.
     data_columns: what a row of them holds.
     tags: more tags, which show the latest start; a sweep puts `mlflow.parentRunId` here.
@@ -97,7 +97,8 @@ class Uploaded:
 
     state: the digest of the state that MLflow has, together with all that belonged to it.
     description: as it was uploaded last.
-    tracker: the address of the MLflow that this is about, and its name for the group of runs.
+    tracker: the address of the MLflow that this is about, from the runs folder on for a database in it, and its name
+        for the group of runs.
     """
 
     run_id: str

@@ -60,8 +60,8 @@ def sync(run: Run, connection: Connection) -> str | None:
             client.set_terminated(_uploaded(run).run_id, state.status, state.ended)
         _upload_artifacts(client, run)
         if known is not None:
-            _upload_model(client, run, known)
-            _link_metrics(client, run)
+            _upload_model(client, connection, run, known)
+            _link_metrics(client, connection, run)
             run.remember(replace(_uploaded(run), state=run.digest(), tracker=connection.name))
     except ExperimentError as error:
         return str(error)
@@ -93,7 +93,7 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
     if state.error is None and "error" in known.data.tags:
         client.delete_tag(run_id, "error")  # of an earlier try
     if record.data_digest:
-        client.log_inputs(run_id, [_dataset(record)])
+        client.log_inputs(run_id, [_dataset(record, connection)])
     return known
 
 
@@ -111,13 +111,17 @@ def _tags(state: RunState) -> dict[str, str]:
     return {name: value[:_LONGEST_TAG] for name, value in tags.items()}
 
 
-def _dataset(record: RunRecord) -> DatasetInput:
+def _data_folder(record: RunRecord, connection: Connection) -> Path:
+    return connection.runs_folder / record.data_source
+
+
+def _dataset(record: RunRecord, connection: Connection) -> DatasetInput:
     columns = [{"type": "string", "name": name, "required": True} for name in record.data_columns]
     dataset = Dataset(
         name=short_params(record.config).get("data", "data")[:500],
         digest=record.data_digest[:16],  # a label of MLflow's tables; all of it stands in the tag data_hash
         source_type="local",
-        source=json.dumps({"uri": record.data_source}),
+        source=json.dumps({"uri": str(_data_folder(record, connection))}),
         schema=json.dumps({"mlflow_colspec": columns}),
         profile=json.dumps(dict(record.data_facts), sort_keys=True, default=str),
     )
@@ -188,7 +192,7 @@ def _upload_artifacts(client: MlflowClient, run: Run) -> None:
             path.unlink()
 
 
-def _upload_model(client: MlflowClient, run: Run, known: MlflowRun) -> None:
+def _upload_model(client: MlflowClient, connection: Connection, run: Run, known: MlflowRun) -> None:
     """Log the model folder as the run's model, named by its choices, where that is not done yet."""
     folder, run_id = run.model, known.info.run_id
     if folder is None or known.data.tags.get(MODEL_TAG) == (digest := _folder_digest(folder)):
@@ -200,7 +204,7 @@ def _upload_model(client: MlflowClient, run: Run, known: MlflowRun) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:
             place = Path(temporary) / "model"
-            example = example_text(Path(run.state.record.data_source), kind)
+            example = example_text(_data_folder(run.state.record, connection), kind)
             about = Model(model.artifact_location, run_id, model_id=model.model_id)
             save_logged_model(place, folder, kind, example, about)
             client.log_model_artifacts(model.model_id, str(place))
@@ -212,7 +216,7 @@ def _upload_model(client: MlflowClient, run: Run, known: MlflowRun) -> None:
     client.set_tag(run_id, MODEL_TAG, digest)
 
 
-def _link_metrics(client: MlflowClient, run: Run) -> None:
+def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> None:
     """Log what was measured of the run's model as metrics of the model, with the data that it was measured on.
 
     A model that is the mean of several checkpoints was measured on the test split alone.
@@ -223,7 +227,7 @@ def _link_metrics(client: MlflowClient, run: Run) -> None:
     record, step = run.state.record, read_facts(run.model).step
     is_mean = value_at(record.config, "training.average_checkpoints") != 1
     splits = ("test/",) if is_mean else ("validation/", "test/")
-    dataset = _dataset(record).dataset
+    dataset = _dataset(record, connection).dataset
     measured = [
         Metric(each.key, each.value, each.timestamp, each.step, model.model_id, dataset.name, dataset.digest)
         for spool, _ in run.spools()
