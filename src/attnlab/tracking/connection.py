@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import requests
 from filelock import FileLock, Timeout
@@ -21,7 +22,15 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.files import atomic_file
-from attnlab.tracking.moved_store import STORE_LOCK, follow_moved_folder, former_place, portable_address, sqlite_file
+from attnlab.tracking.moved_store import (
+    DATABASE_NAME,
+    STORE_LOCK,
+    follow_moved_folder,
+    former_place,
+    portable_address,
+    readable_copy,
+    sqlite_file,
+)
 from attnlab.tracking.settings import EXPERIMENT_VARIABLE, URI_VARIABLE, uri_of_environment
 
 # What a server or a database that went away, or refuses, makes of a call.
@@ -47,6 +56,7 @@ class Connection:
         self._database = sqlite_file(address)
         self._experiment, self._artifacts = experiment, artifacts
         self._client: MlflowClient | None = None
+        self._copy: TemporaryDirectory[str] | None = None  # of a database that is read-only, as long as this lives
         self.experiment_id = ""  # of an open connection
         # Where a person corrects them.
         self._uri_setting = URI_VARIABLE if address == uri_of_environment() else "tracking.uri"
@@ -74,6 +84,10 @@ class Connection:
                 "another"
             )
         folder = self.runs_folder if self._database is None else self._database.parent
+        address = self.address
+        if not create:
+            self._copy = readable_copy(self.runs_folder, self.address)
+            address = f"sqlite:///{self._copy.name}/{DATABASE_NAME}" if self._copy is not None else address
         with self.refusing():
             knock(self.address)
             folder.mkdir(parents=True, exist_ok=True)
@@ -83,10 +97,10 @@ class Connection:
                 if self._database is not None and not self._database.exists():
                     with atomic_file(self._database) as temporary:
                         SqlAlchemyStore(f"sqlite:///{temporary}", self._artifacts.as_uri()).engine.dispose()
-                client = MlflowClient(tracking_uri=self.address)
+                client = MlflowClient(tracking_uri=address)
                 self.experiment_id = self._find_experiment(client, create)
-        follow_moved_folder(self.runs_folder, self.address, first=create)
         if create:
+            follow_moved_folder(self.runs_folder, self.address, first=True)
             self._check_location(client)
         self._client = client
         return client

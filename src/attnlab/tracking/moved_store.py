@@ -7,6 +7,7 @@ only module that writes MLflow's tables. Free of mlflow: a command that finds al
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -17,6 +18,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -35,8 +37,13 @@ STORE_LOCK = ".mlflow.lock"
 _SQLITE = "sqlite:///"
 # The revisions of MLflow's schema whose columns are listed below, as `alembic_version` has them: of MLflow 3.17.
 KNOWN_REVISIONS = ("dc11669786a5",)
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds for another process that holds the lock or the database
 _LOCKS_OF_WORK = ("points/*/lock", "points/*/evaluations/*/lock", "sweeps/*/lock")
+
+
+class ReadOnlyFolderError(ExperimentError):
+    """The database cannot be put right, for the runs folder is read-only."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,21 @@ def follow_moved_folder(runs_folder: Path, address: str, first: bool = False) ->
             print(line, file=sys.stderr)
 
 
+def readable_copy(runs_folder: Path, address: str) -> TemporaryDirectory[str] | None:
+    """As `follow_moved_folder`, for a command that only reads: a read-only folder is no hindrance.
+
+    Returns a temporary folder with a copy of the database that was put right, where the folder was moved and is
+    read-only; None where the database itself can be read.
+    """
+    try:
+        follow_moved_folder(runs_folder, address)
+    except ReadOnlyFolderError:
+        temporary = TemporaryDirectory(prefix="attnlab-mlflow-")
+        _Store(runs_folder, sqlite_file(address)).copy_put_right(Path(temporary.name) / DATABASE_NAME)
+        return temporary
+    return None
+
+
 def former_place(runs_folder: Path, location: str) -> str | None:
     """The former place of the runs folder, or of one that it is a copy of, which a location lies in."""
     store = _Store(runs_folder, None)
@@ -228,20 +250,23 @@ class _Store:
         for former in self._places_of_experiments():
             if (Path(former) / DATABASE_NAME).is_file():
                 copied_from.append(former)
-            elif not (Path(former) / "points").is_dir():  # else another runs folder, tracked in the same database
+            else:
                 moved_from.append(former)
         return Place(_new_id(), str(self.folder), tuple(moved_from), tuple(copied_from))
 
     def _places_of_experiments(self) -> list[str]:
-        """The runs folders, other than this one, in which the experiments of the database store their artifacts."""
-        found = []
+        """The former places of this folder, as the locations of the experiments in the database tell."""
+        found: list[str] = []
         for location in self._experiment_locations():
             path = PurePosixPath(_path_of(location) or "")
-            # MLflow's own experiment `Default` has a folder for itself.
-            artifacts = path.parent if path.name.isdigit() else path
+            # MLflow's own experiment `Default` was made with the database. It has a folder for itself.
+            is_default = path.name == "0"
+            artifacts = path.parent if is_default else path
             former = str(artifacts.parent)
-            is_ours = artifacts.name == ARTIFACTS_NAME and not _is_same_folder(former, str(self.folder))
-            if is_ours and former not in found and (self._is_inside or self._has_artifacts_of(former)):
+            if artifacts.name != ARTIFACTS_NAME or former in found or _is_same_folder(former, str(self.folder)):
+                continue
+            # Otherwise another runs folder may be tracked in the same database.
+            if (is_default and self._is_inside) or self._has_artifacts_of(former):
                 found.append(former)
         return found
 
@@ -289,15 +314,15 @@ class _Store:
         """
         if self.database is None or not self._is_out_of_date(place):
             return None
-        relocation = self._relocation(place)
+        now = datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
+        backup = self.database.with_name(f"{self.database.stem}.before_{now}{self.database.suffix}")
         with closing(sqlite3.connect(self.database, timeout=_PATIENCE, isolation_level=None)) as connection:
             self._check_revision(connection, place)
             connection.execute("BEGIN IMMEDIATE")  # from here on nobody else writes
             try:
-                backup = self._back_up()
-                changes = _changes(connection, relocation, may_be_there)
-                for statement, values in changes.updates:
-                    connection.execute(statement, values)
+                with atomic_file(backup) as temporary:
+                    self._copy_database(temporary)
+                changes = _change(connection, self._relocation(place), may_be_there)
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")
@@ -306,7 +331,7 @@ class _Store:
         how = "copied" if changes.origins <= set(place.copied_from) else "moved"
         parts = [
             f"runs folder: {self.folder} was {how} from {', '.join(sorted(changes.origins))}",
-            f"{len(changes.updates)} locations in {self.database.name} were put right",
+            f"{changes.moved} locations in {self.database.name} were put right",
         ]
         if changes.left_behind:
             parts.append(f"{changes.left_behind} still point there, for their files are only there")
@@ -323,18 +348,22 @@ class _Store:
             "older, install a newer attnlab if it is newer, or move the folder back"
         )
 
-    def _back_up(self) -> Path:
-        """Copy the database, by sqlite itself, to a file whose name says the time."""
+    def copy_put_right(self, copy: Path) -> None:
+        """Write a copy of the database in which the locations are put right; nothing changes in the folder.
+
+        Raises ExperimentError where the database has an unknown schema.
+        """
+        place = self._settled(self.read())
+        self._copy_database(copy)
+        with closing(sqlite3.connect(copy)) as connection, connection:
+            self._check_revision(connection, place)
+            _change(connection, self._relocation(place), place.former)
+
+    def _copy_database(self, copy: Path) -> None:
+        """By sqlite itself, which knows what else belongs to the file."""
         assert self.database is not None
-        now = datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
-        backup = self.database.with_name(f"{self.database.stem}.before_{now}{self.database.suffix}")
-        with (
-            atomic_file(backup) as temporary,
-            closing(sqlite3.connect(self.database, timeout=_PATIENCE)) as source,
-            closing(sqlite3.connect(temporary)) as target,
-        ):
+        with closing(_reading(self.database)) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)
-        return backup
 
     def _experiment_locations(self) -> list[str]:
         return self._values("SELECT artifact_location FROM experiments")
@@ -368,7 +397,9 @@ class _Store:
             if not place.former:
                 return  # a folder that was never moved may be read-only
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            raise ExperimentError(
+            is_read_only = isinstance(error, OSError) and error.errno in _READ_ONLY
+            kind = ReadOnlyFolderError if is_read_only else ExperimentError
+            raise kind(
                 f"paths.runs: {self.folder} was {' and '.join(place.former)} before, and the artifact locations in its "
                 f"MLflow database cannot be put right: {reason}; make the folder writable, or copy it to a place that "
                 "is"
@@ -404,19 +435,21 @@ class _Relocation:
 
 @dataclass
 class _Changes:
-    """The statements that put a database right, with their values.
+    """What was put right in a database.
 
-    origins: the former places that they move locations from.
-    left_behind: how many locations stay as they are, for their files are in the former place alone.
+    moved: how many locations now point to the present place.
+    origins: the former places that they pointed to.
+    left_behind: how many locations stay as they are, for their files are only in the former place.
     """
 
-    updates: list[tuple[str, tuple[str, int]]]
+    moved: int
     origins: set[str]
     left_behind: int = 0
 
 
-def _changes(connection: sqlite3.Connection, relocation: _Relocation, may_be_there: Sequence[str]) -> _Changes:
-    changes = _Changes([], set())
+def _change(connection: sqlite3.Connection, relocation: _Relocation, may_be_there: Sequence[str]) -> _Changes:
+    """Move the locations in all columns, in the transaction that the caller opened."""
+    changes = _Changes(0, set())
     for column in _COLUMNS:
         rows = connection.execute(f"SELECT rowid, {column.name} FROM {column.table} WHERE {column.condition}")
         for row, value in rows.fetchall():
@@ -429,7 +462,8 @@ def _changes(connection: sqlite3.Connection, relocation: _Relocation, may_be_the
                 continue
             if origin is not None:
                 changes.origins.add(origin)
-            changes.updates.append((f"UPDATE {column.table} SET {column.name} = ? WHERE rowid = ?", (moved, row)))
+            changes.moved += 1
+            connection.execute(f"UPDATE {column.table} SET {column.name} = ? WHERE rowid = ?", (moved, row))
     return changes
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.tracking.connection import LOST, knock, newest_model, reason_of
-from attnlab.tracking.moved_store import DATABASE_NAME, follow_moved_folder, runs_folder_of, sqlite_file
+from attnlab.tracking.moved_store import DATABASE_NAME, readable_copy, runs_folder_of, sqlite_file
 
 _RUN = re.compile(r"runs:/(?P<run>[^/]+)(/.*)?")
 _LOGGED = re.compile(r"models:/(?P<model>m-[0-9a-f]{32})")
@@ -34,12 +34,12 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
     address = tracking_uri or _usual_tracker()
     database = sqlite_file(address)
     runs_folder = None if database is None else runs_folder_of(database)
-    if runs_folder is not None:
-        follow_moved_folder(runs_folder, address)
+    copy = None if runs_folder is None else readable_copy(runs_folder, address)
+    asked = address if copy is None else f"sqlite:///{copy.name}/{DATABASE_NAME}"
     try:
         _check_database(uri, address)
         knock(address)
-        location = _location(uri, MlflowClient(address, address))
+        location = _location(uri, MlflowClient(asked, asked))
         whole = Path(download_artifacts(location, dst_path=str(into), tracking_uri=address))
     except (*LOST, ValueError) as error:
         raise ExperimentError(f"{uri} cannot be loaded from {masked(address)}: {reason_of(error)}") from None
