@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab.tracking.settings import said_by_environment, uri_of_environment, with_environment
+from attnlab.tracking.mlflow_variables import said_by_environment, uri_of_environment, with_environment
 
 
 def test_relative_sqlite_path_counts_from_the_folder_that_holds_the_runs(tracking, tmp_path):

@@ -23,8 +23,9 @@ from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, co
 from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.sweeps.settings import Launcher, Sweep
+from attnlab.tracking.mlflow_variables import with_environment
 from attnlab.tracking.params import leaves
-from attnlab.tracking.settings import Tracking, with_environment
+from attnlab.tracking.settings import Tracking
 from attnlab.training.hardware import Hardware
 from attnlab.training.trainer_section import trainer_problems
 

@@ -26,8 +26,8 @@ from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.sweeps.job import end_with, running, starter
+from attnlab.tracking.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.tracking.names import readable_name
-from attnlab.tracking.settings import EXPERIMENT_VARIABLE, URI_VARIABLE
 
 log = logging.getLogger("attnlab")
 

@@ -23,7 +23,7 @@ from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.sweeps.leader import led
 from attnlab.sweeps.record import SweepRecord, short_key
 from attnlab.sweeps.settings import Slurm
-from attnlab.tracking.settings import said_by_environment
+from attnlab.tracking.mlflow_variables import said_by_environment
 
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64

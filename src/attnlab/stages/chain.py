@@ -31,10 +31,10 @@ from attnlab.stages.evaluate import evaluate_and_track, kept_evaluation, record_
 from attnlab.stages.prepare import prepare_where_missing
 from attnlab.stages.report import report
 from attnlab.sweeps.job import current_job
+from attnlab.tracking.mlflow_variables import said_by_environment
 from attnlab.tracking.names import readable_name
 from attnlab.tracking.run import Run, UntrackedRun
 from attnlab.tracking.run_folder import DONE
-from attnlab.tracking.settings import said_by_environment
 from attnlab.training.spool import LAST
 
 

@@ -33,10 +33,10 @@ from attnlab.files import atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
 from attnlab.sweeps.job import current_job
+from attnlab.tracking.mlflow_variables import said_by_environment
 from attnlab.tracking.names import readable_name
 from attnlab.tracking.params import as_text, choice_name
 from attnlab.tracking.run_folder import RunRecord
-from attnlab.tracking.settings import said_by_environment
 
 LONGEST_ENSEMBLE = 200  # characters of the names of its models; MLflow takes 250 with the search
 

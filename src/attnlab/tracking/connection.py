@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.errors import ExperimentError, masked
 from attnlab.files import atomic_file
+from attnlab.tracking.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE, uri_of_environment
 from attnlab.tracking.moved_store import (
     DATABASE_NAME,
     STORE_LOCK,
@@ -31,7 +32,6 @@ from attnlab.tracking.moved_store import (
     readable_copy,
     sqlite_file,
 )
-from attnlab.tracking.settings import EXPERIMENT_VARIABLE, URI_VARIABLE, uri_of_environment
 
 # What a server or a database that went away, or refuses, makes of a call.
 LOST = (MlflowException, SQLAlchemyError, requests.RequestException, ImportError, OSError)

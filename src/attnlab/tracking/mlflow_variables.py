@@ -1,0 +1,43 @@
+"""MLflow's own environment variables, which decide where the config names no tracker."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+URI_VARIABLE, EXPERIMENT_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"
+
+
+def uri_of_environment() -> str | None:
+    """The address in MLFLOW_TRACKING_URI; None where it is not set. A relative sqlite path counts from the project."""
+    address = os.environ.get(URI_VARIABLE) or None
+    if address is None or not address.startswith("sqlite:///"):
+        return address
+    project = os.environ.get("DVC_ROOT", ".")  # also where DVC works in a temporary copy of it
+    return f"sqlite:///{os.path.abspath(Path(project, address.removeprefix('sqlite:///')))}"
+
+
+def with_environment(node: Any) -> Any:
+    """The section `tracking` of a config, with what MLflow's own variables say where it says nothing.
+
+    The section itself stays as it is: what the environment says is written nowhere, and changes no identity.
+    """
+    if not isinstance(node, Mapping):
+        return node
+    from_environment = {"uri": uri_of_environment(), "experiment": os.environ.get(EXPERIMENT_VARIABLE) or None}
+    return {name: from_environment.get(name) if value is None else value for name, value in node.items()}
+
+
+def said_by_environment(node: Any) -> str | None:
+    """A line that says which of MLflow's variables decide, for the section `tracking` as written; None for none."""
+    found = with_environment(node)
+    if found == node:
+        return None
+    said = []
+    if found["uri"] != node["uri"]:
+        said.append(f"the address by {URI_VARIABLE}")
+    if found["experiment"] != node["experiment"]:
+        said.append(f"the experiment {found['experiment']!r} by {EXPERIMENT_VARIABLE}")
+    return f"MLflow: {' and '.join(said)}, since the config names none"
