@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pydantic import Field
 from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, RougeUnit, SentenceCleaning, SentenceCorpus
 from attnlab.data.labels import with_typed_labels
 from attnlab.data.pharaoh import with_links
+from attnlab.data.raw import SEPARATOR_NAMES
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.errors import ExperimentError
 
@@ -44,7 +46,8 @@ class HubDataset:
     limit: rows of each split that are taken, the first ones, for a quick look; null takes all.
     columns: the names of the columns of a csv, tsv or txt table whose first line is a row already; null takes the
         first line for them.
-    separator: one character between the fields of a table, `tab` for a tab; null is a comma in csv and a tab in tsv.
+    separator: between the fields of a table: one character, or `comma`, `semicolon`, `tab`, `pipe`, `space`; null is a
+        comma in csv and a tab in tsv.
     encoding: of text files, such as cp949, latin-1 or utf-16; null is UTF-8.
     """
 
@@ -62,7 +65,8 @@ class HubDataset:
     def __post_init__(self) -> None:
         self.notes: Sequence[str] = ()
         if self.separator is not None and len(_separator(self.separator)) != 1:
-            raise ValueError(f"separator must be one character, or `tab`, got {self.separator!r}")
+            words = ", ".join(SEPARATOR_NAMES)
+            raise ValueError(f"separator must be one character, or one of {words}, got {self.separator!r}")
         if self.encoding is not None and not _is_text_encoding(self.encoding):
             raise ValueError(f"encoding must name an encoding of text, such as cp949 or utf-16, got {self.encoding!r}")
         if set(self.splits) != set(SPLITS):
@@ -94,8 +98,9 @@ class HubDataset:
         for split, name in names.items():
             if name not in raw.splits:
                 raise ExperimentError(
-                    f"data.splits.{split}: there is no split {name!r}; the splits are: {', '.join(raw.splits)}; a "
-                    "fraction such as 0.1 draws one from the training split"
+                    f"data.splits.{split}: there is no split {name!r}; the splits are: {', '.join(raw.splits)}; choose "
+                    f"one, as data.splits.{split}={raw.splits[0]}; a fraction such as 0.1 draws one from the training "
+                    "split"
                 )
         read = {name: _read_split(raw, name, wanted) for name in dict.fromkeys(names.values())}
         for key in list(wanted)[2:]:
@@ -104,6 +109,9 @@ class HubDataset:
                     f"data.{key}: there is no column {wanted[key]!r}, or nothing stands in it; leave it out, or name "
                     "another one"
                 )
+        unused = [split for split in raw.splits if split not in read]
+        if unused:
+            raw.notes.append(f"of the dataset's splits {', '.join(unused)} is not used; data.splits says which are")
         self.notes = raw.notes
         return raw, read
 
@@ -219,9 +227,14 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
 
 
 def resolve(path: str) -> Path:
-    """The absolute path; a relative one starts where the project is, also in the copies that DVC's queue makes."""
+    """The absolute path; a relative one starts where the project is, also in the copies that DVC's queue makes.
+
+    Hangul and accents may be written in the other Unicode form than the folder's name.
+    """
     given = Path(path).expanduser()
-    return given if given.is_absolute() else Path(os.environ.get("DVC_ROOT") or Path.cwd()) / given
+    place = given if given.is_absolute() else Path(os.environ.get("DVC_ROOT") or Path.cwd()) / given
+    forms = [place, *(Path(unicodedata.normalize(form, str(place))) for form in ("NFC", "NFD"))]
+    return next((each for each in forms if each.exists()), place)
 
 
 def raw_state(path: str | None) -> str:
@@ -235,7 +248,7 @@ def raw_state(path: str | None) -> str:
 
 def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets.Dataset:
     """A split's rows; raises ExperimentError, with the setting that names it, for a missing column."""
-    from attnlab.data.raw.rows import MissingColumnError
+    from attnlab.data.raw.rows import MissingColumnError, shown_names
 
     try:
         return raw.read(split)
@@ -243,12 +256,12 @@ def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets
         key = next(key for key, column in wanted.items() if column == missing.column)
         raise ExperimentError(
             f"data.{key}: there is no column {missing.column!r} in split {split!r}; the columns of {missing.name} are: "
-            f"{', '.join(missing.columns) or 'none'}{missing.hint}"
+            f"{shown_names(missing.columns)}{missing.hint}"
         ) from missing
 
 
 def _separator(written: str) -> str:
-    return "\t" if written in ("tab", "\\t") else written
+    return "\t" if written == "\\t" else SEPARATOR_NAMES.get(written, written)
 
 
 def _is_text_encoding(name: str) -> bool:

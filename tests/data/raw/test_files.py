@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,11 @@ GOOD = {
     "names of OpenNMT": ({"de-train.txt": b"a\nc\n", "en-train.txt": b"b\nd\n"}, {}),
     "bz2": ({"train.csv.bz2": bz2.compress(b"de,en\na,b\nc,d\n")}, {}),
     "xz": ({"train.jsonl.xz": lzma.compress(b'{"de":"a","en":"b"}\n{"de":"c","en":"d"}\n')}, {}),
+    "header as in data.columns": ({"train.tsv": b"de\ten\na\tb\nc\td\n"}, {"columns": ["de", "en"]}),
+    "header twice": ({"train.csv": b"\xef\xbb\xbfde,en\na,b\n\xef\xbb\xbfde,en\nc,d\n"}, {}),
+    "text table by separator": ({"train.txt": b"de\ten\na\tb\nc\td\n"}, {"separator": "\t"}),
+    "name in capitals": ({"TRAIN.CSV": b"de,en\na,b\nc,d\n"}, {}),
+    "line of spaces": ({"train.csv": b"de,en\na,b\n  \nc,d\n"}, {}),
     "separator": ({"train.csv": b"de;en\na;b\nc;d\n"}, {"separator": ";"}),
     "columns": ({"train.tsv": b"b\ta\tCC-BY\nd\tc\tCC-BY\n"}, {"columns": ["en", "de", "licence"]}),
     "utf-16": ({"train.csv": "de,en\na,b\nc,d\n".encode("utf-16")}, {"encoding": "utf-16"}),
@@ -95,10 +101,6 @@ BAD = {
     "a stray quotation mark": (
         {"train.csv": b'de,en\n"a" he said,b\n'}, {},
         "train.csv, line 2: its quotation marks do",
-    ),
-    "a header and data.columns": (
-        {"train.tsv": b"de\ten\na\tb\n"}, {"columns": ["de", "en"]},
-        "leave data.columns out",
     ),
     "two columns of one name": ({"train.csv": b"de,en,en\na,b,c\n"}, {}, "2 columns are called 'en'"),
     "latin-1": (
@@ -135,6 +137,15 @@ BAD = {
     "lists of different lengths": ({"train.json": b'{"de": ["a"], "en": []}'}, {}, "'de' has 1, 'en' has 0"),
     "not gzip": ({"train.csv.gz": b"de,en\n"}, {}, "train.csv.gz cannot be read: Not a gzipped file"),
     "torn gzip": ({"train.csv.gz": gzip.compress(b"de,en\na,b\n" * 99)[:-9]}, {}, "train.csv.gz cannot be read"),
+    "gzip without its suffix": ({"train.csv": gzip.compress(b"de,en\n")}, {}, "packed with gzip; call it train.csv.gz"),
+    "Excel as csv": ({"train.csv": b"PK\x03\x04\xff\xff"}, {}, "a zip archive or a file of Excel"),
+    "pointer of Git LFS": (
+        {"train.csv": b"version https://git-lfs.github.com/spec/v1\n"}, {},
+        "fetch it with `git lfs pull`",
+    ),
+    "web page": ({"train.csv": b"<!DOCTYPE html>\n<html>"}, {}, "is a web page and not the file itself"),
+    "objects of columns": ({"train.json": b'{"de": {"0": "a"}, "en": {"0": "b"}}'}, {}, "orient='records', lines=True"),
+    "objects of rows": ({"train.json": b'{"0": {"de": "a", "en": "b"}}'}, {}, "orient='records', lines=True"),
     "separator for json": ({"train.json": b"[]"}, {"separator": ";"}, "data.separator is for tables"),
     "two kinds without splits": (
         {"data.csv": b"de,en\na,b\n", "package.json": b"{}"}, {},
@@ -156,9 +167,17 @@ MISSING = {
         "train.csv", b"de;en\na;b\n",
         "the columns of train.csv are: de;en; its fields seem to be separated",
     ),
-    "semicolons": ("train.csv", b"de;en\na;b\n", "otherwise, try data.separator=';'"),
+    "semicolons": ("train.csv", b"de;en\na;b\n", "otherwise, try data.separator=semicolon"),
     "tabs in csv": ("train.csv", b"de\ten\na\tb\n", "otherwise, try data.separator=tab"),
-    "no header": ("train.tsv", b"x\ty\tz\n", "name the file's 3 columns in their order, data.columns=[de,en,...]"),
+    "no header": (
+        "train.tsv", b"x\ty\tz\n",
+        "name all columns by data.columns where the first line is a row already",
+    ),
+    "a line for Excel": ("train.csv", b"sep=;\nde;en\na;b\n", "its first line is for Excel alone: remove it"),
+    "many columns": (
+        "train.csv", ",".join(f"c{i}" for i in range(99)).encode() + b"\n",
+        "c10, c11 and 87 more; choose",
+    ),
     "other names": (
         "train.jsonl", b'{"src": "a"}',
         "there is no column 'de' in split 'train'; the columns of train.jsonl are: src",
@@ -185,7 +204,60 @@ def test_text_table_without_columns_is_refused_and_read_with_them(read: Read) ->
 def test_file_that_names_no_split_is_ignored_and_said(other: str, read: Read) -> None:
     pairs, notes = read({"train.csv": b"de,en\nNA,null\n", other: b'{"de": "x", "en": "y"}'})
     assert pairs == [("NA", "null")]
-    assert notes == [f"ignored {other}: it names no split, as the other files do"]
+    assert notes == [f"ignored {other}: the rows are read from train.csv"]
+
+
+REMARKABLE = {
+    "several lines": (
+        'de,en\n"a\nb\nc",d\n',
+        "1 row(s) span several lines within quotation marks, the first lines 2 to 4",
+    ),
+    "nameless column": (
+        "de,en,\na,b,c\nd,e,\n",
+        "1 row(s) have text in a column without a name, which is not read, the first line 2",
+    ),
+    "space and quote": (
+        'de,en\n"a", "b"\n',
+        "1 row(s) have a space before a quotation mark, which is then a character like",
+    ),
+    "header again": ("de,en\na,b\nde,en\n", "1 row(s) repeat the header, and are left out, the first line 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REMARKABLE)
+def test_odd_table_is_read_and_what_is_odd_is_said(case: str, read: Read) -> None:
+    content, said = REMARKABLE[case]
+    (note,) = read({"train.csv": content.encode()})[1]
+    assert note.startswith(f"train.csv: {said}")
+
+
+def test_quotation_marks_around_all_cells_of_tsv_are_said(read: Read) -> None:
+    pairs, (note,) = read({"train.tsv": b'de\ten\n"a"\t"b"\n'})
+    assert pairs == [('"a"', '"b"')]
+    assert "every cell stands in quotation marks" in note
+
+
+def test_splits_are_found_by_names_in_capitals_and_of_several_kinds(tmp_path: Path) -> None:
+    (tmp_path / "Train.csv").write_bytes(b"de,en\na,b\n")
+    (tmp_path / "Test.TSV").write_bytes(b"de\ten\nc\td\n")
+    raw = RawData(None, tmp_path, None, None, COLUMNS, Format())
+    assert sorted(raw.splits) == ["test", "train"]
+    assert (raw.read("train")["source"][:], raw.read("test")["source"][:]) == (["a"], ["c"])
+
+
+def test_files_that_make_one_split_are_said(read: Read) -> None:
+    _, notes = read({"train.csv": b"de,en\na,b\n", "train (1).csv": b"de,en\na,b\n"})
+    assert notes == ["the split train is read from 2 files: train (1).csv, train.csv"]
+
+
+@pytest.mark.parametrize("content", [b'{"de": NaN, "en": "a"}\n', b'{"de": null, "en": "a"}\n'])
+def test_nan_is_a_missing_cell_and_quoted_nan_a_text(content: bytes, read: Read) -> None:
+    assert read({"train.jsonl": content + b'{"de": "NaN", "en": "b"}\n'})[0] == [(None, "a"), ("NaN", "b")]
+
+
+def test_nan_of_a_typed_column_is_a_missing_cell(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"de": [1.0, float("nan")], "en": ["a", "b"]}), tmp_path / "train.parquet")
+    assert RawData(None, tmp_path, None, None, COLUMNS, Format()).read("train")["source"] == ["1", None]
 
 
 def test_ignored_fields_are_said_once_for_a_file(read: Read) -> None:
@@ -251,6 +323,15 @@ def test_typed_columns_are_read_as_text(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "train.parquet")
     rows = RawData(None, tmp_path, None, None, COLUMNS, Format()).read("train")
     assert list(zip(rows["source"], rows["target"], strict=True)) == [("a", "1"), ("b", None)]
+
+
+def test_column_is_found_in_the_other_form_of_hangul(tmp_path: Path) -> None:
+    composed, decomposed = "원문", unicodedata.normalize("NFD", "원문")
+    columns = {"source": composed, "target": "en"}
+    (tmp_path / "train.csv").write_text(f"{decomposed},en\na,b\n", encoding="utf-8")
+    assert RawData(None, tmp_path / "train.csv", None, None, columns, Format()).read("train")["source"] == ["a"]
+    (tmp_path / "train.jsonl").write_text(json.dumps({decomposed: "a", "en": "b"}), encoding="utf-8")
+    assert RawData(None, tmp_path / "train.jsonl", None, None, columns, Format()).read("train")["source"] == ["a"]
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["splits", "one split"])

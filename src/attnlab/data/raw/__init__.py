@@ -2,3 +2,6 @@
 
 Nothing here guesses a type, a shape or a line end: `01` stays `01`, `NA` is a word, and only a line feed ends a line.
 """
+
+SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
+"""Words for separators, most of which need quotes in a shell or in a config."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from datasets.exceptions import DataFilesNotFoundError
 
 from attnlab.data.raw.lines import unpacked_name
 from attnlab.data.raw.parallel import parallel_files
-from attnlab.data.raw.rows import Format
+from attnlab.data.raw.rows import Format, shown_names
 from attnlab.data.raw.sources import KNOWN_KINDS, File, ParallelFiles, Saved, Source, check_format, kind_of
 from attnlab.data.raw.tables import SEPARATORS
 from attnlab.errors import ExperimentError
@@ -26,7 +28,12 @@ _OBEYED = {
     "name", "version", "data_dir", "data_files", "description", "features", "sep", "delimiter", "names", "column_names",
     "header", "encoding", "field",
 }  # fmt: skip
-_SPLIT_WORDS = ("train", "valid", "val", "dev", "test", "eval")
+# As `datasets` reads the names of files, but in any case.
+_SPLIT_WORDS = {
+    "train": "train", "training": "train",
+    "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation",
+    "test": "test", "testing": "test", "eval": "test", "evaluation": "test",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,15 +72,15 @@ def files_of_path(path: Path, name: str | None, columns: Sequence[str], form: Fo
     return _as_datasets_resolves(path, name, columns, form, place, parallel)
 
 
-def sources_of(
-    builder: datasets.DatasetBuilder, files: Mapping[str, Sequence[tuple[Path, str]]], form: Format, place: str
-) -> dict[str, list[Source]]:
-    """The files of each split, read as the dataset's card says.
+Files = Mapping[str, Sequence[tuple[Path, str]]]
+"""Split -> its files, each with its name within the dataset."""
 
-    files: of each split the paths, each with its name within the dataset.
+
+def sources_of(files: Files, form: Format, features: datasets.Features | None, place: str) -> dict[str, list[Source]]:
+    """The sources of each split.
+
+    features: that the dataset's card gives.
     """
-    names = [name for of_split in files.values() for _, name in of_split]
-    form = _form_of_card(builder, names, form, place)
     splits: dict[str, list[Source]] = {}
     for split, of_split in files.items():
         sources: list[Source] = []
@@ -83,9 +90,15 @@ def sources_of(
             if kind is None:
                 raise ExperimentError(f"{its_place} is no file of a known kind; {KNOWN_KINDS}")
             check_format(form, kind, its_place)
-            sources.append(File(path, name, its_place, kind, form, builder.info.features))
+            sources.append(File(path, name, its_place, kind, form, features))
         splits[split] = sources
     return splits
+
+
+def local_builder(folder: Path, name: str | None) -> datasets.DatasetBuilder:
+    """How `datasets` resolves a folder; it leaves nothing in a cache."""
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as cache:
+        return datasets.load_dataset_builder(str(folder), name=name, cache_dir=cache)
 
 
 def check_module(place: str, builder: datasets.DatasetBuilder, files: Sequence[str]) -> None:
@@ -95,8 +108,9 @@ def check_module(place: str, builder: datasets.DatasetBuilder, files: Sequence[s
     """
     module = type(builder).__module__.rpartition(".")[2]
     if module not in MODULES:
-        shown = ", ".join(files[:4]) + (", ..." if len(files) > 4 else "")
-        raise ExperimentError(f"{place} holds files of the kind {module}; {KNOWN_KINDS}; it holds {shown}")
+        raise ExperimentError(
+            f"{place} holds files of the kind {module}; {KNOWN_KINDS}; it holds {shown_names(files, 4)}"
+        )
 
 
 def _single_file(path: Path, form: Format, place: str) -> Source:
@@ -124,35 +138,75 @@ def _as_datasets_resolves(
     path: Path, name: str | None, columns: Sequence[str], form: Format, place: str, parallel: Mapping[str, Any]
 ) -> Found:
     inside = _files_in(path)
-    if not any(kind_of(file.name, form) for file in inside):
+    tables = [(file, _name_in(path, file)) for file in inside if kind_of(file.name, form)]
+    if not tables:
         raise ExperimentError(_nothing_to_read(path, inside, columns, parallel))
     try:
-        builder = datasets.load_dataset_builder(str(path), name=name)
-    except DataFilesNotFoundError as error:
-        raise ExperimentError(_nothing_to_read(path, inside, columns, parallel)) from error
+        builder = local_builder(path, name)
+    except (DataFilesNotFoundError, ValueError) as error:
+        if name is not None:
+            raise ExperimentError(f"data.name: {place}: {one_line(error)}") from error
+        if (path / "README.md").is_file():
+            raise ExperimentError(
+                f"{place}: its card (README.md) does not say what to read: {one_line(error)}; data.name chooses a "
+                "configuration"
+            ) from error
+        files = _by_their_names(tables, place)  # names in capitals, or splits of several kinds
+        return Found(sources_of(files, form, None, place), _notes_on_files(files, tables))
+
     resolved: Mapping[Any, Sequence[str]] = builder.config.data_files or {}
     files = {
         str(split): [(Path(file), _name_in(path, Path(file))) for file in of_split]
         for split, of_split in resolved.items()
     }
-    used = {file: name_inside for of_split in files.values() for file, name_inside in of_split}
-    if not all(kind_of(each, form) == "txt" for each in used.values()):
-        check_module(place, builder, list(used.values()))
+    used = [inside_name for of_split in files.values() for _, inside_name in of_split]
+    if not all(kind_of(each, form) == "txt" for each in used):
+        check_module(place, builder, used)
 
     # A card lists the files of each of its configurations; the others are not this one's.
     is_of_card = builder.config.name != "default"
-    others = [] if is_of_card else [file for file in inside if kind_of(file.name, form) and file not in used]
-    names_of_others = [_name_in(path, file) for file in others]
-    if others and not any(word in each.lower() for each in used.values() for word in _SPLIT_WORDS):
+    if is_of_card:
+        tables = [each for each in tables if each[1] in used]
+    elif [*files] == ["train"] and len(tables) > 1:
+        files = _by_their_names(tables, place)
+    form = form_of_card(builder, used, form, place)
+    return Found(sources_of(files, form, builder.info.features, place), _notes_on_files(files, tables))
+
+
+def _by_their_names(tables: Sequence[tuple[Path, str]], place: str) -> dict[str, list[tuple[Path, str]]]:
+    """The files of each split, by the words in their names, whatever the case.
+
+    Files that name no split are the training split where no file names one and all are of one kind.
+    """
+    splits: dict[str, list[tuple[Path, str]]] = {}
+    for table in tables:
+        words = re.split(r"[^a-z]+", table[1].lower())
+        named = [_SPLIT_WORDS[word] for word in reversed(words) if word in _SPLIT_WORDS]
+        if named:
+            splits.setdefault(named[0], []).append(table)
+    if splits:
+        return splits
+    kinds = {unpacked_name(name).rpartition(".")[2].lower() for _, name in tables}
+    if len(kinds) > 1:
         raise ExperimentError(
             f"{place} holds files of several kinds, none of which names a split: "
-            f"{', '.join(sorted([*used.values(), *names_of_others]))}; give data.path the file itself, or call it train"
+            f"{', '.join(sorted(name for _, name in tables))}; give data.path the file itself, or call it train"
         )
-    notes = [f"ignored {each}: it names no split, as the other files do" for each in names_of_others]
-    return Found(sources_of(builder, files, form, place), notes)
+    return {"train": list(tables)}
 
 
-def _form_of_card(builder: datasets.DatasetBuilder, names: Sequence[str], form: Format, place: str) -> Format:
+def _notes_on_files(files: Files, tables: Sequence[tuple[Path, str]]) -> list[str]:
+    """Which files of a folder are not read, and which make one split together."""
+    used = [name for of_split in files.values() for _, name in of_split]
+    notes = [f"ignored {name}: the rows are read from {shown_names(used, 4)}" for _, name in tables if name not in used]
+    for split, of_split in files.items():
+        if len(of_split) > 1:
+            names = [name for _, name in of_split]
+            notes.append(f"the split {split} is read from {len(names)} files: {shown_names(names, 6)}")
+    return notes
+
+
+def form_of_card(builder: datasets.DatasetBuilder, names: Sequence[str], form: Format, place: str) -> Format:
     """The format, with what the dataset's card says where the config says nothing.
 
     Raises ExperimentError where the card sets an option that is not read here.
@@ -186,7 +240,7 @@ def _nothing_to_read(path: Path, inside: Sequence[Path], columns: Sequence[str],
     """The sentence for a folder without data of a known kind."""
     source, target = columns[:2]
     names = [_name_in(path, file) for file in inside]
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    shown = shown_names(names)
     if not names:
         return f"data.path: {path} doesn't contain any data files: it is empty"
     if parallel:
@@ -207,15 +261,18 @@ def _notes_beside_parallel(path: Path, parallel: Mapping[str, Mapping[str, Path]
     notes = []
     for files in parallel.values():
         missing = [column for column in columns[:2] if column not in files]
-        notes += [
-            f"ignored {file.name}: its other side, {', '.join(missing)}, is missing"
-            for file in files.values()
-            if missing
-        ]
+        for file in files.values() if missing else ():
+            notes.append(f"ignored {file.name}: its other side, {', '.join(missing)}, is missing")
     for file in _files_in(path):
         if kind_of(file.name, Format()):
             notes.append(f"ignored {_name_in(path, file)}: the folder is read as parallel text files")
     return notes
+
+
+def one_line(error: BaseException) -> str:
+    """An error's message in one line, shortened."""
+    message = " ".join(str(error).split()) or type(error).__name__
+    return (message if len(message) <= 300 else f"{message[:297]}...").rstrip(".")
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.data.raw.lines import read_lines, unpacked_name
-from attnlab.data.raw.rows import Cell, Format, MissingColumnError, NotText, Row, as_cell, shown_keys
+from attnlab.data.raw.rows import Cell, Format, MissingColumnError, NotText, Row, as_cell, same_name, shown_names
 from attnlab.errors import ExperimentError, show
 
 # Not strict: a tab or another control character within a text is taken as it stands.
-_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
+# `NaN` is what pandas and Python write for a missing value.
+_DECODER = json.JSONDecoder(
+    parse_int=str, parse_float=str, parse_constant=lambda name: None if name == "NaN" else name, strict=False
+)
 _BLANK = re.compile(r"[ \t\n\r]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = object()
@@ -149,9 +152,16 @@ def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: s
         return
     if rows_under := _keys_of_rows(value):
         raise ExperimentError(
-            f"{place} is one object with the keys {shown_keys(list(value))}; give the list of rows under "
+            f"{place} is one object with the keys {shown_names(list(value))}; give the list of rows under "
             f"{rows_under[0]!r} by itself, or one row a line"
         )
+    if isinstance(value, dict) and any(isinstance(each, dict) for each in value.values()):
+        is_a_row = all(isinstance(_cell(value, column), str) for column in wanted[:2])
+        if not is_a_row:
+            raise ExperimentError(
+                f"{place} is one object with the keys {shown_names(list(value))}, which hold objects; give one row a "
+                "line, as pandas writes with to_json(..., orient='records', lines=True)"
+            )
     yield inside, value
 
 
@@ -187,10 +197,11 @@ def _cell(row: dict[str, Any], column: str) -> Any:
     if column in row:
         return row[column]
     value: Any = row
-    for key in column.split("."):
-        if not isinstance(value, dict) or key not in value:
+    for key in [column] if same_name(column, row) else column.split("."):
+        name = same_name(key, value) if isinstance(value, dict) else None
+        if name is None:
             return _MISSING
-        value = value[key]
+        value = value[name]
     return value
 
 

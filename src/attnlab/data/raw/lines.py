@@ -61,6 +61,7 @@ def read_lines(path: Path, place: str, encoding: str | None = None) -> Iterator[
             with open_bytes(path) as binary, io.TextIOWrapper(binary, encoding or "utf-8", newline="\n") as text:
                 first = text.readline().removeprefix(BYTE_ORDER_MARK)
                 _check_line_ends(first, place)
+                _check_is_no_other_file(first, place)
                 if first:
                     yield first
                 yield from text
@@ -94,6 +95,15 @@ def _check_line_ends(first: str, place: str) -> None:
         )
 
 
+def _check_is_no_other_file(first: str, place: str) -> None:
+    """Raise ExperimentError where a download or a checkout left something else than the file."""
+    start = first[:200].lower()
+    if start.startswith("version https://git-lfs"):
+        raise ExperimentError(f"{place} is a pointer of Git LFS and not the file itself; fetch it with `git lfs pull`")
+    if start.startswith(("<!doctype html", "<html")):
+        raise ExperimentError(f"{place} is a web page and not the file itself; download the file again")
+
+
 def _wrong_encoding(path: Path, place: str, encoding: str | None, error: UnicodeError) -> str:
     if encoding is not None:
         return (
@@ -102,6 +112,10 @@ def _wrong_encoding(path: Path, place: str, encoding: str | None, error: Unicode
         )
     with open_bytes(path) as file:
         start = file.read(2)
+    if start == b"\x1f\x8b":
+        return f"{place} is packed with gzip; call it {path.name}.gz"
+    if start == b"PK":
+        return f"{place} is a zip archive or a file of Excel; unpack it, or save the table as csv"
     if start in _UTF_16_MARKS:
         return f"{place} is not UTF-8: it begins with the mark of UTF-16; choose data.encoding=utf-16"
     with open_bytes(path) as file:

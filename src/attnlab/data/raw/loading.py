@@ -17,7 +17,15 @@ from typing import Any
 import datasets
 import huggingface_hub
 
-from attnlab.data.raw.folders import Found, check_module, files_of_path, sources_of
+from attnlab.data.raw.folders import (
+    Found,
+    check_module,
+    files_of_path,
+    form_of_card,
+    local_builder,
+    one_line,
+    sources_of,
+)
 from attnlab.data.raw.rows import Format, write_rows
 from attnlab.data.raw.sources import Saved
 from attnlab.errors import ExperimentError
@@ -100,7 +108,8 @@ def _files_of_hub(dataset: str, name: str | None, revision: str | None, form: Fo
     patterns = [*wanted, "README.md", ".huggingface.yaml"]
     folder = huggingface_hub.snapshot_download(dataset, repo_type="dataset", revision=revision, allow_patterns=patterns)
     files = {split: [(Path(folder, name), name) for name in of_split] for split, of_split in names.items()}
-    return Found(sources_of(builder, files, form, place))
+    form = form_of_card(builder, wanted, form, place)
+    return Found(sources_of(files, form, builder.info.features, place))
 
 
 def _path_in_repository(url: str) -> str:
@@ -125,13 +134,15 @@ def _downloaded_before(dataset: str, revision: str | None) -> Path | None:
 
 
 def _files_of_snapshot(folder: Path, name: str | None, form: Format, place: str, error: Exception) -> Found:
-    builder = datasets.load_dataset_builder(str(folder), name=name)
+    builder = local_builder(folder, name)
     files: dict[str, list[tuple[Path, str]]] = {}
     for split, paths in (builder.config.data_files or {}).items():
         files[str(split)] = [(Path(path), Path(path).relative_to(folder).as_posix()) for path in paths]
-    check_module(place, builder, [inside for of_split in files.values() for _, inside in of_split])
-    note = f"{place}: the hub cannot be reached ({_reason(error)}); read what was downloaded before"
-    return Found(sources_of(builder, files, form, place), [note])
+    names = [inside for of_split in files.values() for _, inside in of_split]
+    check_module(place, builder, names)
+    form = form_of_card(builder, names, form, place)
+    note = f"{place}: the hub cannot be reached ({one_line(error)}); read what was downloaded before"
+    return Found(sources_of(files, form, builder.info.features, place), [note])
 
 
 def _prepared_by_datasets(builder: datasets.DatasetBuilder, place: str) -> Found:
@@ -154,14 +165,8 @@ def _library(place: str) -> Iterator[None]:
     except ExperimentError:
         raise
     except Exception as error:  # the library passes on whatever its readers raise
-        raise ExperimentError(f"{place} cannot be loaded: {_reason(error)}") from error
+        raise ExperimentError(f"{place} cannot be loaded: {one_line(error)}") from error
     finally:
         logger.setLevel(level)
         if not bars:
             datasets.enable_progress_bars()
-
-
-def _reason(error: BaseException) -> str:
-    """The first line of the error."""
-    message = str(error).strip()
-    return (message or type(error).__name__).splitlines()[0].rstrip(".")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -58,6 +58,17 @@ def as_cell(value: object) -> Cell:
     return NotText(f"{kind}: {show(value, 60)}")
 
 
+def same_name(column: str, names: Iterable[str]) -> str | None:
+    """The name that is the column's, also in the other Unicode form of Hangul and accents; None where there is none."""
+    wanted = unicodedata.normalize("NFC", column)
+    return next((name for name in names if unicodedata.normalize("NFC", name) == wanted), None)
+
+
+def shown_names(names: Sequence[str], most: int = 12) -> str:
+    """The first few names, for a message."""
+    return (", ".join(names[:most]) or "none") + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 class MissingColumnError(Exception):
     """A file lacks a wanted column.
 
@@ -98,9 +109,3 @@ def _as_arrow(batch: list[Row], columns: Sequence[str], schema: pa.Schema) -> pa
     places = [place for place, _ in batch]
     arrays += [pa.array(places, pa.string()), pa.array(faults, pa.string())]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def shown_keys(keys: Sequence[str]) -> str:
-    """The first few keys of a document, for a message."""
-    first = [json.dumps(key, ensure_ascii=False) for key in keys[:6]]
-    return ", ".join(first) + (", ..." if len(keys) > 6 else "")

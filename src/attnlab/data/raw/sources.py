@@ -94,10 +94,10 @@ class Saved:
 def kind_of(name: str, form: Format) -> str | None:
     """How a file of this name is read; None for a file of no known kind.
 
-    A `.txt` file is a table where `data.columns` names its columns.
+    A `.txt` file is a table where `data.columns` or `data.separator` says so.
     """
     suffix = unpacked_name(name).rpartition(".")[2].lower()
-    if suffix == "txt" and form.columns is not None:
+    if suffix == "txt" and (form.columns is not None or form.separator is not None):
         return "txt"
     return KINDS.get(suffix)
 

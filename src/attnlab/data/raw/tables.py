@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from attnlab.data.raw.lines import read_lines, without_end
-from attnlab.data.raw.rows import Format, MissingColumnError, Row
+from attnlab.data.raw import SEPARATOR_NAMES
+from attnlab.data.raw.lines import BYTE_ORDER_MARK, read_lines, without_end
+from attnlab.data.raw.rows import Format, MissingColumnError, Row, same_name
 from attnlab.errors import ExperimentError, show
 
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
@@ -19,8 +22,8 @@ SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
 
 _CARRIAGE_RETURN = "\udc0d"  # stands for one in a line: `csv` would end the row there; decoded text never has it
 
-Numbered = Iterator[tuple[int, list[str]]]
-"""(number of a row's first line, its fields)."""
+Numbered = Iterator[tuple[int, int, list[str]]]
+"""(number of a row's first line, of its last one, its fields)."""
 
 
 def read_table(
@@ -41,34 +44,130 @@ def read_table(
     lines = read_lines(path, place, form.encoding)
     rows = _quoted(lines, separator, place) if kind == "csv" else _unquoted(lines, separator)
 
-    header = None if form.columns is not None else next(rows, None)
-    if form.columns is None and header is None:
+    header = _header(rows, form.columns)
+    if header is None:
         return
-    names = list(form.columns or ()) if header is None else [field.strip() for field in header[1]]
-    width_of_header = len(names)
-    while header is not None and names and not names[-1]:  # separators at the end of the header
-        names.pop()
-    places = _positions(names, wanted, separator, name, place, given=header is None)
+    places = [header.position(column, place) for column in wanted]
+    for column, position in list(zip(wanted, places, strict=True))[:2]:
+        if position is None:
+            raise MissingColumnError(name, column, header.names, _hint(header, wanted, separator))
 
+    seen = _Remarkable(name, quoted=kind == "csv")
     width: int | None = None
-    for number, fields in rows:
-        if number == 1 and fields == names:
-            raise ExperimentError(f"{place}: line 1 names the columns, as data.columns does; leave data.columns out")
+    for number, end, fields in rows:
+        # Of files that were put together each brings its header; a file may also have the one that the config gives.
+        if [field.removeprefix(BYTE_ORDER_MARK) for field in fields] == header.names:
+            seen.header_again(number, is_first=number == 1)
+            continue
         if width is None:
-            width = _width_of_rows(fields, len(names), width_of_header)
-            if width > width_of_header:
-                note(f"{name}: its rows end in {width - len(names)} empty field(s) behind the last column, ignored")
-        is_ignored_end = len(names) < len(fields) and not "".join(fields[len(names) :]).strip()
-        if len(fields) != width or (width > width_of_header and not is_ignored_end):
-            raise ExperimentError(_wrong_width(place, number, fields, width_of_header, given=header is None))
-        yield f"{name}, line {number}", [None if i is None else fields[i] for i in places]
+            width = header.width_of_rows(fields)
+            seen.empty_end = max(0, width - header.width) and width - len(header.names)
+        # Whatever stands behind the columns that the header names must be nothing.
+        is_text_behind = width > header.width and bool("".join(fields[len(header.names) :]).strip())
+        if len(fields) != width or is_text_behind:
+            raise ExperimentError(_wrong_width(place, number, fields, header))
+        cells = [None if i is None else fields[i] for i in places]
+        seen.row(number, end, cells, [fields[i] for i in header.nameless if i < len(fields)])
+        yield f"{name}, line {number}", cells
+    for sentence in seen.sentences():
+        note(sentence)
 
 
-def _width_of_rows(first: list[str], names: int, width_of_header: int) -> int:
-    """How many fields each row must have, by the first one: empty ones may follow the last column in every row."""
-    has_empty_end = len(first) > names and not "".join(first[names:]).strip()
-    is_without_the_headers_end = len(first) == names
-    return len(first) if has_empty_end or is_without_the_headers_end else width_of_header
+class _Remarkable:
+    """What is odd about a table that can be read, and that its user may not mean."""
+
+    def __init__(self, name: str, quoted: bool) -> None:
+        self._name, self._quoted = name, quoted
+        self.empty_end = 0  # empty fields behind the last column of every row
+        self._rows = 0
+        self._in_quotes = 0  # rows all cells of which stand in quotation marks that are characters
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
+
+    def _add(self, what: str, where: str) -> None:
+        self._counts[what] += 1
+        self._first.setdefault(what, where)
+
+    def header_again(self, number: int, is_first: bool) -> None:
+        if not is_first:
+            self._add("repeat the header, and are left out", f"line {number}")
+
+    def row(self, number: int, end: int, cells: Sequence[str | None], nameless: Sequence[str]) -> None:
+        """number, end: the first and the last line of the row. nameless: its fields in columns without a name."""
+        self._rows += 1
+        if end > number:
+            self._add("span several lines within quotation marks", f"lines {number} to {end}")
+        if "".join(nameless).strip():
+            self._add("have text in a column without a name, which is not read", f"line {number}")
+        texts = [cell for cell in cells if cell is not None]
+        if self._quoted and any(text[:1] == " " and _is_in_quotes(text.strip()) for text in texts):
+            self._add("have a space before a quotation mark, which is then a character like others", f"line {number}")
+        if not self._quoted and all(map(_is_in_quotes, texts)):
+            self._in_quotes += 1
+
+    def sentences(self) -> Iterator[str]:
+        if self.empty_end:
+            yield f"{self._name}: its rows end in {self.empty_end} empty field(s) behind the last column, ignored"
+        for what, count in self._counts.items():
+            yield f"{self._name}: {count} row(s) {what}, the first {self._first[what]}"
+        if self._rows and self._in_quotes == self._rows:
+            yield (
+                f"{self._name}: every cell stands in quotation marks, which are characters in tsv; to have them read "
+                "as quotes, call the file csv and choose data.separator=tab"
+            )
+
+
+def _is_in_quotes(text: str) -> bool:
+    return len(text) > 1 and text[0] == text[-1] == '"'
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The columns of a table.
+
+    names: without nameless ones at the end, which come from separators behind the last name.
+    nameless: the positions of the columns without a name.
+    width: the number of fields in the line that names them, the nameless ones too.
+    is_of_config: whether data.columns gives the names.
+    """
+
+    names: list[str]
+    nameless: list[int]
+    width: int
+    is_of_config: bool
+
+    def position(self, column: str, place: str) -> int | None:
+        """The position of a column; None where there is none."""
+        name = same_name(column, self.names)
+        if name is None:
+            return None
+        if self.names.count(name) > 1:
+            count = self.names.count(name)
+            raise ExperimentError(f"{place}: {count} columns are called {column!r}; rename one of them")
+        return self.names.index(name)
+
+    def width_of_rows(self, first: list[str]) -> int:
+        """How many fields each row must have, by the first one: empty ones may follow the last column in every row."""
+        named = len(self.names)
+        has_empty_end = len(first) > named and not "".join(first[named:]).strip()
+        if has_empty_end or len(first) == named:
+            return len(first)
+        return self.width
+
+
+def _header(rows: Numbered, columns: Sequence[str] | None) -> _Header | None:
+    """The columns that the config or the first row names; None for an empty file."""
+    if columns is not None:
+        return _Header(list(columns), [], len(columns), is_of_config=True)
+    first = next(rows, None)
+    if first is None:
+        return None
+    names = [field.strip() for field in first[2]]
+    nameless = [i for i, name in enumerate(names) if not name]
+    width = len(names)
+    while names and not names[-1]:
+        names.pop()
+    return _Header(names, nameless, width, is_of_config=False)
 
 
 def _quoted(lines: Iterator[str], separator: str, place: str) -> Numbered:
@@ -78,8 +177,9 @@ def _quoted(lines: Iterator[str], separator: str, place: str) -> Numbered:
     last_line = 0
     try:
         for fields in reader:
-            if fields:
-                yield last_line + 1, [field.replace(_CARRIAGE_RETURN, "\r") for field in fields]
+            is_blank = len(fields) < 2 and not "".join(fields).strip(" ")
+            if not is_blank:
+                yield last_line + 1, reader.line_num, [field.replace(_CARRIAGE_RETURN, "\r") for field in fields]
             last_line = reader.line_num
     except csv.Error as error:
         raise ExperimentError(
@@ -98,41 +198,28 @@ def _hide_carriage_returns(line: str) -> str:
 def _unquoted(lines: Iterator[str], separator: str) -> Numbered:
     """Rows of tsv; blank lines between them are skipped."""
     for number, line in enumerate(lines, start=1):
-        if text := without_end(line):
-            yield number, text.split(separator)
+        text = without_end(line)
+        if text.strip(" "):
+            yield number, number, text.split(separator)
 
 
-def _positions(
-    names: list[str], wanted: Sequence[str], separator: str, name: str, place: str, given: bool
-) -> list[int | None]:
-    """The position of each wanted column; None for a missing one that may be missing."""
-    positions: list[int | None] = []
-    for i, column in enumerate(wanted):
-        if names.count(column) > 1:
-            raise ExperimentError(f"{place}: {names.count(column)} columns are called {column!r}; rename one of them")
-        if column in names:
-            positions.append(names.index(column))
-        elif i < 2:
-            raise MissingColumnError(name, column, names, _hint(names, wanted, separator, given))
-        else:
-            positions.append(None)
-    return positions
-
-
-def _hint(names: list[str], wanted: Sequence[str], separator: str, given: bool) -> str:
+def _hint(header: _Header, wanted: Sequence[str], separator: str) -> str:
     """What to do about a missing column."""
-    if given:
+    if header.is_of_config:
         return ", as data.columns says"
-    line = separator.join(names)
+    line = separator.join(header.names)
+    words = {character: word for word, character in SEPARATOR_NAMES.items()}
     for other in (",", ";", "\t", "|"):
-        if other != separator and {*wanted[:2]} <= {name.strip(" \"'") for name in line.split(other)}:
-            written = "tab" if other == "\t" else f"'{other}'"
-            return f"; its fields seem to be separated otherwise, try data.separator={written}"
-    example = f"data.columns=[{','.join([*wanted[:2], *(['...'] if len(names) > 2 else [])])}]"
-    return f"; where the first line is a row already, name the file's {len(names)} columns in their order, {example}"
+        split_otherwise = {name.strip(" \"'") for name in line.split(other)}
+        if other != separator and {*wanted[:2]} <= split_otherwise:
+            return f"; its fields seem to be separated otherwise, try data.separator={words[other]}"
+    if line.startswith("sep="):
+        return "; its first line is for Excel alone: remove it, and choose data.separator by what it says"
+    return "; choose one of them, or name all columns by data.columns where the first line is a row already"
 
 
-def _wrong_width(place: str, number: int, fields: list[str], expected: int, given: bool) -> str:
-    of_header = f"data.columns has {expected}" if given else f"the header has {expected}"
+def _wrong_width(place: str, number: int, fields: list[str], header: _Header) -> str:
+    expected = f"data.columns has {header.width}" if header.is_of_config else f"the header has {header.width}"
     found = f"{len(fields)} field" if len(fields) == 1 else f"{len(fields)} fields"
-    return f"{place}, line {number}: {found}, {of_header}; the line begins {show(' | '.join(fields), 80)}"
+    start = show(" | ".join(fields), 80)
+    return f"{place}, line {number}: {found}, {expected}; mend or delete the line, which begins {start}"

@@ -77,7 +77,10 @@ def _as_text(array: pa.Array) -> list[Cell]:
         return _as_text(array.dictionary_decode())
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return [as_cell(value) for value in array.to_pylist()]
-    return array.cast(pa.string()).to_pylist()
+    texts = array.cast(pa.string())
+    if pa.types.is_floating(kind):  # NaN is what pandas writes for a missing value
+        texts = pc.if_else(pc.is_nan(array), None, texts)
+    return texts.to_pylist()
 
 
 def _top_levels(schema: pa.Schema, wanted: Sequence[str]) -> list[str]:
