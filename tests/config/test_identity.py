@@ -215,6 +215,22 @@ def test_module_of_the_user_counts_with_what_it_imports(package, experiments, tm
     assert len(set(seen)) == 4
 
 
+def test_module_of_the_user_counts_with_the_file_beside_it_and_without_its_settings(experiments, tmp_path, monkeypatch):
+    (tmp_path / "my_helpers.py").write_text("SCALE = 2\n")
+    (tmp_path / "my_scores.py").write_text(
+        "from attnlab.model.attention.dot import DotScore\nimport my_helpers\n\n\nclass Mine(DotScore): ...\n"
+    )
+    (tmp_path / "params.yaml").write_bytes("seed: 1  # 한글\n".encode("cp949"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = copy.deepcopy(experiments)
+    own["dot"]["model"]["attention"] = {"_target_": "my_scores.Mine"}
+    before = identities(own)["dot"]
+    (tmp_path / "params.yaml").write_text("seed: 2\n")
+    assert identities(own)["dot"] == before
+    append(tmp_path / "my_helpers.py")
+    assert identities(own)["dot"] != before
+
+
 def test_identity_changes_with_the_name_of_a_module(package, experiments, before):
     moved = copy.deepcopy(experiments)
     moved["dot"]["model"]["attention"]["_target_"] = "attnlab.model.attention.product.DotScore"
@@ -271,11 +287,15 @@ TESTED_BY = {
         test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not,
     ),
     "the name or place of a module": ("changes", test_identity_changes_with_the_name_of_a_module),
-    "a page or style sheet beside a module (evaluation and report alone)": (
+    "a page or style sheet beside a module of attnlab (evaluation and report alone)": (
         "changes",
         test_identity_of_a_report_changes_with_a_page_beside_its_module,
     ),
-    "your own module with a class that the config names, or what that module imports of its package": (
+    "a file beside your own module that it does not import, such as `params.yaml`": (
+        "stays the same",
+        test_module_of_the_user_counts_with_the_file_beside_it_and_without_its_settings,
+    ),
+    "your own module with a class that the config names, or what it imports, but for installed packages": (
         "changes",
         test_module_of_the_user_counts_with_what_it_imports,
     ),

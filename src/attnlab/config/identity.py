@@ -13,6 +13,7 @@ import functools
 import hashlib
 import importlib.util
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -80,7 +81,7 @@ def target_modules(node: Any) -> Iterator[str]:
 
 
 def used_code(roots: Iterable[str]) -> Code:
-    """The code of these modules or functions, and all that it imports of their packages and of this one.
+    """The code of these modules or functions, and all that it imports but for libraries: what is installed is one.
 
     NOT_FOLLOWED counts only where it is a root. Raises ModuleNotFoundError for a root that does not exist.
     """
@@ -96,11 +97,20 @@ def used_code(roots: Iterable[str]) -> Code:
         code.texts.update(source.templates)
         for module in source.imports:
             package = module.partition(".")[0]
-            if package not in packages:
+            if package not in packages and not _is_of_the_user(package):
                 code.libraries.add(package)
             elif not any(module == other or module.startswith(f"{other}.") for other in NOT_FOLLOWED):
                 todo.append(module)
     return code
+
+
+@functools.cache
+def _is_of_the_user(package: str) -> bool:
+    """Whether a top-level module is a file of the user's: neither Python's own nor installed."""
+    if package in sys.stdlib_module_names:
+        return False
+    path = module_file(package)
+    return path is not None and not {"site-packages", "dist-packages"} & set(path.parts)
 
 
 class _Source(NamedTuple):
@@ -117,13 +127,19 @@ def _source(place: str) -> _Source:
         raise ModuleNotFoundError(f"the code of an experiment names {module}, which does not exist")
     tree = ast.parse(path.read_bytes())  # bytes, for a file may say which encoding it has
     package = module.rpartition(".")[0]
-    files = sorted(file for file in path.parent.iterdir() if file.suffix in (".css", ".html", ".js", ".yaml"))
-    templates = {f"{package}/{file.name}": file.read_text(encoding="utf-8") for file in files}
+    templates = {f"{package}/{file.name}": file.read_text(encoding="utf-8") for file in _template_files(module, path)}
     imports = set(_imported(tree.body, module if path.name == "__init__.py" else package))
     if not functions:
         return _Source(form_of(tree.body), {name for name, _ in imports}, templates)
     part, used = _part(tree, functions.split(","))
     return _Source(part, {name for name, bound in imports if bound in used}, templates)
+
+
+def _template_files(module: str, path: Path) -> list[Path]:
+    """The pages and style sheets beside a module of attnlab; beside a user's module any such file may lie."""
+    if module.partition(".")[0] != PACKAGE:
+        return []
+    return sorted(file for file in path.parent.iterdir() if file.suffix in (".css", ".html", ".js", ".yaml"))
 
 
 def module_file(module: str) -> Path | None:
@@ -133,7 +149,7 @@ def module_file(module: str) -> Path | None:
         return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
     try:
         spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
+    except (ModuleNotFoundError, ValueError):  # ValueError of a module that was made while the program runs
         return None
     return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
 
@@ -148,7 +164,8 @@ def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]
             yield from ((each.name, each.asname or each.name.partition(".")[0]) for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             source = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            is_ours = source.partition(".")[0] in (PACKAGE, package.partition(".")[0])
+            top = source.partition(".")[0]
+            is_ours = top in (PACKAGE, package.partition(".")[0]) or _is_of_the_user(top)
             for each in node.names:
                 inner = f"{source}.{each.name}"
                 yield inner if is_ours and module_file(inner) else source, each.asname or each.name
