@@ -101,8 +101,10 @@ def _clean(
                 elif isinstance(clean, str):
                     dropped.add(clean, places[i], " → ".join(show(side[i], 60) for side in sides))
                 else:
-                    kept.append(dict(zip(schema.names, [*clean, places[i]], strict=True)))
-            file.write_table(pa.Table.from_pylist(kept, schema=schema))
+                    kept.append((*clean, places[i]))
+            columns = list(zip(*kept, strict=True)) or [()] * len(schema)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            file.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def _encode(

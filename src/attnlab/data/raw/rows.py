@@ -98,13 +98,11 @@ def _as_arrow(batch: list[Row], columns: Sequence[str], schema: pa.Schema) -> pa
     faults: list[str | None] = [None] * len(batch)
     arrays = []
     for i, column in enumerate(columns):
-        texts: list[str | None] = []
-        for row, (_, cells) in enumerate(batch):
-            cell = cells[i]
-            if isinstance(cell, NotText):
+        texts = [cells[i] for _, cells in batch]
+        for row, cell in enumerate(texts):
+            if type(cell) is NotText:
                 faults[row] = f"{column!r} is {cell}"
-                cell = None
-            texts.append(cell)
+                texts[row] = None
         arrays.append(pa.array(texts, pa.string()))
     places = [place for place, _ in batch]
     arrays += [pa.array(places, pa.string()), pa.array(faults, pa.string())]
