@@ -15,8 +15,8 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from attnlab.errors import ExperimentError
-from attnlab.experiment.override_text import unreadable
+from attnlab.errors import ExperimentError, show
+from attnlab.experiment.override_text import PARSER, unreadable
 from attnlab.sweeps.settings import directions
 from attnlab.tracking.params import value_at
 
@@ -40,7 +40,7 @@ def compose_in_command(overrides: Sequence[str], name: str | None) -> DictConfig
     except Exception as error:
         if not is_of_hydra(error):
             raise
-        raise ExperimentError(sentence(error)) from error
+        raise ExperimentError(sentence(error, overrides)) from error
 
 
 def groups(folder: Path = CONF) -> dict[str, list[str]]:
@@ -104,20 +104,38 @@ def is_of_hydra(error: Exception) -> bool:
     return next((package for package in reversed(packages) if package != "pathlib"), "") in _LIBRARIES
 
 
-def sentence(error: BaseException) -> str:
-    """What is wrong, what was given and what is allowed, in one line."""
+def sentence(error: BaseException, arguments: Sequence[str] = ()) -> str:
+    """What is wrong, what was given and what is allowed, in one line; arguments: those of the command."""
     cause = next((each for each in _chain(error) if isinstance(each, OmegaConfBaseException)), None)
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
         group, _, choice = error.missing_cfg_file.rpartition("/")
         return f"{group} must be one of {', '.join(error.options)}; got {choice!r}{_hint(choice, error.options)}"
     if isinstance(error, OverrideParseException):
-        return unreadable(error.override)
+        return unreadable(error.override, is_multirun=not {"-m", "--multirun"}.isdisjoint(arguments))
     if isinstance(cause, (ConfigAttributeError, ConfigKeyError)) and cause.full_key and cause.parent_node is not None:
         return _unknown_key(str(cause.full_key), str(cause.key), cause.parent_node)
     if cause is not None and cause.full_key:
         return f"{cause.full_key}: {str(cause).splitlines()[0]}"
+    if str(error).startswith("Config group override must be") and (named := _no_choice(arguments)):
+        return named
     # Hydra's own sentences go on in further lines, which say what to write instead.
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _no_choice(arguments: Sequence[str]) -> str:
+    """The group that was given no name of a choice, such as `model=null`, of which Hydra names only the type."""
+    choices = groups()
+    for argument in arguments:
+        try:
+            override = PARSER.parse_override(argument)
+        except HydraException:
+            continue
+        group, value = override.key_or_group, override.value()
+        is_of_choice = isinstance(value, str | list | dict) or override.is_sweep_override() or override.is_delete()
+        if group in choices and not is_of_choice:
+            allowed = ", ".join(choices[group])
+            return f"{group} must be one of {allowed}, or left out for the default; got {show(value)}"
+    return ""
 
 
 def _unknown_key(full_key: str, key: str, parent: Any) -> str:
@@ -127,6 +145,11 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
             return f"{full_key} has no place in this composition: it belongs to another model or another task"
         return f"{full_key} is not a group of the config{_hint(full_key, names)}; the groups are: {', '.join(names)}"
     place, _, _ = full_key.rpartition(".")
+    if place == "trainer":
+        from attnlab.training.trainer_section import refusal_of
+
+        if refusal := refusal_of(key):
+            return refusal
     if not isinstance(parent, DictConfig) or not parent:
         return f"{full_key} is not a setting, for {place} holds no settings; write +{full_key}=... to add it"
     names = sorted(str(name) for name in parent if name not in ("_target_", "hydra"))

@@ -25,6 +25,7 @@ from attnlab.errors import ExperimentError, JobFailedError, masked, masked_value
 from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
+from attnlab.experiment.override_text import unreadable
 from attnlab.sweeps.job import end_with, running, starter
 from attnlab.tracking.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.tracking.names import readable_name
@@ -45,6 +46,11 @@ ENVIRONMENT = {
     # Otherwise Hydra prints what failed in its own words, and ends the process.
     "HYDRA_FULL_ERROR": "1",
 }
+# Which Hydra takes with dashes.
+HYDRA_OPTIONS = (
+    "cd", "cfg", "cn", "config-dir", "config-name", "config-path", "cp", "experimental-rerun", "help", "hydra-help",
+    "info", "multirun", "package", "resolve", "run", "sc", "shell-completion", "version",
+)  # fmt: skip
 # A full disk, a folder that may not be written to, a mounted one that cannot be replaced: no fault of the program.
 MACHINE_FAULTS = {
     errno.EACCES, errno.EBUSY, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM,
@@ -64,10 +70,20 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
         if help_shown() and not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
             print("", help_text([text for text in arguments if not text.startswith("-")]), sep="\n")
             return
+        _check_dashes(arguments)
         global _leader
         with ExitStack() as stack:  # Hydra calls `on_multirun_end` only where no job failed
             _leader = stack if leads_sweeps else None
             application()
+
+
+def _check_dashes(arguments: Sequence[str]) -> None:
+    """Raise ExperimentError for a setting written as an option, `--seed=3`, of which Hydra shows its options."""
+    for text in arguments:
+        name = text.partition("=")[0].lstrip("-")
+        is_of_hydra_itself = any(option.startswith(name) for option in HYDRA_OPTIONS)
+        if text.startswith("-") and "=" in text and not is_of_hydra_itself:
+            raise ExperimentError(unreadable(text))
 
 
 _leader: ExitStack | None = None  # what is closed at the end of the sweep; None in a command that leads none
@@ -217,7 +233,7 @@ def mistakes_as_sentences() -> Iterator[None]:
                 _fail([f"launcher: Slurm does not take the jobs: {'; '.join(str(error).splitlines())}"])
             if not of_hydra:
                 raise
-            _fail([hydra_sentence(error)])
+            _fail([hydra_sentence(error, sys.argv[1:])])
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has gone away, as `head` does

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ValueType
 from hydra.errors import HydraException
 
+PARSER = OverridesParser.create()
 _SPECIAL = ",:=()[]{}"
 _FOUND = re.compile(r"token recognition error at: '(.)")
+_STRUCTURED = re.compile(
+    r"\s*([\[{(]|(choice|range|interval|glob|tag|sort|shuffle|extend_list|int|float|str|bool|json_str)\()"
+)
 _READABLE = re.compile(r"[\w/\-\\+.$%*@?|: \t]*", re.ASCII)  # without quotes
 
 
@@ -20,8 +26,11 @@ def quoted(text: str) -> str:
     return f"'{inside}'"
 
 
-def unreadable(override: str) -> str:
-    """Why Hydra cannot read an override, and how to write it, in a sentence."""
+def unreadable(override: str, is_multirun: bool = False) -> str:
+    """Why Hydra cannot read an override, and how to write it, in a sentence.
+
+    is_multirun: whether the command has -m, in which commas separate the values of a sweep.
+    """
     start = f"{override!r} cannot be read"
     key, equals, value = override.partition("=")
     if not equals:
@@ -29,6 +38,9 @@ def unreadable(override: str) -> str:
 
     if not override.isprintable():
         return f"{start}: it has a line break, or a character that this terminal's encoding cannot show"
+
+    if plain := _with_less(override):
+        return f"{start}: {plain}"
 
     reason = _error_of(override)
     found = _FOUND.search(reason)
@@ -44,10 +56,48 @@ def unreadable(override: str) -> str:
     else:
         problem = "put the text in quotes that reach the program"
 
-    for written in (_words_quoted(key, value), f"{key}={quoted(value)}"):
-        if not _error_of(written):
-            return f"{start}: {problem}, as in {_for_shell(written)}"
-    return f"{start}: {problem}"
+    suggestions = list(_suggestions(key, value, is_multirun))
+    if not suggestions:
+        return f"{start}: {problem}"
+    shown = "; or, for a sweep over several values, ".join(map(_for_shell, suggestions))
+    return f"{start}: {problem}, as in {shown}"
+
+
+def _with_less(override: str) -> str:
+    """What to leave out of an override such as `--seed=3` or `seed==2`; empty where that is not the mistake."""
+    key, _, value = override.partition("=")
+    if key.startswith("-"):
+        name = key.lstrip("-")
+        for written in (f"{name}={value}", f"{name}={quoted(value)}"):
+            if not _error_of(written):
+                return f"leave the dashes out: {_shown(written)}"
+
+    plain = value.lstrip("=")
+    is_plain = plain != "" and "=" not in plain and _READABLE.fullmatch(plain) is not None
+    written = f"{key}={plain}"
+    if value.startswith("=") and is_plain and not _error_of(written):
+        return f"one = is enough: {_shown(written)}"
+    return ""
+
+
+def _suggestions(key: str, value: str, is_multirun: bool) -> Iterator[str]:
+    """The override as Hydra can read it: with its text, or with the values of its list, its mapping or its sweep."""
+    words, whole = _words_quoted(key, value), f"{key}={quoted(value)}"
+    are_words_readable = not _error_of(words) and (is_multirun or not _is_simple_sweep(words))
+    if _STRUCTURED.match(value) and are_words_readable:
+        yield words
+        return
+
+    if not _error_of(whole) and PARSER.parse_override(whole).value() == value:
+        yield whole
+    # With -m the commas may have been meant to separate values.
+    if is_multirun and are_words_readable and _is_simple_sweep(words):
+        yield words
+
+
+def _is_simple_sweep(override: str) -> bool:
+    """Whether Hydra reads values that commas separate: `seed=1,2`."""
+    return PARSER.parse_override(override).value_type is ValueType.SIMPLE_CHOICE_SWEEP
 
 
 def _words_quoted(key: str, value: str) -> str:
@@ -65,10 +115,15 @@ def _piece_quoted(piece: str) -> str:
 def _error_of(override: str) -> str:
     """What Hydra's parser says of an override, in one line; empty where it can read it."""
     try:
-        OverridesParser.create().parse_override(override)
+        PARSER.parse_override(override)
     except HydraException as error:
         return " ".join(str(error).split())
     return ""
+
+
+def _shown(text: str) -> str:
+    """The text as it is where a shell leaves it so, quoted for the shell where it would not."""
+    return text if shlex.quote(text) == text else _for_shell(text)
 
 
 def _for_shell(text: str) -> str:

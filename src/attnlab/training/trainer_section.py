@@ -77,12 +77,8 @@ def trainer_problems(section: Mapping[str, Any]) -> list[str]:
     problems = []
     passed_on = {}
     for name, value in section.items():
-        if name == TARGET:
-            problems.append(f"trainer.{TARGET}: attnlab builds Lightning's Trainer itself; leave it out")
-        elif name in OWN_SETTINGS:
-            problems.append(f"trainer.{name} is set by attnlab: {OWN_SETTINGS[name]}; got {show(value)}")
-        elif name not in PASSED_ON:
-            problems.append(_unknown(name))
+        if refusal := refusal_of(name):
+            problems.append(f"{refusal}; got {show(value)}" if name in OWN_SETTINGS else refusal)
         else:
             passed_on[name] = value
 
@@ -120,7 +116,14 @@ def _profiler_class() -> type:
     return Profiler
 
 
-def _unknown(name: str) -> str:
+def refusal_of(name: str) -> str:
+    """Why a config may not give this argument, and what to use; empty for one that is passed on."""
+    if name in PASSED_ON:
+        return ""
+    if name == TARGET:
+        return f"trainer.{TARGET}: attnlab builds Lightning's Trainer itself; leave it out"
+    if name in OWN_SETTINGS:
+        return f"trainer.{name} is set by attnlab: {OWN_SETTINGS[name]}"
     close = difflib.get_close_matches(name, [*PASSED_ON, *OWN_SETTINGS], n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     return f"trainer.{name} is not a setting; {hint}trainer takes, of Lightning's Trainer: {', '.join(PASSED_ON)}"
