@@ -79,10 +79,22 @@ def test_deliver_says_that_mlflows_variables_decide(command: Command, tracker: M
     assert SAID in succeeded(command("deliver.py")).err
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "mlruns", "file:///tmp/mlruns"])
-def test_unusable_address_is_refused_by_the_name_of_the_variable(
+@pytest.mark.parametrize("address", ["mlruns", "/tmp/mlruns", "databricks", "file:///tmp/mlruns"])
+def test_address_of_no_tracker_is_refused_by_the_name_of_the_variable(
     folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    ended = command("train.py", *ONE)
+    allowed = "the address of a server or a database: http(s)://..., sqlite:///<file>.db, postgresql+psycopg2://..., "
+    refused(ended, f"MLFLOW_TRACKING_URI must be {allowed}mysql+pymysql://..., got '{address}'\n")
+    assert "mlflow server" not in ended.out
+    assert left(folder) == []
+
+
+def test_unusable_address_is_refused_by_the_name_of_the_variable(
+    folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "http://127.0.0.1:9"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     ended = command("train.py", *ONE)
     refused(ended, f"MLFLOW_TRACKING_URI: {address} cannot be used: ", "correct MLFLOW_TRACKING_URI, or choose")

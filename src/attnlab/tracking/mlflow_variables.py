@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from attnlab.errors import ExperimentError, masked, show
+
+_ADDRESS = re.compile(r"(https?://|sqlite:///|(postgresql|mysql|mssql)(\+\w+)?://).+")
 URI_VARIABLE, EXPERIMENT_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"
 
 
@@ -19,14 +23,33 @@ def uri_of_environment() -> str | None:
     return f"sqlite:///{os.path.abspath(Path(project, address.removeprefix('sqlite:///')))}"
 
 
+def check_address(address: str, setting: str) -> None:
+    """Raise ValueError for what is no address of a server or a database, such as a path; `setting` is its name."""
+    if _ADDRESS.fullmatch(address) is None:
+        raise ValueError(
+            f"{setting} must be the address of a server or a database: http(s)://..., sqlite:///<file>.db, "
+            f"postgresql+psycopg2://..., mysql+pymysql://..., got {show(masked(address))}"
+        )
+
+
 def with_environment(node: Any) -> Any:
     """The section `tracking` of a config, with what MLflow's own variables say where it says nothing.
 
     The section itself stays as it is: what the environment says is written nowhere, and changes no identity.
+
+    Raises ExperimentError where the address in MLFLOW_TRACKING_URI is needed and is none.
     """
     if not isinstance(node, Mapping):
         return node
-    from_environment = {"uri": uri_of_environment(), "experiment": os.environ.get(EXPERIMENT_VARIABLE) or None}
+
+    address = uri_of_environment()
+    if address is not None and "uri" in node and node["uri"] is None:
+        try:
+            check_address(address, URI_VARIABLE)
+        except ValueError as error:
+            raise ExperimentError(str(error)) from error
+
+    from_environment = {"uri": address, "experiment": os.environ.get(EXPERIMENT_VARIABLE) or None}
     return {name: from_environment.get(name) if value is None else value for name, value in node.items()}
 
 

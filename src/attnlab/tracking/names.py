@@ -63,7 +63,9 @@ def readable_name(config: Mapping[str, Any], shown: Iterable[str] = ()) -> str:
 
     shown: settings and groups that are not left out where the name would become too long, as those that a sweep varies.
     """
-    return _name_of(json.dumps(config, sort_keys=True, default=str), tuple(key.replace("/", ".") for key in shown))
+    # Keys that YAML made numbers of can only be sorted as text.
+    with_text_keys = json.loads(json.dumps(config, default=str))
+    return _name_of(json.dumps(with_text_keys, sort_keys=True), tuple(key.replace("/", ".") for key in shown))
 
 
 @functools.lru_cache

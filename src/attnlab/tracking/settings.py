@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import NonNegativeInt
 
 from attnlab.errors import ExperimentError, masked, masked_values
+from attnlab.tracking.mlflow_variables import check_address
 from attnlab.tracking.moved_store import ARTIFACTS_NAME, DATABASE_NAME, follow_moved_folder, portable_address
 from attnlab.tracking.params import accepted_name, as_text, origin_tags
 from attnlab.tracking.run import Run, UntrackedRun, Upload, conclude_runs
@@ -98,6 +99,10 @@ class MlflowTracking(Tracking):
     when_unreachable: Literal["refuse", "warn"]
     tags: dict[str, str | int | float | bool] | None = None
     note: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.uri is not None:
+            check_address(self.uri, "uri")
 
     @property
     def experiment_name(self) -> str:
