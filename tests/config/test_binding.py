@@ -289,6 +289,55 @@ def test_bind_further_keyword_arguments_are_passed_on_as_they_are(own_module):
     assert problem.startswith("here.query_size is not a setting")
 
 
+@pytest.mark.parametrize("name", ["Passing", "OwnScore"])
+@pytest.mark.parametrize("key", ["_convert_", "_recursive_", "_partial_", "_args_"])
+def test_bind_key_of_hydra_is_refused_by_its_name(own_module, name, key):
+    node = {"_target_": f"{own_module}.{name}", "scale": 1.0, key: "all"}
+    assert problems(node, Score, "model.attention") == [
+        f"model.attention.{key} is a key of Hydra's `instantiate`, which attnlab does not use to build a part; "
+        "leave it out"
+    ]
+
+
+@pytest.mark.parametrize("name", ["Plain", "Passing"])
+def test_bind_nested_target_without_annotation_is_built(own_module, name):
+    inner = {"_target_": "attnlab.batch.Padding"}
+    node = {"_target_": f"{own_module}.{name}", "scale": [inner, {"a": inner}]}
+    first, second = bind(node, Score)(query_size=3, key_size=3).scale
+    assert isinstance(first, Padding)
+    assert isinstance(second["a"], Padding)
+    inner["colour"] = "red"
+    assert [problem.split(" is not")[0] for problem in problems(node, Score)] == [
+        "here.scale[0].colour",
+        "here.scale[1].a.colour",
+    ]
+    assert problems(node | {"scale": {"_target_": "os.system"}}, Score) == [
+        "here.scale._target_ must be a class, got 'os.system': it is not a class"
+    ]
+    assert problems(node | {"scale": {"_target_": "builtins.dict"}}, Score) == [
+        "here.scale._target_ must be a class, got 'builtins.dict': its constructor does not say what it takes"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "said"),
+    [
+        (dict[str, dict[str, Any]], {"good": {}, "i": 3}, ["it.i must be a mapping of text to a value, got 3"]),
+        (dict[str, str | int] | None, {"a": None}, ["it.a must be text or a whole number, got null"]),
+        (dict[str, list[int]], {"a": [1, "x"], "b": 2}, [
+            "it.a[1] must be a whole number, got 'x'", "it.b must be a list of a whole number, got 2",
+        ]),
+        (list[int] | str, [1, None], ["it must be a list of a whole number or text, got [1, null]"]),
+        (tuple[int, str], [1, 2], ["it[1] must be text, got 2"]),
+        (dict[str, int], None, ["it must be a mapping of text to a whole number, got null"]),
+    ],
+)  # fmt: skip
+def test_bind_wrong_entry_is_named_alone(annotation, value, said):
+    with pytest.raises(ExperimentError) as caught:
+        bind_sections({"it": value}, {"it": annotation})
+    assert caught.value.problems == said
+
+
 def test_part_with_a_keyword_argument_that_its_base_refuses_says_so(own_module):
     part = bind({"_target_": f"{own_module}.Passing", "scale": 1, "colour": "red"}, Score, "model.attention")
     with pytest.raises(ExperimentError, match=r"^model.attention: Passing cannot be made of .* argument 'colour'$"):
@@ -465,6 +514,8 @@ def test_known_targets_leave_out_what_the_program_puts_around_the_chosen_one():
         (Annotated[str, Field(min_length=1)], "text that is not empty"),
         (Literal[32, "bf16"], "one of 32, bf16"),
         (Literal["only"], "only"),
+        (str | int | float | bool, "text, a number, true or false"),
+        (dict[str, str | float | bool] | None, "a mapping of text to text, a number, true or false, or null"),
         (dict[str, bool], "a mapping of text to true or false"),
         (Annotated[list[Literal["a", "b"]], Field(min_length=1)], "a list of one of a, b with at least 1 entry"),
     ],

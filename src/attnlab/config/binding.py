@@ -37,6 +37,8 @@ from attnlab.config.signature import (
 from attnlab.errors import ExperimentError, show
 
 TARGET = "_target_"
+# Further keys by which Hydra's own `instantiate` would build a node another way.
+HYDRA_KEYS = ("_args_", "_convert_", "_partial_", "_recursive_")
 
 
 def bind_sections(config: Mapping[str, Any], sections: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,9 +83,11 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     try:
         found = class_named(target, kind)
     except ValueError as error:
-        known = known_targets(kind)
+        known = [] if kind is object else known_targets(kind)
         close = difflib.get_close_matches(str(target), known, n=1)
         allowed = f"one of {', '.join(known)}, or {_with_article(kind)} of your own" if known else _with_article(kind)
+        if kind is object:
+            allowed = "a class"
         problems.append(
             f"{path}.{TARGET} must be {allowed}, got {show(target)}: {error}"
             f"{f'; did you mean {close[0]}?' if close else ''}"
@@ -108,11 +112,17 @@ def _bind_settings(given: Mapping[str, Any], target: type, path: str, problems: 
     annotations = {name: hints.get(name, Any) for name in settings}
     optional = [name for name, parameter in settings.items() if parameter.default is not parameter.empty]
 
+    # Also `**kwargs` never get them: to a constructor they would be raw data.
+    of_hydra = [name for name in HYDRA_KEYS if name in given and name not in settings]
+    problems += [_of_hydra(name, path) for name in of_hydra]
+    given = {name: value for name, value in given.items() if name not in of_hydra}
+
     unnamed = {}
     if takes_more_settings(target):
         reserved = {*settings, *declared_runtime_arguments(target)}
         unnamed = {name: value for name, value in given.items() if isinstance(name, str) and name not in reserved}
     named = {name: value for name, value in given.items() if name not in unnamed}
+    built = {name: _built(value, f"{path}.{name}" if path else name, problems) for name, value in unnamed.items()}
 
     # An author may have meant a keyword-only parameter for the program to give.
     offered = ", ".join(declared_runtime_arguments(target))
@@ -121,7 +131,7 @@ def _bind_settings(given: Mapping[str, Any], target: type, path: str, problems: 
         for name, parameter in settings.items()
         if offered and parameter.kind is parameter.KEYWORD_ONLY
     }
-    return _bind_all(named, annotations, optional, path, problems, hints_of_missing) | unnamed
+    return _bind_all(named, annotations, optional, path, problems, hints_of_missing) | built
 
 
 def _bind_all(
@@ -155,10 +165,16 @@ def class_named(target: object, kind: type) -> type:
         raise ValueError(f"it cannot be imported ({error}); install it, or run Python where it finds it") from error
     if found is None:
         raise ValueError(f"{module_name} has no {name}")
+    if not inspect.isclass(found) and kind is object:
+        raise ValueError("it is not a class")
     if not (inspect.isclass(found) and issubclass(found, kind)):
         raise ValueError(f"it is not a subclass of {kind.__module__}.{kind.__name__}")
     if inspect.isabstract(found):
         raise ValueError("it is an abstract base class")
+    try:
+        inspect.signature(found)
+    except ValueError as error:  # of a class written in C
+        raise ValueError("its constructor does not say what it takes") from error
     return found
 
 
@@ -199,7 +215,7 @@ def _is_given_another(found: type, kind: type) -> bool:
 
 def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> Any:
     if annotation is Any:  # the parameter has no annotation
-        return value
+        return _built(value, path, problems)
     kind = component(annotation)
     if kind is not None:
         if value is None and type(None) in get_args(annotation):
@@ -212,14 +228,61 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
         # Strict JSON mode: no True for 1 and no "3" for 3, but lists for tuples and text for paths.
         adapter = TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False))
     except (PydanticUserError, NameError):
-        return value  # no type that plain data could be checked against
+        return _built(value, path, problems)  # no type that plain data could be checked against
     try:
         return adapter.validate_json(json.dumps(value), strict=True)
-    except (ValidationError, TypeError) as error:
-        steps = error.errors()[0]["loc"] if isinstance(error, ValidationError) else ()
-        inner = "".join(f"[{step}]" for step in steps if isinstance(step, int))  # an entry of a list
-        problems.append(f"{path}{inner} must be {describe(annotation)}, got {show(value)}")
-        return None
+    except ValidationError as error:
+        wrong = [_wrong_entry(value, annotation, details["loc"]) for details in error.errors()]
+    except TypeError:
+        wrong = [("", annotation, value)]
+
+    # The alternatives of a union are each an error, of one entry or of the whole.
+    entries = {inner: f"{path}{inner} must be {describe(kind)}, got {show(given)}" for inner, kind, given in wrong}
+    problems += [entries[""]] if "" in entries else entries.values()
+    return None
+
+
+def _wrong_entry(value: Any, annotation: Any, steps: Sequence[int | str]) -> tuple[str, Any, Any]:
+    """(path below the value, annotation, value) of the entry that pydantic found wrong: `.tags`, `[0]`, or the whole.
+
+    steps: where pydantic found it; they name the alternatives of a union, too, which are no entries.
+    """
+    inner = ""
+    for step in steps:
+        of_entries = _annotation_of_entries(annotation, step)
+        is_key = isinstance(value, Mapping) and step in value
+        is_index = isinstance(value, list | tuple) and isinstance(step, int) and step < len(value)
+        if of_entries is None or not (is_key or is_index):
+            continue
+        inner += f".{step}" if is_key else f"[{step}]"
+        value, annotation = value[step], of_entries
+    return inner, annotation, value
+
+
+def _annotation_of_entries(annotation: Any, step: int | str) -> Any:
+    """What the entries of a mapping (for a key) or of a list (for an index) must be; None where there are none."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _annotation_of_entries(arguments[0], step)
+    if origin in (Union, types.UnionType):
+        found = [_annotation_of_entries(argument, step) for argument in arguments]
+        return next((each for each in found if each is not None), None)
+    if isinstance(step, str):
+        return arguments[1] if origin is dict else None
+    if origin is tuple and Ellipsis not in arguments:
+        return arguments[step] if step < len(arguments) else None
+    return arguments[0] if origin in (list, tuple) else None
+
+
+def _built(value: Any, path: str, problems: list[str]) -> Any:
+    """A value of which no annotation says anything, with an object for each node with a `_target_` in it."""
+    if isinstance(value, Mapping) and TARGET in value:
+        return _bind_node(value, object, path, problems)
+    if isinstance(value, Mapping):
+        return {name: _built(inner, f"{path}.{name}", problems) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_built(inner, f"{path}[{index}]", problems) for index, inner in enumerate(value)]
+    return value
 
 
 def component(annotation: Any) -> type | None:
@@ -254,6 +317,11 @@ def _with_article(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
+def _of_hydra(key: str, path: str) -> str:
+    place = f"{path}.{key}" if path else key
+    return f"{place} is a key of Hydra's `instantiate`, which attnlab does not use to build a part; leave it out"
+
+
 def _unknown(key: Any, path: str, names: list[str]) -> str:
     place = f"{path}.{key}" if path else str(key)
     close = difflib.get_close_matches(str(key), names, n=1)
@@ -279,12 +347,20 @@ def describe(annotation: Any) -> str:
     if origin is Annotated:
         if arguments[0] is str and _bounds(list(arguments[1:])):
             return "text that is not empty"
+        for item in arguments[1:]:
+            if isinstance(item, FieldInfo) and item.description:
+                return item.description
         return describe(arguments[0]) + _bounds(list(arguments[1:]))
     if origin is Literal:
         choices = [json.dumps(choice) if isinstance(choice, bool) else str(choice) for choice in arguments]
         return choices[0] if len(choices) == 1 else "one of " + ", ".join(choices)
     if origin in (Union, types.UnionType):
-        return " or ".join(describe(argument) for argument in arguments)
+        # A whole number is a number.
+        words = [describe(argument) for argument in arguments if not (argument is int and float in arguments)]
+        if len(words) > 2 and words[-1] == _WORDS[bool]:
+            return ", ".join(words)
+        is_of_mapping = any(get_origin(argument) is dict for argument in arguments)
+        return (", or " if is_of_mapping and "," in words[0] else " or ").join(words)
     if origin is dict:
         return f"a mapping of {describe(arguments[0])} to {describe(arguments[1])}"
     if origin in (list, tuple):

@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field, PositiveFloat
 
 from attnlab.batch import Padding
-from attnlab.config.binding import bind_sections
+from attnlab.config.binding import TARGET, bind_sections
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, holds_password
 from attnlab.experiment.classification import Classification
@@ -112,8 +112,8 @@ def sections_of(task: Task) -> dict[str, Any]:
         "tracking": Tracking,
         "hardware": Hardware,
         "trainer": dict[str, Any],
-        "callbacks": dict[str, dict[str, Any]],
-        "loggers": dict[str, dict[str, Any]],
+        "callbacks": _nodes_by_name("Callback"),
+        "loggers": _nodes_by_name("Logger"),
         "paths": Paths,
         "sweep": Sweep,
         "launcher": Launcher,
@@ -122,6 +122,12 @@ def sections_of(task: Task) -> dict[str, Any]:
         "rerun": bool,
         "dry_run": bool,
     }
+
+
+def _nodes_by_name(kind: str) -> Any:
+    """The annotation of a section of nodes for Lightning's classes, which are checked later: its import is slow."""
+    node = Annotated[dict[str, Any], Field(description=f"a {kind} (a mapping with {TARGET})")]
+    return Annotated[dict[str, node], Field(description=f"a mapping of names to {kind}s, {{}} for none")]
 
 
 def _with_task(problem: str, task: Task) -> str:
