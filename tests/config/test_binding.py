@@ -533,3 +533,19 @@ def test_constructor_hints_fill_in_the_type_argument_of_a_generic_base(model):
     model["decoder"]["context"] = "nowhere"
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem == "model.decoder.context must be one of cell, readout, cell_and_readout, got 'nowhere'"
+
+
+class Broken:
+    def __init__(self, kind: str) -> None:
+        raise {"key": KeyError("nokey"), "file": FileNotFoundError("nofile"), "runtime": RuntimeError("no")}[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [("key", "KeyError: 'nokey'"), ("file", "FileNotFoundError: nofile"), ("runtime", "RuntimeError: no")],
+)
+def test_constructor_that_fails_is_reported_with_its_path_and_line(kind, error):
+    with pytest.raises(ExperimentError) as caught:
+        Part(Broken, "model.bridge", kind=kind)()
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"model.bridge: Broken cannot be made: {error} (test_binding.py, line ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -10,6 +11,7 @@ import pytest
 
 from attnlab.config.binding import bind
 from attnlab.data.corpus import SPLITS, Cleaning, Corpus, SentenceCleaning, SentenceCorpus
+from attnlab.data.prepare import prepare
 from attnlab.data.tokenizer import TokenizerTrainer
 from attnlab.data.trainers import WordTrainer
 from attnlab.errors import ExperimentError
@@ -94,6 +96,18 @@ def test_dataclass_of_a_corpus_takes_no_defaults_from_its_base() -> None:
             {"_target_": "Misused", "attribute": "bleu_tokenize", "value": "13b"},
             "data: Misused has '13b' for bleu_tokenize, which must be none or 13a or intl or char or zh",
         ),
+        (
+            {"_target_": "Misused", "attribute": "limit", "value": "5"},
+            "data: Misused has '5' for limit, which must be a whole number or None",
+        ),
+        (
+            {"_target_": "Misused", "attribute": "source_language", "value": 3},
+            "data: Misused has 3 for source_language, which must be text or None",
+        ),
+        (
+            {"_target_": "Misused", "attribute": "notes", "value": "short"},
+            "data: Misused has 'short' for notes, which must be a list of text",
+        ),
     ],
 )
 def test_bind_corpus_that_lacks_or_misuses_an_attribute_is_refused(node: dict[str, Any], problem: str) -> None:
@@ -122,3 +136,43 @@ def test_loaded_rows_that_cannot_be_prepared_are_refused(found: Any, reason: str
     assert Least().load_checked().keys() == set(SPLITS)
     with pytest.raises(ExperimentError, match=f"^data: Loading.load must return {reason}"):
         Loading(found).load_checked()
+
+
+def test_load_that_fails_is_reported_with_its_line() -> None:
+    class Absent(Least):
+        def load(self) -> dict[str, Any]:
+            return {"train": {}["nokey"]}
+
+    with pytest.raises(
+        ExperimentError, match=r"^data: Absent.load failed: KeyError: 'nokey' \(test_corpus.py, line \d+"
+    ):
+        Absent().load_checked()
+
+
+def test_class_without_load_is_told_what_it_lacks() -> None:
+    with pytest.raises(ExperimentError, match="it lacks the method load, which every Corpus has"):
+        bind({"_target_": f"{__name__}.WithoutLoad"}, Corpus, "data")
+
+
+class WithoutLoad(Corpus):
+    def __init__(self) -> None:
+        self.tokenizer = WordTrainer()
+
+
+def test_empty_split_is_refused_as_one_that_load_left_empty(tmp_path: Path) -> None:
+    found = dict.fromkeys(SPLITS, ROWS) | {"test": ROWS.select([])}
+    with pytest.raises(ExperimentError, match=r"^data: Loading.load returned no rows for the test split$"):
+        prepare(Loading(found), tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("spans", "reason"),
+    [
+        ({"source_spans": [[0, 1], [2, 3]], "target_spans": [[0, 1]]}, "must give as many of one side as of the other"),
+        ({"source_spans": [[0, 1]]}, "returned source_spans alone"),
+    ],
+)
+def test_spans_of_one_side_alone_are_refused(tmp_path: Path, spans: dict[str, Any], reason: str) -> None:
+    rows = datasets.Dataset.from_list([ROW | spans])
+    with pytest.raises(ExperimentError, match=reason):
+        prepare(Loading(dict.fromkeys(SPLITS, rows)), tmp_path / "data")

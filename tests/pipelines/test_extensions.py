@@ -21,6 +21,10 @@ REFUSED = {
         (f"+callbacks.stop._target_={LIGHTNING}.callbacks.EarlyStopping", "+callbacks.stop.monitor=val_loss"),
         "callbacks.stop.monitor must be one of validation/free_running/bleu,",
     ),
+    "server": (
+        (f"+loggers.m._target_={LIGHTNING}.loggers.MLFlowLogger", "+loggers.m.tracking_uri=http://localhost:9"),
+        "loggers.m.tracking_uri: nothing answers at http://localhost:9",
+    ),
     "bar": ((f"+callbacks.bar._target_={LIGHTNING}.callbacks.RichProgressBar",), "shows a bar of its own"),
     "logger": ((f"+loggers.m._target_={LIGHTNING}.loggers.MLFlowLogger",), "loggers.m.tracking_uri must be"),
 }
@@ -58,3 +62,43 @@ def test_profiler_of_a_class_of_its_own_reports(command: Command, tiny: tuple[st
     profiler = f"+trainer.profiler._target_={LIGHTNING}.profilers.SimpleProfiler"
     ended = succeeded(command("train.py", *tiny, "chain=false", profiler))
     assert "Profiler Report" in ended.err
+
+
+def test_training_that_a_callback_stops_before_a_validation_ends_as_any_other(
+    command: Command, tiny: tuple[str, ...]
+) -> None:
+    stop = {
+        "_target_": f"{LIGHTNING}.callbacks.EarlyStopping",
+        "monitor": "train/token_nll",
+        "check_on_train_epoch_end": "true",
+        "stopping_threshold": "100",
+    }
+    chosen = [f"+callbacks.a.{name}={value}" for name, value in stop.items()]
+    lengths = ("training.max_steps=40", "training.validate_every=30", "training.log_every=1")
+    ended = succeeded(command("train.py", *tiny, "chain=false", *lengths, *chosen))
+    assert "validation: " in ended.err
+
+
+def test_validation_metric_at_the_end_of_an_epoch_without_a_validation_leaves_no_run(
+    command: Command, tiny: tuple[str, ...]
+) -> None:
+    chosen = (
+        f"+callbacks.a._target_={LIGHTNING}.callbacks.EarlyStopping",
+        "+callbacks.a.monitor=validation/teacher_forced/token_nll",
+        "+callbacks.a.check_on_train_epoch_end=true",
+    )
+    ended = command("train.py", *tiny, "training.max_steps=40", "training.validate_every=30", *chosen)
+    refused(ended, "callbacks.a.check_on_train_epoch_end: validation/teacher_forced/token_nll is not there when")
+
+
+def test_error_of_a_callback_at_its_setup_has_its_place_in_front(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
+    (folder / "mine.py").write_text(
+        "import pytorch_lightning as pl\n"
+        "from pytorch_lightning.utilities.exceptions import MisconfigurationException\n\n\n"
+        "class Refuses(pl.Callback):\n"
+        "    def setup(self, trainer, pl_module, stage):\n"
+        "        raise MisconfigurationException('not like this')\n"
+    )
+    refused(command("train.py", *tiny, "+callbacks.mine._target_=mine.Refuses"), "callbacks.mine: not like this")

@@ -8,6 +8,7 @@ import signal
 import pytest
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.profilers import SimpleProfiler
 
 from attnlab.data.sampler import Batching
@@ -91,3 +92,44 @@ def test_callbacks_of_a_config_are_built_and_checked(tmp_path):
     first, second = caught.value.problems
     assert first.startswith("callbacks.mine._target_ must be one of pytorch_lightning.callbacks.BackboneFinetuning, ")
     assert second.startswith("callbacks.rate.logging_interval must be one of step, epoch or null")
+
+
+class StopAtTheEndOfAnEpoch(pl.Callback):
+    def on_train_epoch_end(self, trainer, module):
+        trainer.should_stop = True
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [
+        StopAtTheEndOfAnEpoch(),
+        EarlyStopping("train/token_nll", check_on_train_epoch_end=True, stopping_threshold=100.0),
+    ],
+    ids=["own", "early_stopping"],
+)
+def test_training_stopped_at_the_end_of_an_epoch_is_validated_and_saved(train, stop):
+    run = train(**CHOICES | {"max_steps": 20, "validate_every": 10}, callbacks=[stop])
+    assert run.trainer.global_step == 4  # an epoch has 3 steps; the validation comes after another
+    assert [step for step, _ in run.curve("validation/teacher_forced/token_nll")] == [4]
+    assert checkpoint_step(run.folder / "checkpoints" / "last.ckpt") == 4
+    assert run.checkpoint.best_model_path
+
+
+class StopBeforeTheFirstStep(pl.Callback):
+    def on_train_start(self, trainer, module):
+        trainer.should_stop = True
+
+
+def test_training_stopped_before_its_first_step_says_so(train):
+    with pytest.raises(
+        ExperimentError, match="one of them stopped the training at step 0, before its first validation"
+    ):
+        train(**CHOICES, callbacks=[StopBeforeTheFirstStep()])
+
+
+@pytest.mark.parametrize("choices", [{"validate_every": None}, {"validate_every": 2}])
+def test_metrics_of_steps_can_be_monitored_at_every_validation(train, choices):
+    stop = EarlyStopping("train/token_nll", patience=100)
+    run = train(**CHOICES | {"log_every": 50} | choices, callbacks=[stop])
+    assert run.trainer.global_step == 7
+    assert run.curve("train/gradient_norm") == []

@@ -68,6 +68,8 @@ STOP = callback("EarlyStopping", monitor="validation/nll")
         ({"a": callback("ModelCheckpoint", monitor="validation/nl")}, "did you mean validation/nll?"),
         ({"a": callback("RichProgressBar")}, "callbacks.a: RichProgressBar does not fit into attnlab: "),
         ({"a": callback("TQDMProgressBar")}, "callbacks.a: TQDMProgressBar does not fit into attnlab: "),
+        ({"a": callback("BackboneFinetuning")}, "models have no backbone"),
+        ({"a": callback("StochasticWeightAveraging", swa_lrs=0.1)}, "use training.average_decay"),
         ({"a": callback("Timer")}, "use training.max_minutes"),
         ({"a": callback("LearningRateFinder")}, "use training.optimizer.learning_rate"),
         ({"a": STOP, "b": STOP}, "trainer, callbacks and loggers do not go together: Found more than one stateful"),
@@ -83,10 +85,24 @@ def test_callback_that_does_not_fit_is_refused_in_a_sentence(callbacks, said):
 class LogsMetrics(pl.Callback):
     """Some callback of a user's own."""
 
+    def on_train_batch_end(self, trainer, pl_module, *args):
+        self.log("mine", 1.0)
+
+
+class LogsNothing(pl.Callback):
+    def on_train_batch_end(self, trainer, pl_module, *args):
+        print(trainer.global_step)
+
 
 def test_monitor_of_a_metric_that_another_callback_may_log_is_accepted():
     mine = {"_target_": f"{LogsMetrics.__module__}.LogsMetrics"}
     check_extensions({}, {"stop": callback("EarlyStopping", monitor="mine"), "mine": mine}, {}, METRICS)
+
+
+def test_monitor_of_an_unknown_metric_beside_a_callback_that_logs_nothing_is_refused():
+    mine = {"_target_": f"{LogsMetrics.__module__}.LogsNothing"}
+    with pytest.raises(ExperimentError, match=r"callbacks.stop.monitor must be one of validation/nll, got 'mine'"):
+        check_extensions({}, {"stop": callback("EarlyStopping", monitor="mine"), "mine": mine}, {}, METRICS)
 
 
 @pytest.mark.parametrize("address", [None, "", "mlruns", "file:///tmp/mlruns"])
@@ -113,7 +129,3 @@ def test_metrics_that_can_be_monitored_are_those_that_a_training_has(train, smoo
     keep = KeepNames()
     train(callbacks=[keep], label_smoothing=smoothing)
     assert monitored(f"training.label_smoothing={smoothing}") == keep.names
-
-
-def test_metrics_of_steps_cannot_be_monitored_where_a_validation_comes_first():
-    assert "train/token_nll" not in monitored("training.validate_every=4", "training.log_every=10")

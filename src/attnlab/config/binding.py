@@ -170,7 +170,13 @@ def class_named(target: object, kind: type) -> type:
     if not (inspect.isclass(found) and issubclass(found, kind)):
         raise ValueError(f"it is not a subclass of {kind.__module__}.{kind.__name__}")
     if inspect.isabstract(found):
-        raise ValueError("it is an abstract base class")
+        if found.__module__.partition(".")[0] == PACKAGE:
+            raise ValueError("it is an abstract base class")
+        missing = sorted(
+            name for name in dir(found) if getattr(getattr(found, name, None), "__isabstractmethod__", False)
+        )
+        methods = "method" if len(missing) == 1 else "methods"
+        raise ValueError(f"it lacks the {methods} {', '.join(missing)}, which every {kind.__name__} has")
     try:
         inspect.signature(found)
     except ValueError as error:  # of a class written in C

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import traceback
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 from attnlab.config.signature import (
@@ -41,8 +44,8 @@ class Part(Generic[T]):
 def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
     """Call the constructor.
 
-    Raises ExperimentError, with the config path, where the constructor raises a ValueError or takes other run-time
-    arguments than it is given, and where the object lacks an attribute that all of its kind have.
+    Raises ExperimentError, with the config path, where the constructor fails or takes other run-time arguments than it
+    is given, and where the object lacks an attribute that all of its kind have.
     """
     parameters = inspect.signature(target).parameters
     positional, named = _by_position(parameters, arguments)
@@ -62,13 +65,30 @@ def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
         first_word = message.split(" ", 1)[0].split(".", 1)[0]
         separator = "" if not path else "." if first_word in parameters else ": "
         raise ExperimentError(f"{path}{separator}{message}") from error
-    except TypeError as error:
+    except (ExperimentError, ImportError, MemoryError):
+        raise  # of a package that is missing, those who bind callbacks and loggers say more
+    except Exception as error:
         # What `**kwargs` took is checked only where the constructor hands it on.
-        if not takes_more_settings(target):
+        if isinstance(error, TypeError) and takes_more_settings(target):
+            raise ExperimentError(f"{path}: {target.__name__} cannot be made of {', '.join(named)}: {error}") from error
+        # Sizes that are too large for the machine, as torch says it of attnlab's own models.
+        is_ours = target.__module__.partition(".")[0] == PACKAGE
+        if is_ours and isinstance(error, RuntimeError | OverflowError):
             raise
-        raise ExperimentError(f"{path}: {target.__name__} cannot be made of {', '.join(named)}: {error}") from error
+        place = f"{path}: " if path else ""
+        raise ExperimentError(f"{place}{target.__name__} cannot be made: {failure_of(error, target)}") from error
     _raise_if_any(path, _wrong_attributes(made))
     return made
+
+
+def failure_of(error: Exception, target: type) -> str:
+    """An error that code of a class raised, in words, with the last line of the class's file that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    file = getattr(sys.modules.get(target.__module__), "__file__", None)
+    frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
+    said = " ".join(str(error).split())
+    kind = type(error).__name__
+    return f"{kind}{f': {said}' if said else ''} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 def call(target: type[T], arguments: Mapping[str, Any]) -> T:
@@ -127,8 +147,20 @@ def _seam(target: type) -> str:
     return next(base.__name__ for base in target.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
 
 
+# What an attribute of one of Python's own types may be, and the words for it.
+_PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    str: ((str,), "text"),
+}
+
+
 def _other_kinds(value: Any, annotation: Any) -> list[str]:
-    """What an attribute must be, where the value is nothing of that: one of some words, or of attnlab's classes."""
+    """What an attribute must be, where the value is nothing of that.
+
+    Empty too where an annotation is neither some words, text, numbers or lists of text, nor a class of attnlab.
+    """
     alternatives = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
     names: list[str] = []
     for each in alternatives:
@@ -138,6 +170,14 @@ def _other_kinds(value: Any, annotation: Any) -> list[str]:
         elif each is type(None):
             fits = value is None
             names.append("None")
+        elif inspect.isclass(each) and each in _PLAIN:
+            kinds, words = _PLAIN[each]
+            fits = isinstance(value, kinds) and isinstance(value, bool) == (each is bool)
+            names.append(words)
+        elif get_origin(each) in (list, Sequence) and get_args(each) == (str,):
+            is_list = isinstance(value, get_origin(each)) and not isinstance(value, str)
+            fits = is_list and all(isinstance(entry, str) for entry in value)
+            names.append("a list of text")
         elif inspect.isclass(each) and each.__module__.partition(".")[0] == PACKAGE:
             fits = isinstance(value, each)
             names.append(each.__name__)

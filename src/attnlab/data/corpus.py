@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from attnlab.config.part import failure_of
+from attnlab.config.signature import PACKAGE
 from attnlab.data.tokenizer import Tokenizer, TokenizerTrainer
 from attnlab.errors import ExperimentError
 
@@ -154,11 +156,23 @@ class RawCorpus(ABC):
         The columns PLACE and FAULT may stand beside them, so that a dropped row can be shown with its file and line.
         """
 
+    def _load(self) -> Any:
+        """What `load` returns; raises ExperimentError where it fails in a class of the user's own."""
+        kind = type(self)
+        try:
+            return self.load()
+        except (ExperimentError, MemoryError):
+            raise
+        except Exception as error:
+            if kind.__module__.partition(".")[0] == PACKAGE:
+                raise
+            raise ExperimentError(f"data: {kind.__name__}.load failed: {failure_of(error, kind)}") from error
+
     def load_checked(self) -> dict[str, datasets.Dataset]:
         """What `load` returns; raises ExperimentError where it is nothing that could be prepared."""
         import datasets  # slow to import, and not needed to check a config
 
-        name, found = type(self).__name__, self.load()
+        name, found = type(self).__name__, self._load()
         splits = ", ".join(SPLITS)
         if not isinstance(found, Mapping) or not set(SPLITS) <= set(found):
             given = ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from attnlab.data.corpus import FAULT, PLACE, SPLITS, Corpus, SentenceCorpus
+from attnlab.data.corpus import FAULT, PLACE, SPLITS, Corpus, RawCorpus, SentenceCorpus
 from attnlab.data.row_kinds import Pairs, Sentences, Tokenizers
 from attnlab.data.rows import batches_of_file, list_array
 from attnlab.data.statistics import DroppedRows, SplitCounter
@@ -46,7 +46,7 @@ def prepare(corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | 
         cleaned = {split: temporary / f"{split}.cleaned" for split in SPLITS}
         for split in SPLITS:
             _clean(kind, splits[split], cleaned[split], counters[split].dropped, report)
-            _check_rows_left(split, len(splits[split]), counters[split].dropped, kind.columns)
+            _check_rows_left(corpus, split, len(splits[split]), counters[split].dropped, kind.columns)
 
         report("tokenizer", 0, 1)
         kind.learn(cleaned["train"])
@@ -64,7 +64,7 @@ def prepare(corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | 
                     columns = _encode(kind, batch, tokenizers, split, counters[split])
                     file.write_table(pa.table(columns, schema=kind.schema))
             report(split, rows, rows)
-            _check_rows_left(split, len(splits[split]), counters[split].dropped, kind.columns)
+            _check_rows_left(corpus, split, len(splits[split]), counters[split].dropped, kind.columns)
             cleaned[split].unlink()
 
         stats = {
@@ -138,7 +138,9 @@ def _drop(
         dropped.add(reason, rows[PLACE][i].as_py(), " → ".join(texts))
 
 
-def _check_rows_left(split: str, rows: int, dropped: DroppedRows, columns: str) -> None:
+def _check_rows_left(corpus: RawCorpus, split: str, rows: int, dropped: DroppedRows, columns: str) -> None:
+    if rows == 0:
+        raise ExperimentError(f"data: {type(corpus).__name__}.load returned no rows for the {split} split")
     if dropped.total == rows:
         raise ExperimentError(
             f"data: nothing is left of the {split} split; {rows} rows were dropped ({dropped.shown()}); see "

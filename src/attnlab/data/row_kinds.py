@@ -43,6 +43,12 @@ class Pairs:
         self.cleaning: TextCleaning = corpus.cleaning
         known = {"source_spans": _PAIRS, "target_spans": _PAIRS, "alignments": pa.string()}
         self._known = {name: kind for name, kind in known.items() if name in train.column_names}
+        if len({"source_spans", "target_spans"} & set(self._known)) == 1:
+            given = next(name for name in self._known if name.endswith("_spans"))
+            raise ExperimentError(
+                f"data: {type(corpus).__name__}.load returned {given} alone; it must return both source_spans and "
+                "target_spans, or neither"
+            )
         texts = dict.fromkeys(self.sides, pa.string())
         links = dict.fromkeys(("sure_links", "possible_links"), _PAIRS) if self._known else {}
         words = dict.fromkeys(("source_words", "target_words"), _IDS) if "alignments" in self._known else {}
@@ -53,12 +59,24 @@ class Pairs:
         """For each raw row the values of `cleaned_schema`, or the reason to drop it."""
         columns = zip(*(rows[name] for name in self._known), strict=True) if self._known else repeat(())
         for source, target, known in zip(rows["source"], rows["target"], columns, strict=False):
+            self._check_spans(source, target, dict(zip(self._known, known, strict=False)))
             texts = self.cleaning.clean(source, target)
             if "alignments" in self._known and not isinstance(texts, str):
                 # Compatibility forms (NFKC) can break a word, after which links count other words.
                 same = [len(text.split()) for text in texts] == [len(text.split()) for text in (source, target)]
                 texts = texts if same else "other_words"
             yield texts if isinstance(texts, str) else [*texts, *known]
+
+    def _check_spans(self, source: Any, target: Any, known: dict[str, Any]) -> None:
+        """Raise ExperimentError where fields of one side have none on the other side."""
+        if {"source_spans", "target_spans"} <= known.keys():
+            ours, theirs = (known[name] for name in ("source_spans", "target_spans"))
+            if ours is None or theirs is None or len(ours) != len(theirs):
+                raise ExperimentError(
+                    f"data: the pair {show(source, 60)} → {show(target, 60)} has the source_spans {show(ours, 60)} "
+                    f"and the target_spans {show(theirs, 60)}; {type(self.corpus).__name__}.load must give as many of "
+                    "one side as of the other"
+                )
 
     def learn(self, train: Path) -> None:
         """Pairs have nothing to learn from the clean training split."""

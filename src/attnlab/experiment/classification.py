@@ -41,10 +41,9 @@ class Classification(Task):
     def monitored(self, bound: Mapping[str, Any]) -> set[str]:
         training = bound["training"]
         names = {f"{CLASSIFIED}/{name}" for name in ("accuracy", "f1", "nll")}
-        if training.logs_before_validations:
-            names |= {"train/nll", *LOGGED_STEPS}
-            if training.label_smoothing:
-                names.add("train/loss")
+        names |= {"train/nll", *LOGGED_STEPS}
+        if training.label_smoothing:
+            names.add("train/loss")
         return names
 
     def read_data(self, folder: Path) -> LabelledData:

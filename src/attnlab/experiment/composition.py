@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +12,12 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field, PositiveFloat
+from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.batch import Padding
 from attnlab.config.binding import TARGET, bind_sections
 from attnlab.config.paths import Paths
-from attnlab.errors import ExperimentError, holds_password
+from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task, here
 from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, compose_in_command, sentence
@@ -73,6 +74,8 @@ def check(config: DictConfig) -> Experiment:
         from attnlab.training.extension_checks import check_extensions  # imports Lightning, which takes seconds
 
         check_extensions(bound["trainer"], bound["callbacks"], bound["loggers"], task.monitored(bound))
+        if problems := _silent_loggers(bound["loggers"]):
+            raise ExperimentError(problems)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
     try:
         with torch.device("meta"), ShapesAlone():
@@ -81,6 +84,23 @@ def check(config: DictConfig) -> Experiment:
         reason = str(error).splitlines()[0]
         raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
     return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
+
+
+def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the addresses of Lightning's MLFlowLoggers; MLflow itself would try for minutes."""
+    from attnlab.tracking.connection import knock  # imports MLflow, which takes seconds
+    from attnlab.training.extension_checks import mlflow_loggers
+
+    problems = []
+    for name, address in mlflow_loggers(loggers).items():
+        try:
+            knock(address)
+        except (OSError, ValueError, SQLAlchemyError) as error:
+            problems.append(
+                f"loggers.{name}.tracking_uri: nothing answers at {masked(address)} ({masked(str(error))}); start the "
+                f"server, correct the address or leave loggers.{name} out"
+            )
+    return problems
 
 
 def with_task_of_model(config: DictConfig) -> DictConfig:

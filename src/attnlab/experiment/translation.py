@@ -61,9 +61,6 @@ class Translation(Task):
         training = bound["training"]
         of_text = TextMetrics(ter=False).metrics
         names = {TOKEN_NLL, PERPLEXITY, *(f"{FREE_RUNNING}/{name}" for name in of_text)}
-        if not training.logs_before_validations:
-            return names
-
         names |= {"train/token_nll", "train/teacher_forcing_ratio", *LOGGED_STEPS}
         has_coverage_loss = bound["model"].values.get("coverage") is not None
         if has_coverage_loss:

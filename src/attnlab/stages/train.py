@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.utilities.exceptions import SIGTERMException
+from pytorch_lightning.utilities.exceptions import MisconfigurationException, SIGTERMException
 
 from attnlab.config.binding import TARGET
 from attnlab.data.corpus import TextCleaning
@@ -25,6 +27,7 @@ from attnlab.tracking.pictures import PictureCallback
 from attnlab.tracking.run import Run
 from attnlab.tracking.run_folder import DONE
 from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
+from attnlab.training.extension_checks import early_monitors
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
 from attnlab.training.trainer import build_trainer, length_of, own_parts
@@ -62,7 +65,7 @@ def train(
         experiment.trainer,
         loggers,
     )
-    fit(trainer, checkpoint, module, batches, resume_from)
+    fit(trainer, checkpoint, module, batches, resume_from, dict(zip(experiment.callbacks, callbacks, strict=True)))
     # 4. Keep the best model and the curves.
     if trainer.is_global_zero:
         keep(experiment, data, point, checkpoint)
@@ -70,7 +73,10 @@ def train(
 
 def check_training(experiment: Experiment, data: Any) -> None:
     """Raise ExperimentError, before a tracker has a run of it, where the data show that the training cannot start."""
-    length_of(experiment.training, len(batches_of(experiment, data).train_dataloader()))
+    batches = len(batches_of(experiment, data).train_dataloader())
+    length_of(experiment.training, batches)
+    if problems := early_monitors(experiment.training, batches, experiment.callbacks):
+        raise ExperimentError(problems)
     if experiment.initial_weights is not None:
         module_of(experiment, data)
 
@@ -104,8 +110,11 @@ def fit(
     module: pl.LightningModule,
     batches: pl.LightningDataModule,
     start: Path | None,
+    named: Mapping[str, pl.Callback] = MappingProxyType({}),
 ) -> None:
     """Train to the end.
+
+    named: the callbacks of the config, by their names there.
 
     Raises:
         ExperimentError: the training failed.
@@ -124,14 +133,33 @@ def fit(
         if not str(error).startswith("Early stopping conditioned on metric"):
             raise
         raise ExperimentError(f"callbacks: {error}") from error
+    except MisconfigurationException as error:
+        place = _callback_that_raised(error, named)
+        if place is None:
+            raise
+        raise ExperimentError(f"callbacks.{place}: {' '.join(str(error).split())}") from error
     except SystemExit as stop:
         if not trainer.interrupted or stop.code not in (1, 128 + signal.SIGINT):
             raise
         raise KeyboardInterrupt from None  # of a second Ctrl-C, Lightning makes an exit with code 1
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()  # only the first process evaluates
-    if trainer.state.status != "finished" or not checkpoint.best_model_path:
+    if trainer.state.status == "finished" and not checkpoint.best_model_path:
+        raise ExperimentError(
+            f"callbacks: one of them stopped the training at step {trainer.global_step}, before its first validation; "
+            "leave it out, or let it stop the training after a step"
+        )
+    if trainer.state.status != "finished":
         raise ExperimentError(f"training was interrupted after {trainer.global_step} steps")
+
+
+def _callback_that_raised(error: Exception, named: Mapping[str, pl.Callback]) -> str | None:
+    """The name of the callback in one of whose methods an error was raised."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for name, callback in named.items():
+            if frame.f_locals.get("self") is callback:
+                return name
+    return None
 
 
 def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpoints) -> None:

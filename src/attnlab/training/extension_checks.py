@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
+import types
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import (
+    BackboneFinetuning,
     BatchSizeFinder,
     GradientAccumulationScheduler,
     LearningRateFinder,
     ProgressBar,
+    StochasticWeightAveraging,
     Timer,
 )
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from attnlab.errors import ExperimentError, masked, show
-from attnlab.training.trainer import own_parts, quiet_lightning
+from attnlab.training.settings import Training
+from attnlab.training.trainer import length_of, own_parts, quiet_lightning
 from attnlab.training.trainer_section import trainer_arguments
 
 # Callbacks that would overrule a setting of attnlab in silence, or need what its modules do not have.
 REPLACED: dict[type[pl.Callback], str] = {
+    BackboneFinetuning: "its models have no backbone; use training.initial_weights to go on from trained weights",
     BatchSizeFinder: "use training.batching.size",
     GradientAccumulationScheduler: "use training.accumulate",
     LearningRateFinder: "use training.optimizer.learning_rate",
     ProgressBar: "attnlab shows a bar of its own, at a terminal alone; leave this one out",
+    StochasticWeightAveraging: "use training.average_decay",
     Timer: "use training.max_minutes",
 }
 # Packages whose callbacks log no metrics.
-LOG_NO_METRICS = ("attnlab", "pytorch_lightning")
+LOG_NO_METRICS = ("attnlab", "pytorch_lightning", "builtins")
+# What a callback that adds a metric calls, or writes to.
+LOGGING_NAMES = frozenset({"log", "log_dict", "callback_metrics"})
 
 
 def check_extensions(
@@ -75,8 +84,7 @@ def check_extensions(
 
 def _callback_problems(callbacks: Mapping[str, pl.Callback], metrics: Collection[str]) -> list[str]:
     problems = []
-    modules = [type(callback).__module__ for callback in callbacks.values()]
-    all_metrics_are_known = all(module.partition(".")[0] in LOG_NO_METRICS for module in modules)
+    all_metrics_are_known = not any(_may_log(type(callback)) for callback in callbacks.values())
 
     for name, callback in callbacks.items():
         for kind, remedy in REPLACED.items():
@@ -93,18 +101,66 @@ def _callback_problems(callbacks: Mapping[str, pl.Callback], metrics: Collection
     return problems
 
 
+def _may_log(kind: type) -> bool:
+    """Whether the code of a class, or of a base of it, names what logs a metric."""
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] in LOG_NO_METRICS:
+            continue
+        for member in vars(base).values():
+            function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+            code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+            if code is not None and not LOGGING_NAMES.isdisjoint(_names_in(code)):
+                return True
+    return False
+
+
+def _names_in(code: types.CodeType) -> set[str]:
+    """The global names and the attributes that a function reads, and those of the functions in it."""
+    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return set(code.co_names).union(*map(_names_in, inner))
+
+
+def early_monitors(settings: Training, batches: int, callbacks: Mapping[str, Any]) -> list[str]:
+    """What is wrong with callbacks that look at a validation's metric before there is a validation.
+
+    batches: of an epoch, as the training loader gives them.
+    callbacks: the section of a config.
+    """
+    steps = settings.steps_per_epoch(batches)
+    _, validate_every = length_of(settings, batches)
+    if validate_every <= steps:
+        return []
+
+    problems = []
+    for name, node in callbacks.items():
+        monitor = str(node.get("monitor"))
+        if node.get("check_on_train_epoch_end") and node.get("strict", True) and monitor.startswith("validation/"):
+            problems.append(
+                f"callbacks.{name}.check_on_train_epoch_end: {monitor} is not there when the first epoch ends, after "
+                f"{steps} steps, because the first validation comes after {validate_every}; give false, or choose a "
+                f"smaller training.validate_every"
+            )
+    return problems
+
+
+def mlflow_loggers(loggers: Mapping[str, Any]) -> dict[str, str]:
+    """{name: address} of Lightning's MLFlowLoggers among the loggers of a config."""
+    return {
+        name: str(node.get("tracking_uri") or os.environ.get("MLFLOW_TRACKING_URI") or "")
+        for name, node in loggers.items()
+        if str(node.get("_target_")).rpartition(".")[2] == "MLFlowLogger"
+    }
+
+
 def _mlflow_problems(loggers: Mapping[str, Any]) -> list[str]:
     """Lightning's MLFlowLogger without an address writes into a folder, which MLflow 3 refuses."""
     problems = []
-    for name, node in loggers.items():
-        if str(node.get("_target_")).rpartition(".")[2] != "MLFlowLogger":
-            continue
-        address = node.get("tracking_uri") or os.environ.get("MLFLOW_TRACKING_URI") or ""
-        scheme, is_address, _ = str(address).partition("://")
+    for name, address in mlflow_loggers(loggers).items():
+        scheme, is_address, _ = address.partition("://")
         if not is_address or scheme == "file":
             problems.append(
                 f"loggers.{name}.tracking_uri must be the address of a server or a database, such as "
-                f"http://localhost:5000 or sqlite:///mlflow.db, got {show(masked(str(address)))}; attnlab itself logs "
+                f"http://localhost:5000 or sqlite:///mlflow.db, got {show(masked(address))}; attnlab itself logs "
                 "to MLflow, too (tracking.uri)"
             )
     return problems

@@ -71,9 +71,14 @@ class LabModule(pl.LightningModule):
 
     @property
     def is_recorded(self) -> bool:
-        """Whether this step's metrics are logged; Lightning would collect those of all steps, which takes time."""
-        step = self.global_step + 1
-        return step % self.settings.log_every == 0 or step >= self.trainer.max_steps
+        """Whether this step's metrics are logged; Lightning would collect those of all steps, which takes time.
+
+        Those of a step before a validation or the end of an epoch are for callbacks that monitor them: Lightning writes
+        them to no logger.
+        """
+        step, validate_every = self.global_step + 1, self.settings.validate_every
+        is_watched = self.trainer.is_last_batch or (validate_every is not None and step % validate_every == 0)
+        return step % self.settings.log_every == 0 or step >= self.trainer.max_steps or is_watched
 
     def configure_optimizers(self) -> Any:
         settings, steps = self.settings, int(self.trainer.estimated_stepping_batches)

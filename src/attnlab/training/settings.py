@@ -84,11 +84,6 @@ class Training(ABC):
         """Whether that metric is better when it is lower, as an NLL, or higher."""
         return "min" if self.monitored_metric.endswith("nll") else "max"
 
-    @property
-    def logs_before_validations(self) -> bool:
-        """Whether the metrics of a step are there at the first validation, so that a callback can monitor them."""
-        return self.validate_every is None or self.log_every <= self.validate_every
-
     def steps_per_epoch(self, batches: int) -> int:
         """The optimiser steps of an epoch whose loader gives so many batches, parts of batches counted."""
         return min(batches // self.accumulate, self.limit_batches or batches)

@@ -15,9 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import EarlyStopping, WeightAveraging
+from pytorch_lightning.callbacks import Checkpoint, EarlyStopping, WeightAveraging
 from pytorch_lightning.loggers import Logger
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from attnlab.config.binding import bind
@@ -61,8 +60,6 @@ def _own_part(node: Mapping[str, Any], kind: type, path: str, problems: list[str
     except ImportError as error:  # as of TensorBoardLogger
         missing = str(error).splitlines()[0]
         problems.append(f"{path}: a package is missing, install it with pip or leave {path} out: {missing}")
-    except MisconfigurationException as error:  # Lightning's own checks of its settings
-        problems.append(f"{path}: {' '.join(str(error).split())}")
     return None
 
 
@@ -104,7 +101,6 @@ def build_trainer(
         ValidationLines(),
         SpeedCounters(settings.log_every),
         ExactResume(spool, saved),
-        ValidateAtTheEnd(),
         checkpoint,
         # After BestCheckpoints, whose path and score it saves; `save_last` saves only when that one does.
         LastCheckpoint(checkpoints, save_every_minutes, settings.accumulate),
@@ -132,7 +128,7 @@ def build_trainer(
         "log_every_n_steps": settings.log_every,
         "logger": [SpoolLogger(spool), *loggers],
         "plugins": [CheckpointFiles()],
-        "callbacks": [*own, *callbacks, *averaging, ReturnFreedMemory()],
+        "callbacks": [*own, *callbacks, *averaging, ReturnFreedMemory(), ValidateAtTheEnd()],
         "use_distributed_sampler": False,  # our sampler gives each process its share of every global batch
         "default_root_dir": checkpoints.parent,
         "num_sanity_val_steps": 0,
@@ -195,12 +191,30 @@ class SpoolLogger(Logger):
         self.spool.close()
 
 
-class ValidateAtTheEnd(pl.Callback):
-    """Validates after the last step, even if it is no multiple of `validate_every`."""
+class ValidateAtTheEnd(Checkpoint):
+    """Validates after the last step, even if it is no multiple of `validate_every`.
+
+    It writes nothing. It is a Checkpoint, and the last one, because at the end of an epoch Lightning calls those after
+    all others: by then every callback that stops a training has done so.
+    """
+
+    def __init__(self) -> None:
+        self._validated_step = -1
+        self._stop_after: int | None = None  # the step at whose end of an epoch a callback stopped the training
 
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
-        if trainer.global_step >= trainer.max_steps:
+        is_asked = self._stop_after is not None and trainer.global_step > self._stop_after
+        if is_asked or trainer.global_step >= trainer.max_steps:
             trainer.should_stop = True  # Lightning validates before it stops
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._validated_step = trainer.global_step
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        # Stopped here, Lightning would validate no more. So the training makes one more step, and stops as ever.
+        if trainer.should_stop and self._validated_step != trainer.global_step:
+            trainer.should_stop = False
+            self._stop_after = trainer.global_step
 
 
 class Patience(EarlyStopping):
