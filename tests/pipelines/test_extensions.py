@@ -19,7 +19,7 @@ REFUSED = {
     "plugins": ((f"+trainer.plugins._target_={LIGHTNING}.plugins.MixedPrecision",), "trainer.plugins is set by"),
     "monitor": (
         (f"+callbacks.stop._target_={LIGHTNING}.callbacks.EarlyStopping", "+callbacks.stop.monitor=val_loss"),
-        "callbacks.stop.monitor must be one of validation/free_running/bleu,",
+        "callbacks.stop.monitor must be one of train/gradient_norm,",
     ),
     "server": (
         (f"+loggers.m._target_={LIGHTNING}.loggers.MLFlowLogger", "+loggers.m.tracking_uri=http://localhost:9"),
@@ -102,3 +102,17 @@ def test_error_of_a_callback_at_its_setup_has_its_place_in_front(
         "        raise MisconfigurationException('not like this')\n"
     )
     refused(command("train.py", *tiny, "+callbacks.mine._target_=mine.Refuses"), "callbacks.mine: not like this")
+
+
+def test_callback_that_stops_a_training_before_its_first_step_is_named_as_the_cause(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
+    (folder / "stops.py").write_text(
+        "import pytorch_lightning as pl\n\n\n"
+        "class Stops(pl.Callback):\n"
+        "    def on_train_start(self, trainer, pl_module):\n"
+        "        trainer.should_stop = True\n"
+    )
+    ended = command("train.py", *tiny, "+callbacks.a._target_=stops.Stops")
+    assert "callbacks: one of them stopped the training at step 0, before its first validation" in ended.err
+    assert "Traceback" not in ended.err

@@ -115,21 +115,9 @@ def test_training_stopped_at_the_end_of_an_epoch_is_validated_and_saved(train, s
     assert run.checkpoint.best_model_path
 
 
-class StopBeforeTheFirstStep(pl.Callback):
-    def on_train_start(self, trainer, module):
-        trainer.should_stop = True
-
-
-def test_training_stopped_before_its_first_step_says_so(train):
-    with pytest.raises(
-        ExperimentError, match="one of them stopped the training at step 0, before its first validation"
-    ):
-        train(**CHOICES, callbacks=[StopBeforeTheFirstStep()])
-
-
 @pytest.mark.parametrize("choices", [{"validate_every": None}, {"validate_every": 2}])
 def test_metrics_of_steps_can_be_monitored_at_every_validation(train, choices):
     stop = EarlyStopping("train/token_nll", patience=100)
     run = train(**CHOICES | {"log_every": 50} | choices, callbacks=[stop])
     assert run.trainer.global_step == 7
-    assert run.curve("train/gradient_norm") == []
+    assert [step for step, _ in run.curve("train/gradient_norm")] == [7]  # loggers have the last step alone
