@@ -92,27 +92,32 @@ def test_validation_metric_at_the_end_of_an_epoch_without_a_validation_leaves_no
 
 
 def test_error_of_a_callback_at_its_setup_has_its_place_in_front(
-    command: Command, folder: Path, tiny: tuple[str, ...]
+    command: Command, folder: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "mine.py").write_text(
+    monkeypatch.syspath_prepend(folder)
+    (folder / "refusing_callback.py").write_text(
         "import pytorch_lightning as pl\n"
         "from pytorch_lightning.utilities.exceptions import MisconfigurationException\n\n\n"
         "class Refuses(pl.Callback):\n"
         "    def setup(self, trainer, pl_module, stage):\n"
         "        raise MisconfigurationException('not like this')\n"
     )
-    refused(command("train.py", *tiny, "+callbacks.mine._target_=mine.Refuses"), "callbacks.mine: not like this")
+    refused(
+        command("train.py", *tiny, "+callbacks.mine._target_=refusing_callback.Refuses"),
+        "callbacks.mine: not like this",
+    )
 
 
 def test_callback_that_stops_a_training_before_its_first_step_is_named_as_the_cause(
-    command: Command, folder: Path, tiny: tuple[str, ...]
+    command: Command, folder: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "stops.py").write_text(
+    monkeypatch.syspath_prepend(folder)
+    (folder / "stopping_callback.py").write_text(
         "import pytorch_lightning as pl\n\n\n"
         "class Stops(pl.Callback):\n"
         "    def on_train_start(self, trainer, pl_module):\n"
         "        trainer.should_stop = True\n"
     )
-    ended = command("train.py", *tiny, "+callbacks.a._target_=stops.Stops")
+    ended = command("train.py", *tiny, "+callbacks.a._target_=stopping_callback.Stops")
     assert "callbacks: one of them stopped the training at step 0, before its first validation" in ended.err
     assert "Traceback" not in ended.err
