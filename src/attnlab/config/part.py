@@ -68,6 +68,8 @@ def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
     except (ExperimentError, ImportError, MemoryError):
         raise  # of a package that is missing, those who bind callbacks and loggers say more
     except Exception as error:
+        if type(error).__name__ == "MisconfigurationException":  # Lightning's, which those who bind its parts know
+            raise
         # What `**kwargs` took is checked only where the constructor hands it on.
         if isinstance(error, TypeError) and takes_more_settings(target):
             raise ExperimentError(f"{path}: {target.__name__} cannot be made of {', '.join(named)}: {error}") from error

@@ -17,6 +17,7 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Checkpoint, EarlyStopping, WeightAveraging
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from attnlab.config.binding import bind
@@ -60,6 +61,8 @@ def _own_part(node: Mapping[str, Any], kind: type, path: str, problems: list[str
     except ImportError as error:  # as of TensorBoardLogger
         missing = str(error).splitlines()[0]
         problems.append(f"{path}: a package is missing, install it with pip or leave {path} out: {missing}")
+    except MisconfigurationException as error:  # Lightning's own checks of its settings
+        problems.append(f"{path}: {' '.join(str(error).split())}")
     return None
 
 
