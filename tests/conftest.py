@@ -57,6 +57,7 @@ def slow_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     return [item for share in shares for item in (*share, *islice(others, max(0, size - len(share))))] + list(others)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("bfloat16") is not None:
         from attnlab.training.hardware import cpu_has_bfloat16

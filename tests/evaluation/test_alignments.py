@@ -136,7 +136,7 @@ def test_alignment_error_rate_between_words_is_the_same_for_every_tokenizer(
     rows = [{"s": text, "t": text, "gold": links} for text, links in zip(texts, gold, strict=True)]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     everywhere = dict.fromkeys(("train", "validation", "test"), "train")
-    place = (None, str(tmp_path / "all.jsonl"), None, None, everywhere, 1, None)
+    place = (None, str(tmp_path / "all.jsonl"), None, None, everywhere, 1, None, None, None, None)
     corpus = HubCorpus(*place, "s", "t", "gold", None, 0, "13a", None, Cleaning(), tokenizer)
     prepare(corpus, tmp_path / "data")
     data = PreparedData(tmp_path / "data")

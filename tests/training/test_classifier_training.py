@@ -45,8 +45,8 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             lines.append(json.dumps({"text": " ".join(words), "label": f"class {i % request.param}"}) + "\n")
         (folder / f"{split}.jsonl").write_text("".join(lines))
     corpus = LabelledCorpus(
-        None, str(folder), None, None, {name: name for name in ("train", "validation", "test")}, 1, None, "text",
-        "label", None, SentenceCleaning(), WordTrainer(min_frequency=1),
+        None, str(folder), None, None, {name: name for name in ("train", "validation", "test")}, 1, None,
+        None, None, None, "text", "label", None, SentenceCleaning(), WordTrainer(min_frequency=1),
     )  # fmt: skip
     prepare(corpus, folder / "data")
     return LabelledData(folder / "data")

@@ -132,7 +132,11 @@ def _wrong_attributes(made: object) -> Iterator[str]:
     """What an object lacks, or has of another kind, of the attributes that the bases of its class promise."""
     target = type(made)
     missing = []
+    seen: set[str] = set()
     for base, name, annotation in promised_attributes(target):
+        if name in seen:  # a class may widen what its base promises
+            continue
+        seen.add(name)
         if not hasattr(made, name):
             missing.append(name)
             continue
