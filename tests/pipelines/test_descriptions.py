@@ -119,9 +119,10 @@ def test_run_of_a_sweep_has_the_ranking_of_its_points_and_the_scores_of_the_best
     header, _, *rows = [line for line in description.splitlines() if line.startswith("| ")]
     assert header.startswith("|  | run | validation token_nll | test bleu | ")
     assert rows[0].startswith(
-        f"| 1 | [max steps 20](#/experiments/1/runs/{best.info.run_id}) | {best.data.metrics[name]:.4g} |"
+        f"| 1 | [{best.info.run_name}](#/experiments/1/runs/{best.info.run_id}) | {best.data.metrics[name]:.4g} |"
     )
-    assert rows[1].startswith(f"| 2 | [max steps 1](#/experiments/1/runs/{worse.info.run_id}) |")
+    assert "max steps 20" in best.info.run_name
+    assert rows[1].startswith(f"| 2 | [{worse.info.run_name}](#/experiments/1/runs/{worse.info.run_id}) |")
     assert "2 of 2 points finished, 0 failed" in description
     assert command_in(description) == ["python", "pipelines/train.py", *sweep]
     assert {"training.max_steps=20", *noted} <= set(command_in(best.data.tags[NOTE])) - {"-m"}

@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _as_utf8(text: str) -> str:
     """An argument as UTF-8, as the lines of stdin are read, whatever the locale's encoding."""
-    return os.fsencode(text).decode("utf-8", errors="backslashreplace")
+    return os.fsencode(text).decode("utf-8", errors="surrogateescape")
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
