@@ -72,7 +72,7 @@ def test_gold_alignments_lie_in_parallel_text_files_of_the_test_split_alone(comm
 WRONG = {
     "other words": ("eins-2", "has 'eins-2', which is no link; write the numbers of a source word and of a target"),
     "behind the end": ("0-0 1-3", "has the link 1-3, but its target has 3 words, numbered 0 to 2"),
-    "number": (7, "has 7, which is no link"),
+    "number": (7, "has '7', which is no link"),
 }
 
 
@@ -83,7 +83,7 @@ def test_wrong_gold_alignment_is_refused_with_its_row(case: str, command: Comman
     place = write(folder / "corpus", rows, **({} if given == 7 else {"train": GOLD}))
     corpus = ("data=hub", place, "data.source=de", "data.target=en", "data.alignments=gold", "paths.data=prepared")
     number, split = (1, "train") if given == 7 else (2, "validation")
-    refused(command("prepare.py", *corpus), f"data.alignments: row {number} of split '{split}' {said}")
+    refused(command("prepare.py", *corpus), f"data.alignments: {split}.jsonl, line {number} of split '{split}' {said}")
     assert not (folder / "prepared").exists()
 
 

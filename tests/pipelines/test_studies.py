@@ -142,7 +142,7 @@ MISTAKES = {
     "key of an expectation": (
         {"expect": [{"says": "", "measure": "bleu", "more": "general", "less": "none", "withn": 1}]},
         ("mine.yaml",),
-        "mine.yaml: expect[0] must be a list of Expectation",
+        "mine.yaml: expect[0] must be a mapping with says, measure, more, less, ",
     ),
     "setting": ({}, ("mine.yaml", "training.max_stepz=1"), "did you mean training.max_steps?"),
     "steps": ({}, ("mine.yaml", "training.max_steps=0"), "training.max_steps must be a whole number above 0 or null"),

@@ -7,6 +7,7 @@ path, what was given and what is allowed.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib
 import inspect
@@ -374,6 +375,8 @@ def describe(annotation: Any) -> str:
         return f"a list of {inner}"
     if inspect.isclass(annotation) and issubclass(annotation, Enum):
         return "one of " + ", ".join(str(member.value) for member in annotation)
+    if dataclasses.is_dataclass(annotation):
+        return f"a mapping with {', '.join(each.name for each in dataclasses.fields(annotation))}"
     return _WORDS.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
 
