@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -157,6 +159,15 @@ def test_failed_job_prints_its_error_and_the_others_finish(
         assert len(children(folder, record.run_id)) == 1 + len(tracked), attempt
         assert "918273645" not in ended.out + ended.err
     assert [path for path in folder.rglob("*") if path.is_file() and b"918273645" in path.read_bytes()] == []
+
+
+@pytest.mark.slow
+def test_failed_sweep_leaves_other_children_of_its_process_alone(command: Command) -> None:
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    sweep = ("-m", *ANY_ATTENTION, "tracking=none", "training.keep_best=2", "training.average_checkpoints=1,2")
+    assert "1 of 2 jobs failed" in command("train.py", *sweep).err
+    assert other.poll() is None
+    other.communicate(timeout=60)
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ def led(record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: La
     tracking.follow_moved_folder(runs_folder)
     folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.of_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
+    before = psutil.Process().children(recursive=True)
     with _one_leader(folder), _terminable():
         tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
         command = ("python", "pipelines/train.py", "-m", *record.overrides)
@@ -56,17 +57,26 @@ def led(record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: La
                     yield folder
             except BaseException as error:
                 if launcher.on_this_machine:
-                    _end_what_runs(folder, record, tracking, runs_folder)
+                    _end_what_runs(folder, record, tracking, runs_folder, before)
                 if isinstance(error, Exception):
                     _close(run, folder, record, runs_folder, error)
                 raise
             _close(run, folder, record, runs_folder, None)
 
 
-def _end_what_runs(folder: SweepFolder, record: SweepRecord, tracking: Tracking, runs_folder: Path) -> None:
-    """Stop the workers, and close the jobs that one of them left in the middle: nobody else will."""
+def _end_what_runs(
+    folder: SweepFolder,
+    record: SweepRecord,
+    tracking: Tracking,
+    runs_folder: Path,
+    before: Sequence[psutil.Process],
+) -> None:
+    """Stop the workers, and close the jobs that one of them left in the middle: nobody else will.
+
+    before: children of this process that are none of the sweep's.
+    """
+    children = [child for child in psutil.Process().children(recursive=True) if child not in before]
     # Joblib's tracker of resources ends by itself, behind the workers, and complains of being stopped.
-    children = psutil.Process().children(recursive=True)
     workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
     for stop in (psutil.Process.terminate, psutil.Process.kill):
         for worker in workers:
