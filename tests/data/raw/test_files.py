@@ -325,13 +325,34 @@ def test_typed_columns_are_read_as_text(tmp_path: Path) -> None:
     assert list(zip(rows["source"], rows["target"], strict=True)) == [("a", "1"), ("b", None)]
 
 
-def test_column_is_found_in_the_other_form_of_hangul(tmp_path: Path) -> None:
-    composed, decomposed = "원문", unicodedata.normalize("NFD", "원문")
-    columns = {"source": composed, "target": "en"}
-    (tmp_path / "train.csv").write_text(f"{decomposed},en\na,b\n", encoding="utf-8")
-    assert RawData(None, tmp_path / "train.csv", None, None, columns, Format()).read("train")["source"] == ["a"]
-    (tmp_path / "train.jsonl").write_text(json.dumps({decomposed: "a", "en": "b"}), encoding="utf-8")
-    assert RawData(None, tmp_path / "train.jsonl", None, None, columns, Format()).read("train")["source"] == ["a"]
+COMPOSED, DECOMPOSED = "원문", unicodedata.normalize("NFD", "원문")
+
+
+def write_hangul_column(path: Path) -> str:
+    """A file, or a folder of `save_to_disk`, whose only row has "a" in a decomposed column; returns its name."""
+    rows = {DECOMPOSED: ["a"], "en": ["b"]}
+    if path.suffix == ".csv":
+        path.write_text(f"{DECOMPOSED},en\na,b\n", encoding="utf-8")
+    elif path.suffix == ".jsonl":
+        path.write_text(json.dumps({DECOMPOSED: "a", "en": "b"}), encoding="utf-8")
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table(rows), path)
+    else:
+        datasets.Dataset.from_dict(rows).save_to_disk(path)
+    return COMPOSED
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train.jsonl", "train.parquet", "saved"])
+def test_column_is_found_in_the_other_form_of_hangul(name: str, tmp_path: Path) -> None:
+    columns = {"source": write_hangul_column(tmp_path / name), "target": "en"}
+    assert RawData(None, tmp_path / name, None, None, columns, Format()).read("train")["source"] == ["a"]
+
+
+def test_nested_column_is_found_in_the_other_form_of_hangul(tmp_path: Path) -> None:
+    pairs = pa.array([{DECOMPOSED: "a", "en": "b"}])
+    pq.write_table(pa.table({"translation": pairs}), tmp_path / "train.parquet")
+    columns = {"source": f"translation.{COMPOSED}", "target": "translation.en"}
+    assert RawData(None, tmp_path / "train.parquet", None, None, columns, Format()).read("train")["source"] == ["a"]
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["splits", "one split"])

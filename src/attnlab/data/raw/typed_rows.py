@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from attnlab.data.raw.lines import faults_of
-from attnlab.data.raw.rows import ROWS_OF_A_BATCH, Cell, MissingColumnError, Row, as_cell
+from attnlab.data.raw.rows import ROWS_OF_A_BATCH, Cell, MissingColumnError, Row, as_cell, same_name
 
 
 def read_parquet(path: Path, name: str, wanted: Sequence[str], place: str) -> Iterator[Row]:
@@ -34,12 +34,14 @@ def read_saved(rows: datasets.Dataset, name: str, wanted: Sequence[str]) -> Iter
 def _rows(
     batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema, name: str, wanted: Sequence[str]
 ) -> Iterator[Row]:
-    for column in wanted[:2]:
-        if not _has(schema, column):
+    paths = [_path_of(column, schema) for column in wanted]
+    for column, path in zip(wanted[:2], paths[:2], strict=False):
+        if path is None:
             raise MissingColumnError(name, column, list(_dotted(schema)))
+
     number = 0
     for batch in batches:
-        columns = [_cells(batch, column) if _has(schema, column) else [None] * len(batch) for column in wanted]
+        columns = [_cells(batch, path) if path is not None else [None] * len(batch) for path in paths]
         for cells in zip(*columns, strict=True):
             number += 1
             yield f"{name}, row {number}", cells
@@ -48,8 +50,10 @@ def _rows(
 def class_names(features: datasets.Features | None, column: str) -> list[str] | None:
     """The names that a dataset gives to the labels 0, 1, ... of a column."""
     feature: Any = features
-    for key in [column] if features is not None and column in features else column.split("."):
-        feature = feature.get(key) if isinstance(feature, dict) else None
+    is_whole_name = features is not None and same_name(column, features) is not None
+    for key in [column] if is_whole_name else column.split("."):
+        name = same_name(key, feature) if isinstance(feature, dict) else None
+        feature = None if name is None else feature[name]
     return list(feature.names) if isinstance(feature, datasets.ClassLabel) else None
 
 
@@ -61,12 +65,11 @@ def parquet_features(path: Path) -> datasets.Features | None:
     return datasets.Features.from_arrow_schema(schema) if is_of_datasets else None
 
 
-def _cells(batch: pa.RecordBatch | pa.Table, column: str) -> list[Cell]:
-    if column in batch.schema.names:
-        array = batch.column(column)
-    else:
-        top, *path = column.split(".")
-        array = pc.struct_field(batch.column(top), path)
+def _cells(batch: pa.RecordBatch | pa.Table, path: Sequence[str]) -> list[Cell]:
+    top, *inner = path
+    array = batch.column(top)
+    if inner:
+        array = pc.struct_field(array, inner)
     return _as_text(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
 
 
@@ -84,12 +87,26 @@ def _as_text(array: pa.Array) -> list[Cell]:
 
 
 def _top_levels(schema: pa.Schema, wanted: Sequence[str]) -> list[str]:
-    tops = [column if column in schema.names else column.partition(".")[0] for column in wanted]
-    return [top for top in dict.fromkeys(tops) if top in schema.names]
+    paths = [_path_of(column, schema) for column in wanted]
+    return list(dict.fromkeys(path[0] for path in paths if path is not None))
 
 
-def _has(schema: pa.Schema, column: str) -> bool:
-    return column in schema.names or column in _dotted(schema)
+def _path_of(column: str, schema: pa.Schema) -> list[str] | None:
+    """The names that lead to a column, of which the later ones are of fields inside of it; None where there is none."""
+    name = same_name(column, schema.names)
+    if name is not None:
+        return [name]
+
+    path = []
+    fields: Iterable[pa.Field] = schema
+    for key in column.split("."):
+        found = {field.name: field.type for field in fields}
+        name = same_name(key, found)
+        if name is None:
+            return None
+        path.append(name)
+        fields = found[name] if pa.types.is_struct(found[name]) else ()
+    return path if not fields else None  # a struct is no text
 
 
 def _dotted(fields: Iterable[pa.Field], prefix: str = "") -> Iterator[str]:
