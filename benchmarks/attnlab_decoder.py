@@ -1,4 +1,6 @@
-"""attnlab at one decoding job: `python attnlab_decoder.py '<job as JSON>'`; the last line of the output is JSON."""
+"""attnlab at one decoding job: `python attnlab_decoder.py '<job as JSON>'`; the last line of the
+output is JSON.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
     int8 = job["precision"] == "int8"
     search: GreedySearch | BeamSearch = GreedySearch(max_length=SHARED.max_length, int8=int8)
     if job["beam"] > 1:
-        search = BeamSearch(size=job["beam"], length_penalty=1.0, max_length=SHARED.max_length, int8=int8)
+        search = BeamSearch(
+            size=job["beam"], length_penalty=1.0, max_length=SHARED.max_length, int8=int8
+        )
     split = PreparedData(Path(job["prepared"])).split("test")
     batches = BatchSampler(
         split.source_lengths,
@@ -51,7 +55,11 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
             for best, *_ in search(model, batch.source, batch.source_mask):
                 sentences += 1
                 tokens += len(best.tokens) + best.finished
-    return {"cpu_seconds": this_process().cpu_seconds - started, "sentences": sentences, "tokens": tokens}
+    return {
+        "cpu_seconds": this_process().cpu_seconds - started,
+        "sentences": sentences,
+        "tokens": tokens,
+    }
 
 
 if __name__ == "__main__":

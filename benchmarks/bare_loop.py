@@ -1,4 +1,6 @@
-"""attnlab's model, data and optimiser without its pipelines: the loop that a user would write around them."""
+"""attnlab's model, data and optimiser without its pipelines: the loop that a user would write
+around them.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,37 @@ from attnlab.training.teacher_forcing import toss
 
 
 class BareLoop:
-    """One process on the CPU, with what an experiment's overrides say of model, batches and optimiser."""
+    """One process on the CPU, with what an experiment's overrides say of model, batches and
+    optimiser.
+    """
 
     def __init__(self, overrides: Sequence[str], prepared: Path, steps: int) -> None:
         experiment = compose(overrides)
         experiment.use_hardware()
-        self.experiment, self.training, self.steps, self.done = experiment, experiment.training, steps, 0
+        self.experiment, self.training, self.steps, self.done = (
+            experiment,
+            experiment.training,
+            steps,
+            0,
+        )
         self.opened = experiment.task.open_data(prepared)
         torch.manual_seed(experiment.seed)
-        self.model = experiment.model(**experiment.task.sizes(self.opened), padding=experiment.padding)
+        self.model = experiment.model(
+            **experiment.task.sizes(self.opened), padding=experiment.padding
+        )
         self.optimizer = self.training.optimizer(self.model.parameters())
         self.schedule = self.training.schedule(self.optimizer, steps, "", "max")["scheduler"]
-        self.half = torch.autocast("cpu", torch.bfloat16, enabled=experiment.hardware.precision == "bf16")
+        self.half = torch.autocast(
+            "cpu", torch.bfloat16, enabled=experiment.hardware.precision == "bf16"
+        )
 
     def batches(self, split: str, shuffle: bool) -> Iterator[Batch]:
         """One epoch of a split."""
         data = self.opened.split(split)
         lengths = data.source_lengths, data.target_lengths
-        for rows in BatchSampler(*lengths, self.training.batching, seed=self.experiment.seed, shuffle=shuffle):
+        for rows in BatchSampler(
+            *lengths, self.training.batching, seed=self.experiment.seed, shuffle=shuffle
+        ):
             yield data.batch(rows, self.experiment.padding)
 
     def training_batches(self) -> Iterator[Batch]:
@@ -48,7 +63,9 @@ class BareLoop:
         feed_reference = toss(self.training.teacher_forcing, self.done, batch, self.experiment.seed)
         with self.half:
             unrolled = self.model(batch, feed_reference)
-            loss = summed_loss(self.model.output, unrolled, batch, self.training.label_smoothing).loss
+            loss = summed_loss(
+                self.model.output, unrolled, batch, self.training.label_smoothing
+            ).loss
         self.optimizer.zero_grad()
         (loss / batch.num_target_tokens).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.training.gradient_clip)

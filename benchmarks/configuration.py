@@ -50,17 +50,29 @@ class Peer:
         return PEERS / self.environment / "bin" / "python"
 
     def job(self, task: str, text: Path, model: Path, **more: Any) -> dict[str, Any]:
-        """What its runner is to do: `task` is `train` or `decode`, `text` has the sentences, `model` is a folder.
+        """What its runner is to do: `task` is `train` or `decode`, `text` has the sentences,
+        `model` is a folder.
 
-        The peers' attention and readout are as wide as their decoder, which is what `SHARED` says too.
+        The peers' attention and readout are as wide as their decoder, which is what `SHARED` says
+        too.
         """
         own = {"attention": self.attention, "input_feeding": self.input_feeding}
-        return {"task": task, "text": str(text), "model": str(model), "beam": 1, **asdict(SHARED), **own, **more}
+        return {
+            "task": task,
+            "text": str(text),
+            "model": str(model),
+            "beam": 1,
+            **asdict(SHARED),
+            **own,
+            **more,
+        }
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """attnlab at one composition, the peers that it is compared with, and the group of products it stands for."""
+    """attnlab at one composition, the peers that it is compared with, and the group of products it
+    stands for.
+    """
 
     name: str
     overrides: tuple[str, ...]
@@ -76,14 +88,20 @@ class Contestant:
 
 JOEYNMT = Peer("JoeyNMT bahdanau, fed", "joeynmt", "joeynmt_runner.py", "bahdanau", True)
 OPENNMT = tuple(
-    Peer(f"OpenNMT-py {attention}{', fed' if fed else ''}", "opennmt", "opennmt_runner.py", attention, fed)
+    Peer(
+        f"OpenNMT-py {attention}{', fed' if fed else ''}",
+        "opennmt",
+        "opennmt_runner.py",
+        attention,
+        fed,
+    )
     for attention in ("mlp", "general")
     for fed in (True, False)
 )
 ALL_PEERS = (JOEYNMT, *OPENNMT)
 
-# `experiment=multi30k_bahdanau` is THE configuration. The schedule, Adam's rate and smoothed labels are not what the
-# peers have: the first two cost no time, and smoothing costs attnlab a little.
+# `experiment=multi30k_bahdanau` is THE configuration. The schedule, Adam's rate and smoothed labels
+# are not what the peers have: the first two cost no time, and smoothing costs attnlab a little.
 BAHDANAU = ("experiment=multi30k_bahdanau",)
 # With OpenNMT-py's bridge, none: the decoder begins where the encoder's two directions end.
 GENERAL = (

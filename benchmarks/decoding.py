@@ -1,11 +1,15 @@
-"""Decoding, side by side: sentences of the test split a CPU-second, greedy and with a beam of 5, one thread each.
+"""Decoding, side by side: sentences of the test split a CPU-second, greedy and with a beam of 5,
+one thread each.
 
-    python benchmarks/decoding.py --data <folder with Multi30k, tokenised> [--only attnlab OpenNMT] [--rounds 3]
+    python benchmarks/decoding.py --data <folder with Multi30k, tokenised> [--only attnlab OpenNMT]
+    [--rounds 3]
 
-Each system first trains a model by itself, which later runs reuse. Then each decodes in a process of its
-own: attnlab through the way that its evaluation goes (the model folder, `attnlab.search`, its batches), the peers
-through their own searches, once on the batches that they make (`own`), once on attnlab's, which are sorted by length
-(`given`). Loading is not counted, nor is making texts of tokens. All may write equally many tokens; how many they
+Each system first trains a model by itself, which later runs reuse. Then each decodes in a process
+of its
+own: attnlab through the way that its evaluation goes (the model folder, `attnlab.search`, its
+batches), the peers through their own searches, once on the batches that they make (`own`), once on
+attnlab's, which are sorted by length (`given`). Loading is not counted, nor is making texts of
+tokens. All may write equally many tokens; how many they
 do write, `<eos>` included, stands beside, for a system that writes more has more to do.
 """
 
@@ -31,8 +35,12 @@ from side_by_side import Measured, Rounds, measure
 SPEED = "sentences/CPU-s"
 BEAMS = {"greedy": 1, "beam 5": 5}
 # One model decodes in every precision; a model that was fed its own guesses decodes no faster.
-TRAINED = tuple(c for c in CONTESTANTS if not any("teacher_forcing" in override for override in c.overrides))
-IN_INTEGERS = tuple(replace(c, name=c.name.replace("fp32", "int8")) for c in TRAINED if c.name.endswith("fp32"))
+TRAINED = tuple(
+    c for c in CONTESTANTS if not any("teacher_forcing" in override for override in c.overrides)
+)
+IN_INTEGERS = tuple(
+    replace(c, name=c.name.replace("fp32", "int8")) for c in TRAINED if c.name.endswith("fp32")
+)
 DECODERS = (*TRAINED, *IN_INTEGERS)
 
 
@@ -72,14 +80,18 @@ def trained_peer(peer: Peer, prepared: Path, text: Path, steps: int) -> Path:
     if not done.is_file():
         print(f"training {folder.name}", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        found, _ = run_peer(peer, peer.job("train", text, folder, batches=None, steps=steps - 1, warm_up=0))
+        found, _ = run_peer(
+            peer, peer.job("train", text, folder, batches=None, steps=steps - 1, warm_up=0)
+        )
         done.write_text(json.dumps(found) + "\n")
     return folder
 
 
 def decode_attnlab(contestant: Contestant, model: Path, prepared: Path, beam: int) -> Measured:
     job = decode_job(model, prepared, contestant.name.rsplit(" ", 1)[1], beam)
-    cost, said = run_or_exit(sys.executable, ROOT / "benchmarks" / "attnlab_decoder.py", json.dumps(job))
+    cost, said = run_or_exit(
+        sys.executable, ROOT / "benchmarks" / "attnlab_decoder.py", json.dumps(job)
+    )
     return measured(json.loads(said.splitlines()[-1]), cost.peak_megabytes)
 
 
@@ -99,12 +111,18 @@ def measured(found: dict[str, float], peak: float) -> Measured:
 
 
 def ratios(found: Rounds) -> list[Row]:
-    """One line for each contestant, each of its rivals, each search and batching, where both were measured."""
+    """One line for each contestant, each of its rivals, each search and batching, where both were
+    measured.
+    """
     rows: list[Row] = []
     for contestant in DECODERS:
         for search in BEAMS:
             ours = f"{contestant.name} · {search}"
-            for theirs in (f"{name} · {search} · {own}" for name in contestant.rivals for own in ("own", "given")):
+            for theirs in (
+                f"{name} · {search} · {own}"
+                for name in contestant.rivals
+                for own in ("own", "given")
+            ):
                 if ours in found.of and theirs in found.of:
                     row: Row = {"attnlab": ours, "peer · batches": theirs}
                     for value in (SPEED, "tokens/CPU-s"):
@@ -122,7 +140,11 @@ def ratios(found: Rounds) -> list[Row]:
 def single(found: Rounds) -> list[Row]:
     keys = (SPEED, "tokens a sentence", "tokens/CPU-s", "peak MB")
     return [
-        {"contestant": name, **{key: found.median(name, key) for key in keys}, "spread %": found.spread(name, SPEED)}
+        {
+            "contestant": name,
+            **{key: found.median(name, key) for key in keys},
+            "spread %": found.spread(name, SPEED),
+        }
         for name in found.of
     ]
 
@@ -149,29 +171,41 @@ def contestants(
         for peer in ALL_PEERS:
             for batching in batchings:
                 given = None if batching == "own" else text / "test.batches"
-                every[f"{peer.name} · {search} · {batching}"] = lambda p=peer, k=beam, b=given: peers(p, k, b)  # type: ignore[misc]
+                every[f"{peer.name} · {search} · {batching}"] = lambda p=peer, k=beam, b=given: (
+                    peers(p, k, b)
+                )  # type: ignore[misc]
     taking_part = chosen(every, names)
     check_installed(taking_part)
     return {name: trained() for name, trained in taking_part.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
-    parser.add_argument("--only", nargs="+", default=[], help="those whose names have one of these in them")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], help="those whose names have one of these in them"
+    )
     parser.add_argument("--batches", nargs="+", choices=["own", "given"], default=["own", "given"])
     parser.add_argument("--searches", nargs="+", choices=list(BEAMS), default=list(BEAMS))
     parser.add_argument("--rounds", type=at_least_one, default=3)
     parser.add_argument(
-        "--train-steps", type=at_least_one, default=450, help="of the models that decode; 454 are an epoch"
+        "--train-steps",
+        type=at_least_one,
+        default=450,
+        help="of the models that decode; 454 are an epoch",
     )
     args = parser.parse_args()
     limit_threads()
     names = contestants(args.data, args.only, args.batches, args.searches, args.train_steps)
     found = measure(names, args.rounds)
     notes = [
-        f"the test split, {SHARED.batch_size} sentences a batch, at most {SHARED.max_length} tokens a sentence; models "
-        f"of {args.train_steps} steps; medians of {args.rounds} rounds, a ratio is taken within a round"
+        f"the test split, {SHARED.batch_size} sentences a batch, at most {SHARED.max_length} "
+        f"tokens a sentence; models of {args.train_steps} steps; medians of {args.rounds} rounds, "
+        "a ratio is taken within a round"
     ]
     if rows := ratios(found):
         report("decoding_ratios", rows, notes)

@@ -1,4 +1,6 @@
-"""Sentence pairs of any number, drawn at random: two parallel text files for each split, as a user would have them."""
+"""Sentence pairs of any number, drawn at random: two parallel text files for each split, as a user
+would have them.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CHUNK = 50_000  # pairs drawn at once: memory does not grow with the corpus
-# Of the logarithms of the lengths of Multi30k's German captions: a median of 12 tokens, a hundredth above 25.
+# Of the logarithms of the lengths of Multi30k's German captions: a median of 12 tokens, a hundredth
+# above 25.
 _LOG_LENGTH = (2.47, 0.32)
 LONGEST = 64
 
 
 @dataclass(frozen=True)
 class GeneratedCorpus:
-    """Words by Zipf's law, lengths around Multi30k's; source and target words have nothing to do with each other.
+    """Words by Zipf's law, lengths around Multi30k's; source and target words have nothing to do
+    with each other.
 
     pairs: of the training split; validation and test have `evaluation_pairs` each.
     words: kinds of words on each side.
@@ -33,7 +37,9 @@ class GeneratedCorpus:
     seed: int = 1
 
     def write(self, folder: Path) -> Path:
-        """`train.de` beside `train.en` and so on; returns the folder. The same settings give the same bytes."""
+        """`train.de` beside `train.en` and so on; returns the folder. The same settings give the
+        same bytes.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         random = np.random.default_rng(self.seed)
         vocabulary = np.array([_word(rank) for rank in range(self.words)], dtype=object)
@@ -42,18 +48,29 @@ class GeneratedCorpus:
         reach = np.cumsum(frequencies) / frequencies.sum()
         for split in ("train", "validation", "test"):
             left = self.pairs if split == "train" else self.evaluation_pairs
-            with (folder / f"{split}.de").open("w") as source, (folder / f"{split}.en").open("w") as target:
+            with (
+                (folder / f"{split}.de").open("w") as source,
+                (folder / f"{split}.en").open("w") as target,
+            ):
                 while left:
                     pairs = min(left, _CHUNK)
                     left -= pairs
-                    for file, lengths in zip((source, target), self._lengths(random, pairs), strict=True):
-                        words = vocabulary[np.searchsorted(reach, random.random(int(lengths.sum())))]
+                    for file, lengths in zip(
+                        (source, target), self._lengths(random, pairs), strict=True
+                    ):
+                        words = vocabulary[
+                            np.searchsorted(reach, random.random(int(lengths.sum())))
+                        ]
                         ends = np.cumsum(lengths)
                         sentences = zip(ends - lengths, ends, strict=True)
-                        file.writelines(" ".join(words[start:end]) + "\n" for start, end in sentences)
+                        file.writelines(
+                            " ".join(words[start:end]) + "\n" for start, end in sentences
+                        )
         return folder
 
-    def _lengths(self, random: np.random.Generator, pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _lengths(
+        self, random: np.random.Generator, pairs: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(pairs,) of the sources and of the targets, which are alike."""
         if self.length is not None:
             lengths = np.full(pairs, self.length)

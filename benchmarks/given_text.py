@@ -1,4 +1,6 @@
-"""The corpus as attnlab prepared it, written as the peers read it: lines of text, and batches of row numbers."""
+"""The corpus as attnlab prepared it, written as the peers read it: lines of text, and batches of
+row numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def prepared_text(data: Path) -> tuple[Path, Path]:
-    """The corpus in the folder `data`: as attnlab prepares it, and as text with attnlab's batches beside it.
+    """The corpus in the folder `data`: as attnlab prepares it, and as text with attnlab's batches
+    beside it.
 
     Raises SystemExit where there is no such folder.
     """
@@ -42,7 +45,9 @@ def write_text(data: PreparedData, into: Path) -> None:
 
 
 def write_batches(data: PreparedData, batch_size: int, seed: int, into: Path) -> None:
-    """`train.batches` and `test.batches`: attnlab's own, of its first epoch and of its evaluation, as row numbers."""
+    """`train.batches` and `test.batches`: attnlab's own, of its first epoch and of its evaluation,
+    as row numbers.
+    """
     from attnlab.data.sampler import Batching, BatchSampler
 
     for name in ("train", "test"):

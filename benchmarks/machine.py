@@ -11,8 +11,10 @@ import psutil
 
 from configuration import PEERS
 
-PEER_LIBRARIES = {"joeynmt": "joeynmt", "opennmt": "OpenNMT-py"}  # by the environments that they are installed in
-HELD_BACK = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA")  # limit torch and oneDNN to older instructions
+# By the environments that they are installed in
+PEER_LIBRARIES = {"joeynmt": "joeynmt", "opennmt": "OpenNMT-py"}
+# Limit torch and oneDNN to older instructions
+HELD_BACK = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA")
 LIBRARIES = (
     "torch",
     "pytorch-lightning",
@@ -27,12 +29,14 @@ LIBRARIES = (
 
 
 def describe_machine() -> dict[str, str]:
-    """Processor, cores, memory, system, Python, the libraries that cost or save time, installed peers, and the threads
-    in use.
+    """Processor, cores, memory, system, Python, the libraries that cost or save time, installed
+    peers, and the threads in use.
 
     Nothing of it changes from one measurement to the next, a date least of all.
     """
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count()
+    usable = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count()
+    )
     return {
         "processor": _processor(),
         "processors": f"{usable}, as the system counts them",
@@ -55,7 +59,9 @@ def _processor() -> str:
         facts = {key.strip(): value.strip() for key, value in facts.items()}
         name = facts.get("model name", name)
         known = facts.get("flags", "").split()
-        units = " ".join(unit for unit in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if unit in known)
+        units = " ".join(
+            unit for unit in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if unit in known
+        )
     return f"{name} ({units})" if units else name
 
 

@@ -2,13 +2,16 @@
 
     python benchmarks/matrix_products.py
 
-Counted are the model's products with a weight matrix and those of the attention with keys and values, and nothing
-else: no tanh, no softmax, no gates, no embedding, no optimiser, no copies. The bridge's are left out too, half a
-percent of a step, and those for a guess that training feeds back. Each product (M, K) x (K, N) is timed three times:
-forward, as the gradient of its input (M, N) x (N, K), and as the gradient of its weight (K, M) x (M, N), which a
-decoder may take for all its steps at once: there M counts the rows of every step. A product of the attention is
-batched over the sentences and has two gradients of its own size. Lengths are the corpus's means, so pads are free of
-charge. A model that did nothing but these products, at these rates, would train as many tokens a second as printed.
+Counted are the model's products with a weight matrix and those of the attention with keys and
+values, and nothing
+else: no tanh, no softmax, no gates, no embedding, no optimiser, no copies. The bridge's are left
+out too, half a percent of a step, and those for a guess that training feeds back. Each product (M,
+K) x (K, N) is timed three times: forward, as the gradient of its input (M, N) x (N, K), and as the
+gradient of its weight (K, M) x (M, N), which a decoder may take for all its steps at once: there M
+counts the rows of every step. A product of the attention is
+batched over the sentences and has two gradients of its own size. Lengths are the corpus's means, so
+pads are free of charge. A model that did nothing but these products, at these rates, would train as
+many tokens a second as printed.
 """
 
 from __future__ import annotations
@@ -60,13 +63,22 @@ class Product:
         return forward + inputs + self.times * seconds_of(self.batch, k, m, n, precision)
 
 
-def products(score: str, input_feeding: bool, attends_first: bool, shared: Shared = SHARED) -> list[Product]:
+def products(
+    score: str, input_feeding: bool, attends_first: bool, shared: Shared = SHARED
+) -> list[Product]:
     """Every product of one training step of THE configuration.
 
-    score: `bahdanau` or `general`. attends_first: the context goes into the cell, and into the readout with the
+    score: `bahdanau` or `general`. attends_first: the context goes into the cell, and into the
+        readout with the
         token; else into the readout alone.
     """
-    b, e, h, a, r = shared.batch_size, shared.embedding, shared.decoder, shared.attention, shared.readout
+    b, e, h, a, r = (
+        shared.batch_size,
+        shared.embedding,
+        shared.decoder,
+        shared.attention,
+        shared.readout,
+    )
     s, t, d = SOURCE_LENGTH, TARGET_LENGTH, 2 * shared.encoder
     source_rows, target_rows, steps, source = round(b * s), round(b * t), round(t), round(s)
     into_cell = e + (d if attends_first else 0) + (r if input_feeding else 0)
@@ -99,7 +111,9 @@ def products(score: str, input_feeding: bool, attends_first: bool, shared: Share
 
 def tokens_per_second(counted: Sequence[Product], precision: str, shared: Shared = SHARED) -> float:
     """Real target tokens that a training of nothing but these products could read in a second."""
-    return shared.batch_size * TARGET_LENGTH / sum(product.seconds(precision) for product in counted)
+    return (
+        shared.batch_size * TARGET_LENGTH / sum(product.seconds(precision) for product in counted)
+    )
 
 
 def flops_per_token(counted: Sequence[Product], shared: Shared = SHARED) -> float:
@@ -108,7 +122,9 @@ def flops_per_token(counted: Sequence[Product], shared: Shared = SHARED) -> floa
 
 
 def limits() -> dict[str, float]:
-    """The tokens a second of every model that is compared, in each precision, by `limit_name`; measured anew."""
+    """The tokens a second of every model that is compared, in each precision, by `limit_name`;
+    measured anew.
+    """
     seconds_of.cache_clear()
     models = {(c.score, c.input_feeding, c.attends_first) for c in CONTESTANTS}
     return {
@@ -124,7 +140,9 @@ def limit_name(score: str, input_feeding: bool, precision: str) -> str:
 
 @functools.cache
 def seconds_of(batch: int, m: int, k: int, n: int, precision: str) -> float:
-    """Processor seconds of one product by the faster of torch's two libraries, MKL and oneDNN, in the better layout."""
+    """Processor seconds of one product by the faster of torch's two libraries, MKL and oneDNN, in
+    the better layout.
+    """
     import torch
 
     from attnlab.model.fast_linear import product
@@ -137,7 +155,13 @@ def seconds_of(batch: int, m: int, k: int, n: int, precision: str) -> float:
     if batch > 1:
         return found
     layouts = other.t(), other.t().contiguous()
-    return min(found, *(median_seconds(lambda weight=weight: product(one, weight), times) for weight in layouts))  # type: ignore[misc]
+    return min(
+        found,
+        *(
+            median_seconds(lambda weight=weight: product(one, weight), times)  # type: ignore[misc]
+            for weight in layouts
+        ),
+    )
 
 
 def median_seconds(multiply: Callable[[], object], times: int) -> float:
@@ -153,7 +177,9 @@ def median_seconds(multiply: Callable[[], object], times: int) -> float:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     limit_threads()
     allowed = limits()
     rows: dict[str, Row] = {}
@@ -161,7 +187,11 @@ def main() -> None:
         name = limit_name(contestant.score, contestant.input_feeding, contestant.precision)
         counted = products(contestant.score, contestant.input_feeding, contestant.attends_first)
         flops = flops_per_token(counted)
-        rates = {p.name: 3 * p.flops / p.seconds(contestant.precision) / 1e9 for p in counted if p.name in SHOWN}
+        rates = {
+            p.name: 3 * p.flops / p.seconds(contestant.precision) / 1e9
+            for p in counted
+            if p.name in SHOWN
+        }
         rows[name] = {
             "model, precision": name,
             "limit, tokens/s": allowed[name],
@@ -169,7 +199,11 @@ def main() -> None:
             "GFLOP/s": flops * allowed[name] / 1e9,
             **rates,
         }
-    report("matrix_products", list(rows.values()), ["to the right: GFLOP/s of single products, forward and backward"])
+    report(
+        "matrix_products",
+        list(rows.values()),
+        ["to the right: GFLOP/s of single products, forward and backward"],
+    )
 
 
 SHOWN = ("encoder, recurrent", "cell, recurrent", "readout", "output")

@@ -1,11 +1,12 @@
 """Memory over a long training: usage after each epoch, and the peak.
 
-    python benchmarks/memory.py --data <folder with Multi30k, tokenised> [--epochs 10] [--precision bf16 fp32]
+    python benchmarks/memory.py --data <folder with Multi30k, tokenised> [--epochs 10] [--precision
+    bf16 fp32]
     python benchmarks/memory.py --trained runs/benchmarks/quality/9-1
 
-Batches differ in their lengths from step to step, which tempts allocators and caches to grow: the table says whether
-they do. attnlab trains through `pipelines/train.py`, Lightning and MLflow on; a training that is done already, such as
-one of quality.py, shows the same in its records.
+Batches differ in their lengths from step to step, which tempts allocators and caches to grow: the
+table says whether they do. attnlab trains through `pipelines/train.py`, Lightning and MLflow on; a
+training that is done already, such as one of quality.py, shows the same in its records.
 """
 
 from __future__ import annotations
@@ -47,17 +48,25 @@ def by_epoch(point: Path, name: str) -> list[Row]:
     rows: list[Row] = []
     for epoch, records in groupby(counters(point), key=lambda record: record["epoch"]):
         last = list(records)[-1]["metrics"]
-        rows.append({"training": name, "epoch": epoch + 1, "holds MB": last[HELD], "peak MB": last[PEAK]})
+        rows.append(
+            {"training": name, "epoch": epoch + 1, "holds MB": last[HELD], "peak MB": last[PEAK]}
+        )
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--data", type=Path, help="the corpus, as data.path of train.py")
-    source.add_argument("--trained", type=Path, help="train nothing: the paths.runs of a training that is done")
+    source.add_argument(
+        "--trained", type=Path, help="train nothing: the paths.runs of a training that is done"
+    )
     parser.add_argument("--epochs", type=at_least_one, default=10)
-    parser.add_argument("--precision", nargs="+", choices=list(PRECISIONS), default=[*PRECISIONS][-1:])
+    parser.add_argument(
+        "--precision", nargs="+", choices=list(PRECISIONS), default=[*PRECISIONS][-1:]
+    )
     args = parser.parse_args()
     if args.trained:
         report(
@@ -71,7 +80,9 @@ def main() -> None:
     for precision in args.precision:
         point, cost = train(args.data, args.epochs, precision)
         rows += by_epoch(point, precision)
-        rows.append({"training": precision, "epoch": "whole process", "peak MB": cost.peak_megabytes})
+        rows.append(
+            {"training": precision, "epoch": "whole process", "peak MB": cost.peak_megabytes}
+        )
     report("memory", rows)
 
 

@@ -1,14 +1,17 @@
 """Cost of Lightning, MLflow, callbacks and plots, compared with a bare loop around the same model.
 
-    python benchmarks/overhead.py --data <folder with Multi30k, tokenised> [--steps 460] [--rounds 3]
+    python benchmarks/overhead.py --data <folder with Multi30k, tokenised> [--steps 460] [--rounds
+    3]
 
-Both train the same model on the same batches in the same order, at once and a second each in turn, so that neither has
-a quieter machine. attnlab's way is `pipelines/train.py` with everything on; the bare way is the loop in bare_loop.py.
-`steps` compares the training steps alone, `validation too` adds half-way a validation: forward pass and greedy search
-in both, and in attnlab's also the metrics, the pictures, the checkpoints and their delivery to MLflow. A validation for
-as many steps as an epoch has is what the experiment's preset does; with fewer steps it weighs more. What comes before
-the first step and after the last record (imports, MLflow's start, the last validation, logging the model) is in
-neither. The bare loop has torch's own limit on oneDNN's kernels, attnlab its lower one.
+Both train the same model on the same batches in the same order, at once and a second each in turn,
+so that neither has a quieter machine. attnlab's way is `pipelines/train.py` with everything on; the
+bare way is the loop in bare_loop.py. `steps` compares the training steps alone, `validation too`
+adds half-way a validation: forward pass and greedy search in both, and in attnlab's also the
+metrics, the pictures, the checkpoints and their delivery to MLflow. A validation for as many steps
+as an epoch has is what the experiment's preset does; with fewer steps it weighs more. What comes
+before the first step and after the last record (imports, MLflow's start, the last validation,
+logging the model) is in neither. The bare loop has torch's own limit on oneDNN's kernels, attnlab
+its lower one.
 """
 
 from __future__ import annotations
@@ -47,7 +50,9 @@ def overrides(data: Path, prepared: Path, steps: int, precision: str) -> list[st
 
 
 def whole(data: Path, prepared: Path, steps: int, precision: str) -> Measured:
-    """attnlab's own way. The validation behind the last step stands in no record; that half-way does."""
+    """attnlab's own way. The validation behind the last step stands in no record; that half-way
+    does.
+    """
     run_attnlab("train.py", *overrides(data, prepared, steps, precision))
     metrics = counters(newest_point(WORK / "overhead" / precision))[-1]["metrics"]
     training = metrics["time/training_cpu_seconds"]
@@ -71,11 +76,17 @@ def bare(data: Path, prepared: Path, steps: int, precision: str) -> Measured:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
+    )
     parser.add_argument("--steps", type=at_least_one, default=460, help="454 are an epoch")
     parser.add_argument("--rounds", type=at_least_one, default=3)
-    parser.add_argument("--precision", nargs="+", choices=list(PRECISIONS), default=list(PRECISIONS))
+    parser.add_argument(
+        "--precision", nargs="+", choices=list(PRECISIONS), default=list(PRECISIONS)
+    )
     args = parser.parse_args()
     if args.steps % (2 * EVERY):
         parser.error(f"--steps must be a multiple of {2 * EVERY}, got {args.steps}")
@@ -86,7 +97,9 @@ def main() -> None:
         found = measure(
             {
                 "attnlab": lambda p=precision: whole(args.data, prepared, args.steps, p),  # type: ignore[misc]
-                "bare": lambda p=precision: in_own_process(bare, args.data, prepared, args.steps, p),  # type: ignore[misc]
+                "bare": lambda p=precision: in_own_process(
+                    bare, args.data, prepared, args.steps, p
+                ),  # type: ignore[misc]
             },
             args.rounds,
             by_slices=True,
@@ -94,8 +107,14 @@ def main() -> None:
         for name in (STEPS, ALL):
             times = {who: found.median(who, name) for who in ("attnlab", "bare")}
             more = 100 * (found.ratio("attnlab", "bare", name) - 1)
-            rows.append({"precision": precision, "what": name, **times, "overhead %": f"{more:+.1f}"})
-    report("overhead", rows, [f"{args.steps} steps, medians of {args.rounds} rounds, ratios within a round"])
+            rows.append(
+                {"precision": precision, "what": name, **times, "overhead %": f"{more:+.1f}"}
+            )
+    report(
+        "overhead",
+        rows,
+        [f"{args.steps} steps, medians of {args.rounds} rounds, ratios within a round"],
+    )
 
 
 if __name__ == "__main__":

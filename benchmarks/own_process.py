@@ -13,13 +13,18 @@ Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
 
-def in_own_process(function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs) -> Found:
+def in_own_process(
+    function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs
+) -> Found:
     """What the function returns; it must be a module's, as must the kinds of what it is given."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *args, **kwargs).result()
 
 
 def private_megabytes() -> float:
-    """Memory that this process holds now, without the pages of mapped files, which the system takes back at need."""
+    """Memory that this process holds now, without the pages of mapped files, which the system takes
+    back at need.
+    """
     memory = psutil.Process().memory_info()
-    return float(memory.rss - getattr(memory, "shared", 0)) / 1e6  # only Linux distinguishes the two
+    # Only Linux distinguishes the two
+    return float(memory.rss - getattr(memory, "shared", 0)) / 1e6

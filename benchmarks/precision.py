@@ -1,9 +1,12 @@
-"""Gain of bfloat16 on this processor and on older ones: recurrences and products in both precisions.
+"""Gain of bfloat16 on this processor and on older ones: recurrences and products in both
+precisions.
 
     python benchmarks/precision.py
 
-Each row is a process of its own; those of older processors hold oneDNN and torch back. A recurrence reads 64
-sequences of 20 steps, 256 units, forward and backward. Milliseconds of processor time, the median of five goes.
+Each row is a process of its own; those of older processors hold oneDNN and torch back. A recurrence
+reads 64
+sequences of 20 steps, 256 units, forward and backward. Milliseconds of processor time, the median
+of five goes.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ def measure() -> Row:
     for m, k, n in PRODUCTS:
         one, other = torch.randn(m, k), torch.randn(k, n)
         tasks[f"({m}×{k})·({k}×{n})"] = lambda one=one, other=other: one @ other  # type: ignore[misc]
-    return {name: " / ".join(_milliseconds(task, half) for half in (False, True)) for name, task in tasks.items()}
+    return {
+        name: " / ".join(_milliseconds(task, half) for half in (False, True))
+        for name, task in tasks.items()
+    }
 
 
 def _milliseconds(task: Callable[[], object], half: bool) -> str:
@@ -52,8 +58,12 @@ def _milliseconds(task: Callable[[], object], half: bool) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--here", action="store_true", help="print one row of this process, as JSON")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--here", action="store_true", help="print one row of this process, as JSON"
+    )
     if parser.parse_args().here:
         print(json.dumps(measure()))
         return
@@ -61,7 +71,11 @@ def main() -> None:
     for name, held_back in PROCESSORS.items():
         command = [sys.executable, __file__, "--here"]
         ended = subprocess.run(
-            command, env=os.environ | ONE_THREAD | held_back, capture_output=True, text=True, check=True
+            command,
+            env=os.environ | ONE_THREAD | held_back,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         rows.append({"processor": name, **json.loads(ended.stdout)})
     report("precision", rows, ["milliseconds, float32 / bfloat16"])

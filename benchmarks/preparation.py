@@ -1,11 +1,14 @@
-"""Preparing a corpus: pairs a CPU-second and peak memory against its size, by attnlab's own code on one thread.
+"""Preparing a corpus: pairs a CPU-second and peak memory against its size, by attnlab's own code on
+one thread.
 
-    python benchmarks/preparation.py [--pairs 10000 100000 1000000] [--tokenizer whitespace] [--rounds 1]
+    python benchmarks/preparation.py [--pairs 10000 100000 1000000] [--tokenizer whitespace]
+    [--rounds 1]
 
-The corpora are generated: two parallel text files a split, words by Zipf's law, lengths like Multi30k's. `tokenizers
-alone` is the library at the same sentences with nothing around it: what a faster preparation could come to at most.
-Private memory leaves out the pages of mapped files (the corpus as `datasets` maps it), which the system takes back
-whenever it needs them; it is looked at once in a thousand pairs.
+The corpora are generated: two parallel text files a split, words by Zipf's law, lengths like
+Multi30k's. `tokenizers alone` is the library at the same sentences with nothing around it: what a
+faster preparation could come to at most. Private memory leaves out the pages of mapped files (the
+corpus as `datasets` maps it), which the system takes back whenever it needs them; it is looked at
+once in a thousand pairs.
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ def library_alone(folder: Path) -> float:
     from attnlab.data.rows import batches_of_file
 
     backends = {
-        side: tokenizers.Tokenizer.from_file(str(folder / f"{side}_tokenizer.json")) for side in ("source", "target")
+        side: tokenizers.Tokenizer.from_file(str(folder / f"{side}_tokenizer.json"))
+        for side in ("source", "target")
     }
     seconds, pairs = 0.0, 0
     for start, rows in batches_of_file(folder / "train.arrow"):
@@ -97,9 +101,15 @@ def row(pairs: int, rounds: list[dict[str, float]]) -> Row:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=at_least_one, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--words", type=at_least_one, default=30_000, help="kinds of words on each side")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--pairs", type=at_least_one, nargs="+", default=[10_000, 100_000, 1_000_000]
+    )
+    parser.add_argument(
+        "--words", type=at_least_one, default=30_000, help="kinds of words on each side"
+    )
     parser.add_argument("--tokenizer", choices=TOKENIZERS, default="whitespace")
     parser.add_argument("--rounds", type=at_least_one, default=1)
     args = parser.parse_args()
@@ -112,10 +122,15 @@ def main() -> None:
         for _ in range(args.rounds):
             for pairs in args.pairs:
                 corpus, folder = place / str(pairs), place / "prepared"
-                rounds[pairs].append(in_own_process(prepare_measured, corpus, folder, args.tokenizer))
+                rounds[pairs].append(
+                    in_own_process(prepare_measured, corpus, folder, args.tokenizer)
+                )
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    notes = [f"tokeniser: {args.tokenizer}; {args.words} kinds of words a side; medians of {args.rounds} round(s)"]
+    notes = [
+        f"tokeniser: {args.tokenizer}; {args.words} kinds of words a side; medians of "
+        f"{args.rounds} round(s)"
+    ]
     report("preparation", [row(pairs, found) for pairs, found in rounds.items()], notes)
 
 

@@ -1,9 +1,11 @@
 """Quality against processor time: BLEU on the test sentences after whole runs, for several seeds.
 
-    python benchmarks/quality.py --data <folder with Multi30k, tokenised> [--epochs 5 9] [--seeds 1 2 3]
+    python benchmarks/quality.py --data <folder with Multi30k, tokenised> [--epochs 5 9] [--seeds 1
+    2 3]
 
-A run is what a user types, `train.py experiment=multi30k_bahdanau` with another number of epochs: it prepares the data,
-trains, validates, decodes the test sentences with a beam of 5, and writes its report. All of that is in the time.
+A run is what a user types, `train.py experiment=multi30k_bahdanau` with another number of epochs:
+it prepares the data, trains, validates, decodes the test sentences with a beam of 5, and writes its
+report. All of that is in the time.
 """
 
 from __future__ import annotations
@@ -41,25 +43,39 @@ def run(data: Path, epochs: int, seed: int, overrides: list[str]) -> Row:
         "CPU minutes": cost.cpu_seconds / 60,
         "peak MB": cost.peak_megabytes,
     }
-    print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)  # a run takes half an hour
+    # A run takes half an hour
+    print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
+    )
     parser.add_argument("--epochs", type=at_least_one, nargs="+", default=[5, 9])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("overrides", nargs="*", help="of the experiment, such as training.label_smoothing=0.1")
+    parser.add_argument(
+        "overrides", nargs="*", help="of the experiment, such as training.label_smoothing=0.1"
+    )
     args = parser.parse_args()
     limit_threads()
     rows: list[Row] = []
     for epochs in args.epochs:
         ours = [run(args.data, epochs, seed, args.overrides) for seed in args.seeds]
-        mean = {name: statistics.mean(float(row[name]) for row in ours) for name in ("BLEU", "CPU minutes", "peak MB")}
+        mean = {
+            name: statistics.mean(float(row[name]) for row in ours)
+            for name in ("BLEU", "CPU minutes", "peak MB")
+        }
         rows += [*ours, {"epochs": epochs, "seed": "mean", **mean}]
     words = " ".join(args.overrides) or "none"
-    report("quality", rows, [f"BLEU as attnlab signs it (tok:none), beam 5, 1,000 test sentences; overrides: {words}"])
+    report(
+        "quality",
+        rows,
+        [f"BLEU as attnlab signs it (tok:none), beam 5, 1,000 test sentences; overrides: {words}"],
+    )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ Row = dict[str, float | str]
 def report(name: str, rows: Sequence[Row], notes: Sequence[str] = (), into: Path = FOLDER) -> None:
     """Print the rows, the notes and the machine, and write all of it to `<into>/<name>.json`.
 
-    rows: one dict a line; the columns are their keys in the order of first use, and a missing one stays empty.
+    rows: one dict a line; the columns are their keys in the order of first use, and a missing one
+        stays empty.
     """
     machine = describe_machine()
     console = Console(width=None if Console().is_terminal else 180)
@@ -33,7 +34,11 @@ def report(name: str, rows: Sequence[Row], notes: Sequence[str] = (), into: Path
     console.print(table)
     for note in notes:
         console.print(note, markup=False, highlight=False)
-    console.print("; ".join(f"{key}: {value}" for key, value in machine.items()), markup=False, highlight=False)
+    console.print(
+        "; ".join(f"{key}: {value}" for key, value in machine.items()),
+        markup=False,
+        highlight=False,
+    )
     into.mkdir(parents=True, exist_ok=True)
     path = into / f"{name}.json"
     content = {"machine": machine, "notes": list(notes), "rows": list(rows)}

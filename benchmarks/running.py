@@ -21,7 +21,9 @@ def run_attnlab(script: str, *overrides: str) -> tuple[Cost, str]:
 
 
 def run_or_exit(*command: str | Path) -> tuple[Cost, str]:
-    """As `run_measured`, from the repository's folder; raises SystemExit with what a failing command said."""
+    """As `run_measured`, from the repository's folder; raises SystemExit with what a failing
+    command said.
+    """
     try:
         return run_measured(command, cwd=ROOT)
     except RuntimeError as error:
@@ -30,22 +32,36 @@ def run_or_exit(*command: str | Path) -> tuple[Cost, str]:
 
 def run_peer(peer: Peer, job: Mapping[str, Any]) -> tuple[dict[str, float], Cost]:
     """What a peer's runner counted at a job, and what the whole process cost."""
-    cost, said = run_or_exit(peer.python, ROOT / "benchmarks" / "peers" / peer.runner, json.dumps(job))
+    cost, said = run_or_exit(
+        peer.python, ROOT / "benchmarks" / "peers" / peer.runner, json.dumps(job)
+    )
     return json.loads(said.splitlines()[-1]), cost
 
 
 def check_installed(names: Iterable[str]) -> None:
-    """Raises SystemExit where a peer among the contestants of these names, `<peer> · ...`, is not, before anything was
-    measured in vain."""
+    """Raises SystemExit where a peer among the contestants of these names, `<peer> · ...`, is not,
+    before anything was measured in vain.
+    """
     wanted = {name.partition(" · ")[0] for name in names}
-    missing = sorted({peer.environment for peer in ALL_PEERS if peer.name in wanted and not peer.python.exists()})
+    missing = sorted(
+        {peer.environment for peer in ALL_PEERS if peer.name in wanted and not peer.python.exists()}
+    )
     if missing:
-        sys.exit(f"not installed: {', '.join(missing)}; python benchmarks/peers/install.py --only {' '.join(missing)}")
+        sys.exit(
+            f"not installed: {', '.join(missing)}; python benchmarks/peers/install.py --only "
+            f"{' '.join(missing)}"
+        )
 
 
 def chosen(every: Mapping[str, Value], words: Sequence[str]) -> dict[str, Value]:
-    """Those with one of the words in their names, all where there is no word; raises SystemExit where none has."""
-    found = {name: value for name, value in every.items() if not words or any(word in name for word in words)}
+    """Those with one of the words in their names, all where there is no word; raises SystemExit
+    where none has.
+    """
+    found = {
+        name: value
+        for name, value in every.items()
+        if not words or any(word in name for word in words)
+    }
     if not found:
         sys.exit(f"--only must be parts of these names, got {', '.join(words)}: {'; '.join(every)}")
     return found

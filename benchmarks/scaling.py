@@ -2,10 +2,11 @@
 
     python benchmarks/scaling.py [--only corpus length vocabulary decoding] [--steps 20]
 
-Everything is linear where the CPU-seconds per 1,000 target tokens stay as they are down a table. Corpora are generated
-(see generated_corpus.py), prepared and trained on by attnlab's own pipelines; the model is Multi30k's (bahdanau, fp32).
-Counted are the steps after the warm-up, validations left out. Down the tables of lengths a batch has as many sentences
-in each line, so that a product takes as many rows at once; each token of a longer sentence attends to more.
+Everything is linear where the CPU-seconds per 1,000 target tokens stay as they are down a table.
+Corpora are generated (see generated_corpus.py), prepared and trained on by attnlab's own pipelines;
+the model is Multi30k's (bahdanau, fp32). Counted are the steps after the warm-up, validations left
+out. Down the tables of lengths a batch has as many sentences in each line, so that a product takes
+as many rows at once; each token of a longer sentence attends to more.
 """
 
 from __future__ import annotations
@@ -65,11 +66,14 @@ def trained(corpus: GeneratedCorpus, sentences: int, steps: int, *overrides: str
 
 
 def open_and_plan(folder: Path, sentences: int) -> tuple[int, float, float, float]:
-    """Of this process: the target vocabulary, CPU-seconds to open the data and to plan an epoch, megabytes held."""
+    """Of this process: the target vocabulary, CPU-seconds to open the data and to plan an epoch,
+    megabytes held.
+    """
     from attnlab.data.prepared import PreparedData
     from attnlab.data.sampler import Batching, BatchSampler
 
-    PreparedData(folder).split("test")  # what the first use of a library takes is no matter of the corpus
+    # What the first use of a library takes is no matter of the corpus
+    PreparedData(folder).split("test")
     held, start = private_megabytes(), time.process_time()
     data = PreparedData(folder)
     split = data.split("train")
@@ -88,7 +92,9 @@ def by_corpus(steps: int) -> list[Row]:
 def by_length(steps: int) -> list[Row]:
     rows: list[Row] = []
     for length in LENGTHS:
-        corpus = GeneratedCorpus((steps + WARM_UP) * LONG_BATCH, WORDS, length, evaluation_pairs=4, exponent=0)
+        corpus = GeneratedCorpus(
+            (steps + WARM_UP) * LONG_BATCH, WORDS, length, evaluation_pairs=4, exponent=0
+        )
         rows.append({"length": length, **trained(corpus, LONG_BATCH, steps)})
     return rows
 
@@ -99,7 +105,9 @@ def by_vocabulary(steps: int) -> list[Row]:
 
 
 def by_decoded_length(steps: int) -> list[Row]:
-    """Greedy, with exactly as many tokens to write as the source has; the model has learnt nothing yet."""
+    """Greedy, with exactly as many tokens to write as the source has; the model has learnt nothing
+    yet.
+    """
     model = PLACE / "model"
     trained(GeneratedCorpus(1_000, WORDS), BATCH, steps, f"paths.model={model}")
     return [in_own_process(decoded, model, length) for length in LENGTHS]
@@ -114,7 +122,8 @@ def decoded(model_folder: Path, length: int, rounds: int = 3) -> Row:
     model = load_model(model_folder).eval()
     search = GreedySearch(max_length=length, min_length=length - 1)
     generator = torch.Generator().manual_seed(1)
-    source = torch.randint(4, WORDS // 2, (LONG_BATCH, length), generator=generator)  # ids that any vocabulary has
+    # Ids that any vocabulary has
+    source = torch.randint(4, WORDS // 2, (LONG_BATCH, length), generator=generator)
     everywhere = torch.ones_like(source, dtype=torch.bool)
     seconds, tokens = [], LONG_BATCH * length
     with torch.inference_mode():
@@ -138,9 +147,13 @@ TABLES: dict[str, Callable[[int], list[Row]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", choices=TABLES, nargs="+", default=list(TABLES))
-    parser.add_argument("--steps", type=at_least_one, default=20, help="that are counted, a multiple of 10")
+    parser.add_argument(
+        "--steps", type=at_least_one, default=20, help="that are counted, a multiple of 10"
+    )
     args = parser.parse_args()
     if args.steps % 10:
         parser.error(f"--steps must be a multiple of 10, got {args.steps}")
@@ -148,7 +161,9 @@ def main() -> None:
     try:
         for name in args.only:
             batch = LONG_BATCH if name in ("length", "decoding") else BATCH
-            notes = [f"{args.steps} steps after {WARM_UP}; {batch} sentences a batch; fp32, one thread"]
+            notes = [
+                f"{args.steps} steps after {WARM_UP}; {batch} sentences a batch; fp32, one thread"
+            ]
             report(f"scaling_{name}", TABLES[name](args.steps), notes)
     finally:
         shutil.rmtree(PLACE, ignore_errors=True)

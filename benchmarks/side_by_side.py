@@ -1,4 +1,6 @@
-"""Measure several systems in turn, so that other load on the machine affects all of them equally."""
+"""Measure several systems in turn, so that other load on the machine affects all of them
+equally.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Rounds:
         return statistics.median(measured[value] for measured in self.of[name])
 
     def ratio(self, name: str, rival: str, value: str) -> float:
-        """The median over the rounds of how many times the rival's value a contestant's is, in the same round."""
+        """The median over the rounds of how many times the rival's value a contestant's is, in the
+        same round.
+        """
         pairs = zip(self.of[name], self.of[rival], strict=True)
         return statistics.median(ours[value] / theirs[value] for ours, theirs in pairs)
 
@@ -41,20 +45,24 @@ class Rounds:
 def measure(contestants: Contestants, rounds: int, by_slices: bool = False) -> Rounds:
     """Each contestant once a round; progress goes to the error output.
 
-    by_slices: they run at once, a second each in turn, for differences smaller than those of a machine's speed within
-        minutes. Each must do its work in one process that it starts. Otherwise they run one after the other, and every
-        round begins with another one.
+    by_slices: they run at once, a second each in turn, for differences smaller than those of a
+        machine's speed within minutes. Each must do its work in one process that it starts.
+        Otherwise they run one after the other, and every round begins with another one.
 
     Raises ValueError where there is nothing to measure.
     """
     if rounds < 1 or not contestants:
-        raise ValueError(f"there must be a round and a contestant, got {rounds} and {len(contestants)}")
+        raise ValueError(
+            f"there must be a round and a contestant, got {rounds} and {len(contestants)}"
+        )
     names = list(contestants)
     found = Rounds({name: [] for name in names})
     for number in range(rounds):
         first = number % len(names)
         order = names[first:] + names[:first]
-        for name, measured in (_by_slices if by_slices else _by_turns)({name: contestants[name] for name in order}):
+        for name, measured in (_by_slices if by_slices else _by_turns)(
+            {name: contestants[name] for name in order}
+        ):
             found.of[name].append(measured)
             values = ", ".join(f"{key} {value:,.4g}" for key, value in measured.items())
             print(f"round {number + 1} of {rounds}  {name}: {values}", file=sys.stderr, flush=True)
@@ -67,7 +75,9 @@ def _by_turns(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
 
 
 def _by_slices(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
-    """Stops the processes of all contestants but one, their children too, and lets each have its slice."""
+    """Stops the processes of all contestants but one, their children too, and lets each have its
+    slice.
+    """
     with ThreadPoolExecutor(len(contestants)) as pool:
         running = {name: pool.submit(run) for name, run in contestants.items()}
         try:
@@ -75,7 +85,10 @@ def _by_slices(contestants: Contestants) -> Iterator[tuple[str, Measured]]:
                 processes = _started_processes()
                 for chosen in processes:
                     for process in processes:
-                        _signal(process, psutil.Process.resume if process == chosen else psutil.Process.suspend)
+                        _signal(
+                            process,
+                            psutil.Process.resume if process == chosen else psutil.Process.suspend,
+                        )
                     time.sleep(SLICE_SECONDS)
                 if not processes:
                     time.sleep(SLICE_SECONDS)

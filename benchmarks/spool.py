@@ -11,7 +11,9 @@ from attnlab.training.spool import SPOOL_NAME
 
 
 def newest_point(runs: Path) -> Path:
-    """The folder of the experiment under `paths.runs` that was trained last; raises SystemExit where none is done."""
+    """The folder of the experiment under `paths.runs` that was trained last; raises SystemExit
+    where none is done.
+    """
     done = [path.parent for path in (runs / "points").glob("*/done.json")]
     if not done:
         sys.exit(f"{runs} must be the paths.runs of a finished training; it contains no training")
@@ -19,8 +21,12 @@ def newest_point(runs: Path) -> Path:
 
 
 def counters(point: Path) -> list[dict[str, Any]]:
-    """The records of speed and memory, each with its `epoch`, which is logged with the metrics of the same step."""
-    records = [json.loads(line) for line in (point / SPOOL_NAME).read_text(encoding="utf-8").splitlines()]
+    """The records of speed and memory, each with its `epoch`, which is logged with the metrics of
+    the same step.
+    """
+    records = [
+        json.loads(line) for line in (point / SPOOL_NAME).read_text(encoding="utf-8").splitlines()
+    ]
     epochs = {record["step"]: record["epoch"] for record in records if record["epoch"] is not None}
     counted = [record for record in records if "time/training_cpu_seconds" in record["metrics"]]
     return [{**record, "epoch": epochs.get(record["step"], record["epoch"])} for record in counted]

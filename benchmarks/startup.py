@@ -2,7 +2,8 @@
 
     python benchmarks/startup.py [--rounds 5]
 
-By the clock, for it is a person who waits; the least of the rounds, for another program can only add to it.
+By the clock, for it is a person who waits; the least of the rounds, for another program can only
+add to it.
 """
 
 from __future__ import annotations
@@ -36,10 +37,15 @@ def seconds(command: Sequence[str], folder: Path, code: int) -> float:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     quiet = {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1", "PATH": path}
     start = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, env={**os.environ, **quiet}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **quiet}, capture_output=True, text=True
+    )
     taken = time.perf_counter() - start
     if done.returncode != code:
-        sys.exit(f"{' '.join(command)} ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}")
+        sys.exit(
+            f"{' '.join(command)} ended with {done.returncode}, not "
+            f"{code}:\n{done.stdout}{done.stderr}"
+        )
     return taken
 
 
@@ -56,7 +62,9 @@ def small_chain(folder: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=at_least_one, default=5)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -67,7 +75,9 @@ def main() -> None:
         for _ in range(args.rounds):
             for name, (command, folder, code) in waits.items():
                 found[name].append(seconds(command, folder, code))
-    rows: list[Row] = [{"what is asked for": name, "seconds": min(times)} for name, times in found.items()]
+    rows: list[Row] = [
+        {"what is asked for": name, "seconds": min(times)} for name, times in found.items()
+    ]
     report("startup", rows, [f"seconds by the clock, the least of {args.rounds} rounds"])
 
 

@@ -2,8 +2,9 @@
 
     python benchmarks/step_profile.py --data <folder with Multi30k, tokenised> [--steps 30]
 
-Of the loop in bare_loop.py, each kind of operation with its share of the time of all of them and how often a step asks
-for it. The profiler adds a microsecond or so to every operation, so that many small ones look dearer than they are.
+Of the loop in bare_loop.py, each kind of operation with its share of the time of all of them and
+how often a step asks for it. The profiler adds a microsecond or so to every operation, so that many
+small ones look dearer than they are.
 """
 
 from __future__ import annotations
@@ -23,16 +24,25 @@ from results import Row, report
 from running import chosen
 
 WARM_UP = 20
-# The first kind that has an operation's name, without its home and what stands behind a colon, wins.
+# The first kind that has an operation's name, without its home and what stands behind a colon,
+# wins.
 KINDS = {
     "matrix products": r"_?(add)?(b?mm|mv_?)|_linear_pointwise|baddbmm_?",
     "recurrences": r"mkldnn_rnn_layer(_backward)?|_thnn_.*",
-    "softmax, loss, gathers": r"_log_softmax.*|_softmax.*|exp_?|gather|scatter_add_|_OutputLoss(Backward)?|nll_loss.*",
-    "copies, casts, joins": r"copy_|_to_copy|cat|clone|contiguous|index.*|stack|fill_|zero_|embedding_.*_backward",
+    "softmax, loss, gathers": (
+        r"_log_softmax.*|_softmax.*|exp_?|gather|scatter_add_"
+        r"|_OutputLoss(Backward)?|nll_loss.*"
+    ),
+    "copies, casts, joins": (
+        r"copy_|_to_copy|cat|clone|contiguous|index.*|stack|fill_|zero_"
+        r"|embedding_.*_backward"
+    ),
     "dropout's draws": r"bernoulli_?|native_dropout.*",
     "sums": r"sum|mean",
     "optimiser and clipping": r"_fused_adamw?_|Optimizer\..*|linalg_vector_norm|_foreach_.*",
-    "element by element": r"(mul|add|sub|rsub|div|neg|tanh|sigmoid|masked_fill|addcmul)_?(_backward)?",
+    "element by element": (
+        r"(mul|add|sub|rsub|div|neg|tanh|sigmoid|masked_fill|addcmul)_?(_backward)?"
+    ),
 }
 REST = "shapes, memory, autograd"
 
@@ -56,19 +66,30 @@ def profiled(overrides: list[str], prepared: Path, steps: int) -> list[tuple[str
     with profile(activities=[ProfilerActivity.CPU]) as found:
         for batch in batches:
             loop.step(batch)
-    return [(one.key, one.self_cpu_time_total / steps, one.count / steps) for one in found.key_averages()]
+    return [
+        (one.key, one.self_cpu_time_total / steps, one.count / steps)
+        for one in found.key_averages()
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
-    parser.add_argument("--only", nargs="+", default=["Bahdanau fp32", "Bahdanau bf16"], help="parts of their names")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=["Bahdanau fp32", "Bahdanau bf16"], help="parts of their names"
+    )
     parser.add_argument("--steps", type=at_least_one, default=30)
     args = parser.parse_args()
     limit_threads()
     prepared, _ = prepared_text(args.data)
     rows: list[Row] = []
-    for contestant in chosen({contestant.name: contestant for contestant in CONTESTANTS}, args.only).values():
+    for contestant in chosen(
+        {contestant.name: contestant for contestant in CONTESTANTS}, args.only
+    ).values():
         overrides = [*contestant.overrides, f"data.path={args.data.resolve()}"]
         operations = in_own_process(profiled, overrides, prepared, args.steps)
         microseconds, calls = defaultdict[str, float](float), defaultdict[str, float](float)
@@ -89,7 +110,11 @@ def main() -> None:
             }
             for of, taken in sorted(microseconds.items(), key=lambda item: -item[1])
         ]
-    report("step_profile", rows, [f"{args.steps} steps after {WARM_UP}, on shuffled buckets of Multi30k"])
+    report(
+        "step_profile",
+        rows,
+        [f"{args.steps} steps after {WARM_UP}, on shuffled buckets of Multi30k"],
+    )
 
 
 if __name__ == "__main__":

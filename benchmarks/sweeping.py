@@ -2,9 +2,9 @@
 
     python benchmarks/sweeping.py [--points 8] [--steps 600] [--workers 2] [--rounds 1]
 
-Time is the clock's, from the command to its end, for that is what workers save. A machine gives two processes less than
-twice what it gives one, all the less where its processors share a core: that is measured in the same round, by
-processes that do nothing but matrix products, and stands beside.
+Time is the clock's, from the command to its end, for that is what workers save. A machine gives two
+processes less than twice what it gives one, all the less where its processors share a core: that is
+measured in the same round, by processes that do nothing but matrix products, and stands beside.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def machine(workers: int, products: int = 60_000) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--points", type=at_least_one, default=8)
     parser.add_argument("--steps", type=at_least_one, default=600, help="of each training")
     parser.add_argument("--workers", type=at_least_one, default=2)
@@ -76,7 +78,9 @@ def main() -> None:
     rows: list[Row] = []
     for number in range(1, args.rounds + 1):
         serial = sweep(args.points, args.steps, "launcher=serial")
-        parallel = sweep(args.points, args.steps, "launcher=joblib", f"launcher.workers={args.workers}")
+        parallel = sweep(
+            args.points, args.steps, "launcher=joblib", f"launcher.workers={args.workers}"
+        )
         rows.append(
             {
                 "round": str(number),
@@ -87,8 +91,14 @@ def main() -> None:
             }
         )
     shutil.rmtree(PLACE, ignore_errors=True)
-    medians = {name: statistics.median(float(row[name]) for row in rows) for name in rows[0] if name != "round"}
-    notes = [f"{args.points} points of {args.steps} steps on generated dates, chain and tracking on"]
+    medians = {
+        name: statistics.median(float(row[name]) for row in rows)
+        for name in rows[0]
+        if name != "round"
+    }
+    notes = [
+        f"{args.points} points of {args.steps} steps on generated dates, chain and tracking on"
+    ]
     report("sweeping", [*rows, {"round": "median", **medians}], notes)
 
 

@@ -1,13 +1,16 @@
-"""Training, side by side: real target tokens a CPU-second of attnlab and of its peers, one thread each.
+"""Training, side by side: real target tokens a CPU-second of attnlab and of its peers, one thread
+each.
 
-    python benchmarks/training.py --data <folder with Multi30k, tokenised> [--only attnlab OpenNMT] [--rounds 3]
+    python benchmarks/training.py --data <folder with Multi30k, tokenised> [--only attnlab OpenNMT]
+    [--rounds 3]
 
-In each round every contestant trains once in a process of its own: attnlab through `pipelines/train.py`, Lightning and
-MLflow on, the peers through their own entries (see peers/), once on batches as they make them (`own`) and once on
-attnlab's (`given`), which separates what the model costs from what the batching saves. Counted are the steps after
-the warm-up, batches and optimiser included, validations left out, and of the tokens only real ones, `<eos>` included.
-`matrix products alone` is what the machine could do in the same round if a model were nothing else (see
-matrix_products.py).
+In each round every contestant trains once in a process of its own: attnlab through
+`pipelines/train.py`, Lightning and MLflow on, the peers through their own entries (see peers/),
+once on batches as they make them (`own`) and once on attnlab's (`given`), which separates what the
+model costs from what the batching saves. Counted are the steps after
+the warm-up, batches and optimiser included, validations left out, and of the tokens only real ones,
+`<eos>` included. `matrix products alone` is what the machine could do in the same round if a model
+were nothing else (see matrix_products.py).
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ SPEED = "tokens/CPU-s"
 LIMITS = "matrix products alone"
 
 
-def train_attnlab(contestant: Contestant, data: Path, prepared: Path, steps: int, warm_up: int) -> Measured:
+def train_attnlab(
+    contestant: Contestant, data: Path, prepared: Path, steps: int, warm_up: int
+) -> Measured:
     """The counters of a training, from the record after the warm-up to the last."""
     runs = WORK / "attnlab" / slug(contestant.name)
     cost, _ = run_attnlab(
@@ -78,7 +83,11 @@ def count_parameters(model: Path) -> int:
 
 
 def train_peer(peer: Peer, text: Path, batches: Path | None, steps: int, warm_up: int) -> Measured:
-    more = {"batches": None if batches is None else str(batches), "steps": steps, "warm_up": warm_up}
+    more = {
+        "batches": None if batches is None else str(batches),
+        "steps": steps,
+        "warm_up": warm_up,
+    }
     found, cost = run_peer(peer, peer.job("train", text, WORK / "models" / "measured", **more))
     return {
         SPEED: found["tokens"] / found["cpu_seconds"],
@@ -89,12 +98,20 @@ def train_peer(peer: Peer, text: Path, batches: Path | None, steps: int, warm_up
 
 
 def ratios(found: Rounds) -> list[Row]:
-    """One line for each contestant and each of its rivals, a peer on each batching, where both were measured."""
+    """One line for each contestant and each of its rivals, a peer on each batching, where both were
+    measured.
+    """
     rows: list[Row] = []
     for contestant in CONTESTANTS:
-        for rival in (f"{name}{batching}" for name in contestant.rivals for batching in ("", " · own", " · given")):
+        for rival in (
+            f"{name}{batching}"
+            for name in contestant.rivals
+            for batching in ("", " · own", " · given")
+        ):
             if contestant.name in found.of and rival in found.of:
-                ours, theirs = (found.median(name, "parameters") for name in (contestant.name, rival))
+                ours, theirs = (
+                    found.median(name, "parameters") for name in (contestant.name, rival)
+                )
                 rows.append(
                     {
                         "attnlab": contestant.name,
@@ -109,20 +126,26 @@ def ratios(found: Rounds) -> list[Row]:
 
 
 def single(found: Rounds) -> list[Row]:
-    """One line for each contestant; attnlab's with their share of what the matrix products alone would allow."""
+    """One line for each contestant; attnlab's with their share of what the matrix products alone
+    would allow.
+    """
     by_name = {contestant.name: contestant for contestant in CONTESTANTS}
     rows: list[Row] = []
     for name in found.of:
         if name == LIMITS:
             continue
-        row: Row = {key: found.median(name, key) for key in (SPEED, "parameters", "tokens", "peak MB")}
+        row: Row = {
+            key: found.median(name, key) for key in (SPEED, "parameters", "tokens", "peak MB")
+        }
         row = {"contestant": name, **row, "spread %": found.spread(name, SPEED)}
         if name in by_name:
             ours = by_name[name]
             limit = limit_name(ours.score, ours.input_feeding, ours.precision)
             pairs = zip(found.of[name], found.of[LIMITS], strict=True)
             row["matrix products alone"] = found.median(LIMITS, limit)
-            row["share of them %"] = statistics.median(100 * one[SPEED] / other[limit] for one, other in pairs)
+            row["share of them %"] = statistics.median(
+                100 * one[SPEED] / other[limit] for one, other in pairs
+            )
         rows.append(row)
     return rows
 
@@ -134,31 +157,47 @@ def contestants(
     prepared, text = prepared_text(data)
     every: dict[str, Callable[[], Measured]] = {}
     for contestant in CONTESTANTS:
-        every[contestant.name] = lambda c=contestant: train_attnlab(c, data, prepared, steps, warm_up)  # type: ignore[misc]
+        every[contestant.name] = lambda c=contestant: train_attnlab(
+            c, data, prepared, steps, warm_up
+        )  # type: ignore[misc]
     for peer in ALL_PEERS:
         for batching in batchings:
             batches = None if batching == "own" else text / "train.batches"
-            every[f"{peer.name} · {batching}"] = lambda p=peer, b=batches: train_peer(p, text, b, steps, warm_up)  # type: ignore[misc]
+            every[f"{peer.name} · {batching}"] = lambda p=peer, b=batches: train_peer(
+                p, text, b, steps, warm_up
+            )  # type: ignore[misc]
     taking_part = chosen(every, names)
     check_installed(taking_part)
     return {**taking_part, LIMITS: limits}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the corpus, as data.path of train.py")
-    parser.add_argument("--only", nargs="+", default=[], help="those whose names have one of these in them")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the corpus, as data.path of train.py"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], help="those whose names have one of these in them"
+    )
     parser.add_argument("--batches", nargs="+", choices=["own", "given"], default=["own", "given"])
     parser.add_argument("--rounds", type=at_least_one, default=3)
     parser.add_argument("--steps", type=at_least_one, default=120)
     parser.add_argument("--warm-up", type=at_least_one, default=30)
     args = parser.parse_args()
     if args.steps % EVERY or args.warm_up % EVERY:
-        parser.error(f"--steps and --warm-up must be multiples of {EVERY}, got {args.steps} and {args.warm_up}")
+        parser.error(
+            f"--steps and --warm-up must be multiples of {EVERY}, got {args.steps} and "
+            f"{args.warm_up}"
+        )
     limit_threads()
-    found = measure(contestants(args.data, args.only, args.batches, args.steps, args.warm_up), args.rounds)
+    found = measure(
+        contestants(args.data, args.only, args.batches, args.steps, args.warm_up), args.rounds
+    )
     notes = [
-        f"{args.steps} steps after {args.warm_up}, medians of {args.rounds} rounds; a ratio is taken within a round"
+        f"{args.steps} steps after {args.warm_up}, medians of {args.rounds} rounds; a ratio is "
+        "taken within a round"
     ]
     if rows := ratios(found):
         report("training_ratios", rows, notes)

@@ -1,4 +1,5 @@
-"""Make the reference of all settings from the files of conf/ and the constructors: a page, and a JSON Schema.
+"""Make the reference of all settings from the files of conf/ and the constructors: a page, and a
+JSON Schema.
 
 python docs/make_settings.py
 """
@@ -27,13 +28,15 @@ _ENTRY = re.compile(r"( *)(\w+(?:, \w+)*): (.+)")  # of a docstring
 PAGE, SCHEMA = "settings.md", "settings.schema.json"
 INTRODUCTION = """# Settings
 
-`make settings` writes this page from the files of `conf/` and the constructors of the classes that they name.
+`make settings` writes this page from the files of `conf/` and the constructors of the classes that
+they name.
 
-On the command line, `group=choice` selects a choice and `key=value` changes a setting. A setting with a `+` is not in
-the file of its choice: write the `+` to change it. [choices.md](choices.md) explains the choices,
-[mechanisms.md](mechanisms.md) gives formulas and sources. [settings.schema.json](settings.schema.json) is the JSON
-Schema of a composed config, for editors: `--cfg job --resolve` prints such a config, and `dvc repro` writes it to
-`build/resolved.yaml`.
+On the command line, `group=choice` selects a choice and `key=value` changes a setting. A setting
+with a `+` is not in the file of its choice: write the `+` to change it.
+[choices.md](choices.md) explains the choices,
+[mechanisms.md](mechanisms.md) gives formulas and sources.
+[settings.schema.json](settings.schema.json) is the JSON Schema of a composed config, for editors:
+`--cfg job --resolve` prints such a config, and `dvc repro` writes it to `build/resolved.yaml`.
 """
 TABLE = ("| setting | it must be | default | meaning |", "| --- | --- | --- | --- |")
 GROUPS = groups()
@@ -51,7 +54,11 @@ def schema() -> dict[str, Any]:
     """The JSON Schema of a composed config, with one alternative for each task."""
     more = {"hydra": {"type": "object"}}
     return json_schema(
-        {f"task={name}": {**sections_of(task), "task": {"const": name}, **more} for name, task in TASKS.items()}, more
+        {
+            f"task={name}": {**sections_of(task), "task": {"const": name}, **more}
+            for name, task in TASKS.items()
+        },
+        more,
     )
 
 
@@ -103,19 +110,26 @@ def _settings(target: type, values: Mapping[str, Any], place: str) -> Iterator[s
     for name, parameter in settings_of(target).items():
         is_given, meaning = name in values, known.get(name, "")
         value = values[name] if is_given else parameter.default
-        yield from _setting(f"{place}.{name}", hints.get(name, Any), value, meaning, "" if is_given else "+")
+        yield from _setting(
+            f"{place}.{name}", hints.get(name, Any), value, meaning, "" if is_given else "+"
+        )
 
 
 def _setting(path: str, annotation: Any, value: Any, meaning: str, plus: str = "") -> Iterator[str]:
-    """The row of one setting; of an object those of its own settings, and none of a group, which has its own tables."""
+    """The row of one setting; of an object those of its own settings, and none of a group, which
+    has its own tables.
+    """
     if path.replace(".", "/") in GROUPS:
         return
     if isinstance(value, Mapping) and TARGET in value:
         yield from _settings(class_named(value[TARGET], object), value, path)
         return
     text = as_text(value)
-    if text.startswith("${"):  # a reference; one that starts with a dot counts from the setting's own place
-        text = f"that of `{text[2:-1].removeprefix('.') if text[2] != '.' else path.rpartition('.')[0] + text[2:-1]}`"
+    # A reference; one that starts with a dot counts from the setting's own place
+    if text.startswith("${"):
+        name = text[2:-1]
+        place = path.rpartition(".")[0] + name if name.startswith(".") else name
+        text = f"that of `{place}`"
     else:
         text = f"`{text}`"
     yield f"| `{plus}{path}` | {_cell(describe(annotation))} | {_cell(text)} | {_cell(meaning)} |"
@@ -127,15 +141,25 @@ def _node(group: str, choice: str) -> Any:
     if "defaults:" not in text and "@package" not in text:
         return OmegaConf.to_container(OmegaConf.create(text), resolve=False)
     alone = "override /" not in text  # else it changes other groups, which must be there
-    config = compose_config(name=f"{group}/{choice}") if alone else compose_config([f"{group}={choice}"])
+    config = (
+        compose_config(name=f"{group}/{choice}") if alone else compose_config([f"{group}={choice}"])
+    )
     return value_at(OmegaConf.to_container(config, resolve=False), group.replace("/", "."))
 
 
 def _what(group: str, choice: str, known: Mapping[str, Any]) -> str:
-    """What the comment of a choice says, what else it chooses, and what it sets beside the known values."""
+    """What the comment of a choice says, what else it chooses, and what it sets beside the known
+    values.
+    """
     text = _text(group, choice)
-    head = [line.removeprefix("#") for line in text.splitlines() if line.startswith("#") and "@package" not in line]
-    comment = " ".join(f"`{line.strip()}`" if line.startswith("   ") else line.strip() for line in head)
+    head = [
+        line.removeprefix("#")
+        for line in text.splitlines()
+        if line.startswith("#") and "@package" not in line
+    ]
+    comment = " ".join(
+        f"`{line.strip()}`" if line.startswith("   ") else line.strip() for line in head
+    )
     values = yaml.safe_load(text) or {}
     place = "" if "@package _global_" in text else group.replace("/", ".")
     parents, chosen = [], []
@@ -147,10 +171,18 @@ def _what(group: str, choice: str, known: Mapping[str, Any]) -> str:
             part = key.removeprefix("override ")
             chosen.append(f"{part[1:] if part.startswith('/') else f'{group}/{part}'}={name}")
     missing = object()
-    chosen += [f"{key}={as_text(value)}" for key, value in leaves(values, place) if known.get(key, missing) != value]
+    chosen += [
+        f"{key}={as_text(value)}"
+        for key, value in leaves(values, place)
+        if known.get(key, missing) != value
+    ]
     chosen = [f"`{each}`" for each in chosen if not each.startswith("hydra")]
     comment += "." if comment and comment[-1] not in ".`:" and (parents or chosen) else ""
-    sentences = [comment, parents and f"As {', '.join(parents)}.", chosen and f"Sets {', '.join(chosen)}."]
+    sentences = [
+        comment,
+        parents and f"As {', '.join(parents)}.",
+        chosen and f"Sets {', '.join(chosen)}.",
+    ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -169,7 +201,9 @@ def summary(target: type) -> str:
 
 
 def meanings(target: type) -> dict[str, str]:
-    """{setting: its meaning}, from the lines `name: meaning` of the docstrings of a class and of its bases."""
+    """{setting: its meaning}, from the lines `name: meaning` of the docstrings of a class and of
+    its bases.
+    """
     found: dict[str, str] = {}
     for base in reversed(target.__mro__):
         names: list[str] = []  # of the entry that a line may go on with
@@ -184,10 +218,15 @@ def meanings(target: type) -> dict[str, str]:
             else:
                 names = []
     values = {"None": "null", "True": "true", "False": "false"}  # as YAML has them
-    return {name: re.sub(r"\b(None|True|False)\b", lambda word: values[word[0]], text) for name, text in found.items()}
+    return {
+        name: re.sub(r"\b(None|True|False)\b", lambda word: values[word[0]], text)
+        for name, text in found.items()
+    }
 
 
-def json_schema(alternatives: Mapping[str, Mapping[str, Any]], optional: Collection[str] = ()) -> dict[str, Any]:
+def json_schema(
+    alternatives: Mapping[str, Mapping[str, Any]], optional: Collection[str] = ()
+) -> dict[str, Any]:
     """The JSON Schema of a config that has one of several sets of sections.
 
     Args:
@@ -196,7 +235,9 @@ def json_schema(alternatives: Mapping[str, Mapping[str, Any]], optional: Collect
     """
     definitions: dict[str, Any] = {}
     options = [
-        _object(title, {name: _schema(each, definitions) for name, each in sections.items()}, optional)
+        _object(
+            title, {name: _schema(each, definitions) for name, each in sections.items()}, optional
+        )
         for title, sections in alternatives.items()
     ]
     dialect = "https://json-schema.org/draft/2020-12/schema"
@@ -204,7 +245,9 @@ def json_schema(alternatives: Mapping[str, Mapping[str, Any]], optional: Collect
 
 
 def _schema(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of one setting; those of the classes that it may name are added to the definitions."""
+    """The schema of one setting; those of the classes that it may name are added to the
+    definitions.
+    """
     if isinstance(annotation, dict):
         return annotation
     kind = component(annotation)
@@ -217,24 +260,40 @@ def _schema(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         classes = [_class(target, definitions) for target in known]
         definitions[kind.__name__]["oneOf"] = [
             *classes,
-            {"title": "a class of your own", "type": "object", "properties": own, "required": [TARGET]},
+            {
+                "title": "a class of your own",
+                "type": "object",
+                "properties": own,
+                "required": [TARGET],
+            },
         ]
     reference = {"$ref": f"#/$defs/{kind.__name__}"}
-    return {"anyOf": [reference, {"type": "null"}]} if type(None) in get_args(annotation) else reference
+    return (
+        {"anyOf": [reference, {"type": "null"}]}
+        if type(None) in get_args(annotation)
+        else reference
+    )
 
 
 def _class(target: str, definitions: dict[str, Any]) -> dict[str, Any]:
     found = class_named(target, object)
     hints, known, settings = constructor_hints(found), meanings(found), settings_of(found)
     properties = {
-        name: _schema(hints.get(name, Any), definitions) | ({"description": known[name]} if name in known else {})
+        name: _schema(hints.get(name, Any), definitions)
+        | ({"description": known[name]} if name in known else {})
         for name in settings
     }
-    optional = [name for name, parameter in settings.items() if parameter.default is not parameter.empty]
-    return _object(target, {TARGET: {"const": target}} | properties, optional) | {"description": summary(found)}
+    optional = [
+        name for name, parameter in settings.items() if parameter.default is not parameter.empty
+    ]
+    return _object(target, {TARGET: {"const": target}} | properties, optional) | {
+        "description": summary(found)
+    }
 
 
-def _object(title: str, properties: dict[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
+def _object(
+    title: str, properties: dict[str, Any], optional: Collection[str] = ()
+) -> dict[str, Any]:
     return {
         "title": title,
         "type": "object",

@@ -3,7 +3,8 @@
     python pipelines/deliver.py
     python pipelines/deliver.py tracking.uri=http://localhost:5000
 
-Runs that go on at this moment upload by themselves; those that were killed do when their command is given again.
+Runs that go on at this moment upload by themselves; those that were killed do when their command is
+given again.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Train the experiments of a study with several seeds, and say what became of a claim or of a published result.
+"""Train the experiments of a study with several seeds, and say what became of a claim or of a
+published result.
 
     python pipelines/replicate.py 01_bottleneck
     python pipelines/replicate.py scan --seeds 5 data.path=<folder with the corpora>
     python pipelines/replicate.py my_study.yaml
 
-The studies are the files of pipelines/studies; without a name it lists them. Writes runs/studies/<name> (rows.csv,
-figure.png, result.json), and the page of all claims, or of all replications, beside it. What is trained already is not
-trained again.
+The studies are the files of pipelines/studies; without a name it lists them. Writes
+runs/studies/<name> (rows.csv, figure.png, result.json), and the page of all claims, or of all
+replications, beside it. What is trained already is not trained again.
 """
 
 from __future__ import annotations
@@ -18,14 +19,32 @@ from attnlab.experiment.launch import mistakes_as_sentences
 
 if __name__ == "__main__":
     parser = ArgumentParser(
-        description=__doc__, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False, usage="%(prog)s STUDY ..."
+        description=__doc__,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        usage="%(prog)s STUDY ...",
     )
     parser.add_argument(
-        "name", metavar="STUDY", nargs="?", default="", help="one of pipelines/studies, or a YAML file of your own"
+        "name",
+        metavar="STUDY",
+        nargs="?",
+        default="",
+        help="one of pipelines/studies, or a YAML file of your own",
     )
-    parser.add_argument("--seeds", type=int, metavar="N", help="how many; as many as the study says without it")
-    parser.add_argument("--into", type=Path, default=Path("runs"), help="the folder for pages and files (%(default)s)")
-    parser.add_argument("settings", nargs="*", help="settings of train.py, such as data.path=... or hardware.threads=1")
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help="how many; as many as the study says without it"
+    )
+    parser.add_argument(
+        "--into",
+        type=Path,
+        default=Path("runs"),
+        help="the folder for pages and files (%(default)s)",
+    )
+    parser.add_argument(
+        "settings",
+        nargs="*",
+        help="settings of train.py, such as data.path=... or hardware.threads=1",
+    )
     arguments = parser.parse_intermixed_args()
     with mistakes_as_sentences():
         from attnlab.stages.study import main

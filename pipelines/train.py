@@ -2,8 +2,8 @@
 
     python pipelines/train.py model/attention=general training.teacher_forcing.ratio=0.5
 
-Alone it also prepares what is missing, evaluates what it trained and reports on it; `chain=false` leaves out the last
-two. Under DVC these are stages.
+Alone it also prepares what is missing, evaluates what it trained and reports on it; `chain=false`
+leaves out the last two. Under DVC these are stages.
 """
 
 from __future__ import annotations

@@ -16,11 +16,13 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # the suite's models are tiny; threads would only wait for each other
+# The suite's models are tiny; threads would only wait for each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
-# HYPOTHESIS_PROFILE=campaign looks longer: `make test-faults`. Tests that name a number of examples keep theirs.
+# HYPOTHESIS_PROFILE=campaign looks longer: `make test-faults`. Tests that name a number of examples
+# keep theirs.
 settings.register_profile("suite", deadline=None)
 settings.register_profile("campaign", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
@@ -31,18 +33,24 @@ OF_THE_PROCESSOR = re.compile(r"bfloat16|bf16|onednn|cpu_has", re.IGNORECASE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test whose name, parameters or source speak of bfloat16 or oneDNN as `processor`."""
+    """Mark every test whose name, parameters or source speak of bfloat16 or oneDNN as
+    `processor`.
+    """
     for item in items:
         assert isinstance(item, pytest.Function)
-        if OF_THE_PROCESSOR.search(item.name) or OF_THE_PROCESSOR.search(inspect.getsource(item.function)):
+        if OF_THE_PROCESSOR.search(item.name) or OF_THE_PROCESSOR.search(
+            inspect.getsource(item.function)
+        ):
             item.add_marker(pytest.mark.processor)
     items[:] = slow_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 def slow_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Each worker begins with its share of the slow modules, so that none of them starts a long test at the end.
+    """Each worker begins with its share of the slow modules, so that none of them starts a long
+    test at the end.
 
-    Workers begin with equal parts of the list, one after the other, and then take from each other's ends.
+    Workers begin with equal parts of the list, one after the other, and then take from each other's
+    ends.
     """
     modules: dict[Path, list[pytest.Item]] = {}
     for item in items:
@@ -54,7 +62,9 @@ def slow_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     slow = set(chain.from_iterable(shares))
     others = iter([item for item in items if item not in slow])
     size = -(-len(items) // workers)
-    return [item for share in shares for item in (*share, *islice(others, max(0, size - len(share))))] + list(others)
+    return [
+        item for share in shares for item in (*share, *islice(others, max(0, size - len(share))))
+    ] + list(others)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -103,10 +113,11 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tiny_model() -> Callable[..., Any]:
-    """Builds a Seq2Seq of a few units in evaluation mode; every choice of the composition can be changed.
+    """Builds a Seq2Seq of a few units in evaluation mode; every choice of the composition can be
+    changed.
 
-    Choices are names of YAML files in conf/model (and the scope `local_p_renormalised`); `decoder` brings its own
-    readout and attention as there.
+    Choices are names of YAML files in conf/model (and the scope `local_p_renormalised`); `decoder`
+    brings its own readout and attention as there.
     """
     import torch
     from composed_variants import SMALL, Variant, choices_of, names_of, part_of
@@ -154,7 +165,9 @@ def tiny_model() -> Callable[..., Any]:
         width = hidden_size * (2 if bidirectional and merge == "concatenate" else 1)
         names = names_of(choices_of(Variant("decoder", decoder)))
         if not isinstance(attention, Part):
-            attention = part_of("attention", names["attention"] if attention == "default" else attention or "none")
+            attention = part_of(
+                "attention", names["attention"] if attention == "default" else attention or "none"
+            )
         window = {"renormalise": True} if scope == "local_p_renormalised" else {}
         torch.manual_seed(seed)
         part = Part(
@@ -176,10 +189,14 @@ def tiny_model() -> Callable[..., Any]:
             ),
             bridge=part_of("bridge", bridge),
             attention=attention,
-            projection=None if projection is None else part_of("projection", "linear", size=projection),
+            projection=None
+            if projection is None
+            else part_of("projection", "linear", size=projection),
             normaliser=part_of("normaliser", normaliser)(),
             scope=part_of("scope", scope.removesuffix("_renormalised"), **window),
-            coverage=None if coverage is None else part_of("coverage", "see2017", loss_weight=coverage),
+            coverage=None
+            if coverage is None
+            else part_of("coverage", "see2017", loss_weight=coverage),
             heads=None if heads is None else part_of("heads", "multi", heads=heads, size=3),
             decoder=part_of(
                 "decoder",
@@ -193,7 +210,12 @@ def tiny_model() -> Callable[..., Any]:
                 layer_dropout=dropout,
                 **({"context": context} if context else {}),
             ),
-            readout=part_of("readout", readout or names["readout"], SMALL | {"size": readout_size}, dropout=dropout),
+            readout=part_of(
+                "readout",
+                readout or names["readout"],
+                SMALL | {"size": readout_size},
+                dropout=dropout,
+            ),
             input_feeding=part_of("input_feeding", input_feeding),
             tied_embeddings=tied_embeddings,
             initialisation=(drawn := part_of("initialisation", initialisation)) and drawn(),
@@ -219,10 +241,19 @@ def copy_corpus() -> Callable[..., Any]:
 
     def build(kind: type = CopyCorpus, **changed: Any) -> Any:
         values = {
-            "num_pairs": 60, "num_symbols": 5, "min_length": 1, "max_length": 6, "test_min_length": None,
-            "test_max_length": None, "distinct": False, "validation_fraction": 0.1, "test_fraction": 0.1, "seed": 1,
-            "bleu_tokenize": "none", "tokenizer": WordTrainer(split="whitespace", min_frequency=1),
-        }  # fmt: skip
+            "num_pairs": 60,
+            "num_symbols": 5,
+            "min_length": 1,
+            "max_length": 6,
+            "test_min_length": None,
+            "test_max_length": None,
+            "distinct": False,
+            "validation_fraction": 0.1,
+            "test_fraction": 0.1,
+            "seed": 1,
+            "bleu_tokenize": "none",
+            "tokenizer": WordTrainer(split="whitespace", min_frequency=1),
+        }
         return kind(**(values | changed))
 
     return build
@@ -234,7 +265,9 @@ def pairs() -> Callable[..., tuple[list[list[int]], list[list[int]]]]:
     import numpy as np
 
     def draw(
-        source_lengths: tuple[int, ...] = (5, 2, 7, 1), target_lengths: tuple[int, ...] = (3, 6, 1, 4), seed: int = 3
+        source_lengths: tuple[int, ...] = (5, 2, 7, 1),
+        target_lengths: tuple[int, ...] = (3, 6, 1, 4),
+        seed: int = 3,
     ) -> tuple[list[list[int]], list[list[int]]]:
         random = np.random.default_rng(seed)
         sizes = VOCABULARY["source_vocabulary_size"], VOCABULARY["target_vocabulary_size"]

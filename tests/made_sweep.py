@@ -28,7 +28,10 @@ SYSTEMS = {"bahdanau": 0.95, "dot": 0.75, "none": 0.2}
 def references(count: int = 40) -> list[str]:
     """Texts of 5 to 12 words, the same every time."""
     draw = random.Random(0)
-    return [FIRST, *(" ".join(draw.choices(WORDS, k=draw.randint(5, 12))) for _ in range(count - 1))]
+    return [
+        FIRST,
+        *(" ".join(draw.choices(WORDS, k=draw.randint(5, 12))) for _ in range(count - 1)),
+    ]
 
 
 def hypotheses(right: float, seed: int, texts: Sequence[str]) -> list[str]:
@@ -43,7 +46,9 @@ def hypotheses(right: float, seed: int, texts: Sequence[str]) -> list[str]:
     return written
 
 
-def write_translations(folder: Path, right: float, seed: int, attends: bool = True, count: int = 40) -> dict[str, Any]:
+def write_translations(
+    folder: Path, right: float, seed: int, attends: bool = True, count: int = 40
+) -> dict[str, Any]:
     """An evaluation folder; returns its metrics."""
     texts = references(count)
     found = hypotheses(right, seed, texts)
@@ -51,16 +56,26 @@ def write_translations(folder: Path, right: float, seed: int, attends: bool = Tr
     text = TextMetrics("13a")
     text.update(found, texts)
     nll = 2 - right + seed / 100
-    metrics = {**text.compute(), "token_nll": nll, "perplexity": None, "sentences": count, "target_tokens": 9 * count}
+    metrics = {
+        **text.compute(),
+        "token_nll": nll,
+        "perplexity": None,
+        "sentences": count,
+        "target_tokens": 9 * count,
+    }
     if attends:
         metrics["aer"] = 0.1 + seed / 100
     rows = [
         {
-            "source": f"source {number} → 원문 {reference}", "reference": reference, "hypothesis": ours, "score": -0.5,
-            "source_length": length, "exact": ours == reference,
+            "source": f"source {number} → 원문 {reference}",
+            "reference": reference,
+            "hypothesis": ours,
+            "score": -0.5,
+            "source_length": length,
+            "exact": ours == reference,
         }
         for number, (reference, ours, length) in enumerate(zip(texts, found, lengths, strict=True))
-    ]  # fmt: skip
+    ]
     maps = [
         AttentionMap(
             ["source", "→", *row["reference"].split()[:3], "<eos>"],
@@ -71,7 +86,9 @@ def write_translations(folder: Path, right: float, seed: int, attends: bool = Tr
         for row in rows[::13]
     ]
     buckets = by_length(lengths, found, texts, "13a")
-    Evaluation(metrics, signatures("13a"), rows, buckets, maps if attends else [], [], []).write(folder)
+    Evaluation(metrics, signatures("13a"), rows, buckets, maps if attends else [], [], []).write(
+        folder
+    )
     return metrics
 
 
@@ -94,16 +111,25 @@ def write_predictions(folder: Path, right: float, seed: int, count: int = 40) ->
     names = ("이별", "사랑", "<일상>")
     rows = [
         {
-            "text": f"문장 {number}", "label": names[label], "prediction": names[ours], "probability": 0.5,
-            "length": 2 + number % 9, "correct": label == ours,
+            "text": f"문장 {number}",
+            "label": names[label],
+            "prediction": names[ours],
+            "probability": 0.5,
+            "length": 2 + number % 9,
+            "correct": label == ours,
         }
         for number, (label, ours) in enumerate(zip(labels, taken, strict=True))
-    ]  # fmt: skip
+    ]
     write_json(folder / "metrics.json", metrics)
     write_json(folder / "signatures.json", {"accuracy": "share of sentences"})
     write_json_lines(folder / "predictions.jsonl", rows)
     maps = [
-        AttentionMap(["문장", str(number), "<eos>"], [row["prediction"]], np.full((1, 3), 1 / 3), row["prediction"])
+        AttentionMap(
+            ["문장", str(number), "<eos>"],
+            [row["prediction"]],
+            np.full((1, 3), 1 / 3),
+            row["prediction"],
+        )
         for number, row in enumerate(rows[:2])
     ]
     save_maps(maps, folder / "attention.npz")
@@ -111,30 +137,54 @@ def write_predictions(folder: Path, right: float, seed: int, count: int = 40) ->
 
 
 SIDE = {
-    "tokens": 60, "mean_length": 6.0, "p50_length": 6, "p95_length": 9, "max_length": 9, "unknown_tokens": 1,
-    "unknown_rate": 0.0167, "length_histogram": [[3, 2], [6, 5], [9, 3]],
-}  # fmt: skip
+    "tokens": 60,
+    "mean_length": 6.0,
+    "p50_length": 6,
+    "p95_length": 9,
+    "max_length": 9,
+    "unknown_tokens": 1,
+    "unknown_rate": 0.0167,
+    "length_histogram": [[3, 2], [6, 5], [9, 3]],
+}
 
 
-def write_stages(folder: Path, info: dict[str, Any], vocabulary: dict[str, int], split: dict[str, Any], *lines: str):
+def write_stages(
+    folder: Path,
+    info: dict[str, Any],
+    vocabulary: dict[str, int],
+    split: dict[str, Any],
+    *lines: str,
+):
     """Prepared data with this split three times, and a history."""
-    stats = {"vocabulary": vocabulary, "splits": dict.fromkeys(("train", "validation", "test"), split)}
+    stats = {
+        "vocabulary": vocabulary,
+        "splits": dict.fromkeys(("train", "validation", "test"), split),
+    }
     for name in ("data", "training"):
         (folder / name).mkdir(parents=True)
     (folder / "data" / "stats.json").write_text(json.dumps(stats))
     (folder / "data" / "data.json").write_text(json.dumps(info))
-    (folder / "training" / "history.csv").write_text("\n".join(["step,epoch,name,value", *lines]) + "\n")
+    (folder / "training" / "history.csv").write_text(
+        "\n".join(["step,epoch,name,value", *lines]) + "\n"
+    )
 
 
 def write_point(runs: Path, identity: str, quality: str, cpu_seconds: float, rising: float) -> None:
-    """What training leaves in the experiment's own folder. quality: the name of a validation metric."""
+    """What training leaves in the experiment's own folder. quality: the name of a validation
+    metric.
+    """
     point = runs / "points" / identity
     (point / "training").mkdir(parents=True, exist_ok=True)
-    (point / "done.json").write_text(json.dumps({"step": 30, "quality": 0.5, "training_cpu_seconds": cpu_seconds}))
+    (point / "done.json").write_text(
+        json.dumps({"step": 30, "quality": 0.5, "training_cpu_seconds": cpu_seconds})
+    )
     loss = "validation/teacher_forced/token_nll" if "free_running" in quality else "validation/nll"
     lines = ["step,epoch,name,value"]
     for step in (10, 20, 30):
-        lines += [f"{step},0,{quality},{rising * step}", f"{step},0,{loss},{2 - rising * step / 100}"]
+        lines += [
+            f"{step},0,{quality},{rising * step}",
+            f"{step},0,{loss},{2 - rising * step / 100}",
+        ]
     (point / "training" / "history.csv").write_text("\n".join(lines) + "\n")
     spool = MetricSpool(point / SPOOL_NAME)
     for megabytes in (400.0, 500.0 + cpu_seconds):
@@ -187,7 +237,9 @@ def write_sweep(
     return folder
 
 
-def _job(number: int, system: str, seed: int, output: Path, status: Any, point: str | None) -> JobRecord:
+def _job(
+    number: int, system: str, seed: int, output: Path, status: Any, point: str | None
+) -> JobRecord:
     choices = {"model/attention": system, "seed": str(seed)}
     return JobRecord(
         number=number,

@@ -19,7 +19,10 @@ PAIRS = Batch(
     rows=torch.tensor([8, 9]),
 )
 LABELLED = LabelledBatch(
-    source=torch.full((2, 4), 5), source_mask=REAL, labels=torch.tensor([1, 0]), rows=torch.tensor([8, 9])
+    source=torch.full((2, 4), 5),
+    source_mask=REAL,
+    labels=torch.tensor([1, 0]),
+    rows=torch.tensor([8, 9]),
 )
 
 
@@ -58,10 +61,14 @@ def test_batch_pin_memory_pins_every_tensor(batch, monkeypatch):
         assert torch.equal(after, before)
 
 
-@pytest.mark.parametrize(("device", "waits"), [("cuda", False), ("cuda:1", False), ("cpu", True), ("mps", True)])
+@pytest.mark.parametrize(
+    ("device", "waits"), [("cuda", False), ("cuda:1", False), ("cpu", True), ("mps", True)]
+)
 @both_kinds
 def test_batch_copy_is_non_blocking_only_to_cuda(batch, device, waits, monkeypatch):
     asked = []
-    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *where, **how: asked.append((where, how)) or tensor)
+    monkeypatch.setattr(
+        torch.Tensor, "to", lambda tensor, *where, **how: asked.append((where, how)) or tensor
+    )
     batch.to(device)
     assert asked == [((device,), {"non_blocking": not waits})] * len(fields(batch))

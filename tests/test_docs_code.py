@@ -1,4 +1,6 @@
-"""Pages of docs/ whose Python code runs as it stands: all blocks of a page in order, in one namespace."""
+"""Pages of docs/ whose Python code runs as it stands: all blocks of a page in order, in one
+namespace.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ def test_python_code_of_a_docs_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.setattr(pl, "Trainer", lambda max_steps, **more: trainer(max_steps=2, **more))
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, block in code:
-        exec(compile("\n" * line + block, str(path), "exec"), namespace)  # a traceback names the page's line
+        # A traceback names the page's line
+        exec(compile("\n" * line + block, str(path), "exec"), namespace)
 
 
 def test_blocks_of_a_page_are_found_with_their_lines():
@@ -49,7 +52,11 @@ def test_blocks_of_a_page_are_found_with_their_lines():
 def test_notebook_runs(tmp_path, monkeypatch, capsys):
     """Cell by cell, the last expression shown as a notebook shows it."""
     path = ROOT / "docs" / "notebooks" / "question_a_model.ipynb"
-    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    cells = [
+        cell
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
     assert len(cells) >= 8
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}

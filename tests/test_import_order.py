@@ -1,4 +1,6 @@
-"""Imports point one way, and each heavy dependency has one home. Imports for type checkers count too."""
+"""Imports point one way, and each heavy dependency has one home. Imports for type checkers count
+too.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "attnlab"
 PIPELINES = ROOT / "pipelines"
 
-# Each place may import what stands on a lower level, and itself; data and model share a level and never meet.
+# Each place may import what stands on a lower level, and itself; data and model share a level and
+# never meet.
 LEVELS = {
     "batch": 0,
     "errors": 0,
@@ -55,7 +58,9 @@ def place_of(path: Path) -> str:
 
 
 def imports_of(path: Path) -> list[str]:
-    """Dotted names of all that a file imports, wherever in the file it does so; relative ones made absolute."""
+    """Dotted names of all that a file imports, wherever in the file it does so; relative ones made
+    absolute.
+    """
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -84,12 +89,18 @@ def test_imports_point_only_to_lower_levels(path: Path):
         assert there in LEVELS, f"{path.name} imports {name}, which has no place in the order"
         if here in ("pipelines", there):
             continue
-        assert LEVELS[there] < LEVELS[here], f"{here} must not import {there}, but {path.name} imports {name}"
+        assert LEVELS[there] < LEVELS[here], (
+            f"{here} must not import {there}, but {path.name} imports {name}"
+        )
 
 
 @pytest.mark.parametrize("dependency", HOMES)
 def test_heavy_dependency_is_imported_in_one_room(dependency: str):
-    users = {place_of(path) for path in FILES if any(name.split(".")[0] == dependency for name in imports_of(path))}
+    users = {
+        place_of(path)
+        for path in FILES
+        if any(name.split(".")[0] == dependency for name in imports_of(path))
+    }
     assert users == HOMES[dependency]
 
 
@@ -107,19 +118,28 @@ def module_files(name: str) -> list[Path]:
 
 def test_settings_import_neither_lightning_nor_torchmetrics():
     """Both take seconds to import, and a wrong value is refused before training starts."""
-    pending, seen = [PACKAGE / "training" / "settings.py", PACKAGE / "training" / "hardware.py"], set()
+    pending, seen = (
+        [PACKAGE / "training" / "settings.py", PACKAGE / "training" / "hardware.py"],
+        set(),
+    )
     while pending:
         path = pending.pop()
         seen.add(path)
         names = imports_of(path)
-        assert not {"pytorch_lightning", "torchmetrics"} & {name.split(".")[0] for name in names}, path
-        pending += [file for name in names if name.startswith("attnlab.") for file in module_files(name)]
+        assert not {"pytorch_lightning", "torchmetrics"} & {name.split(".")[0] for name in names}, (
+            path
+        )
+        pending += [
+            file for name in names if name.startswith("attnlab.") for file in module_files(name)
+        ]
         pending = [file for file in pending if file not in seen]
     assert PACKAGE / "training" / "optimisation.py" in seen
 
 
 def test_import_of_the_package_alone_loads_no_library():
-    code = "import sys; before = set(sys.modules); import attnlab; print(*set(sys.modules) - before)"
+    code = (
+        "import sys; before = set(sys.modules); import attnlab; print(*set(sys.modules) - before)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "attnlab" in loaded
@@ -137,7 +157,9 @@ def test_package_offers_what_type_checkers_see():
     for path, name in offered.items():
         found = getattr(attnlab, name)
         assert f"{found.__module__}.{found.__qualname__}" == path
-    with pytest.raises(AttributeError, match="module 'attnlab' has no attribute 'attention'; it offers Attention, "):
+    with pytest.raises(
+        AttributeError, match="module 'attnlab' has no attribute 'attention'; it offers Attention, "
+    ):
         attnlab.attention  # noqa: B018
 
 
@@ -147,9 +169,14 @@ def test_no_module_is_called_utils_or_helpers():
 
 
 def test_pipelines_answer_help_quickly():
-    """Importing all of them loads nothing that costs seconds; that must stand inside their functions."""
+    """Importing all of them loads nothing that costs seconds; that must stand inside their
+    functions.
+    """
     heavy = {"torch", "pytorch_lightning", "mlflow", "torchmetrics", "datasets", "matplotlib"}
-    code = "import runpy, sys; [runpy.run_path(script) for script in sys.argv[1:]]; print(*sys.modules)"
+    code = (
+        "import runpy, sys; [runpy.run_path(script) for script in sys.argv[1:]]; "
+        "print(*sys.modules)"
+    )
     command = [sys.executable, "-c", code, *map(str, sorted(PIPELINES.rglob("*.py")))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert not heavy & set(done.stdout.split())

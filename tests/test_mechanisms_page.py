@@ -22,7 +22,13 @@ GROUPS = [
     "padding",
 ]
 # Choices that switch a mechanism off.
-ABSENT = {"model/projection=none", "model/coverage=none", "model/heads=one", "model/input_feeding=none", "search=none"}
+ABSENT = {
+    "model/projection=none",
+    "model/coverage=none",
+    "model/heads=one",
+    "model/input_feeding=none",
+    "search=none",
+}
 
 
 def choices_of(group: str) -> list[str]:
@@ -40,7 +46,9 @@ def test_mechanisms_table_names_every_choice_of_a_group(group):
     missing = [
         choice
         for choice in choices_of(group)
-        if choice not in ABSENT and f"`{choice}`" not in named and f"`{choice.partition('=')[2]}`" not in named
+        if choice not in ABSENT
+        and f"`{choice}`" not in named
+        and f"`{choice.partition('=')[2]}`" not in named
     ]
     assert not missing
 

@@ -1,4 +1,6 @@
-"""docs/settings.md and docs/settings.schema.json: as `make settings` writes them, complete, and true to the configs."""
+"""docs/settings.md and docs/settings.schema.json: as `make settings` writes them, complete, and
+true to the configs.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,23 @@ from attnlab.experiment.hydra_config import compose_config, groups
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")
 SCHEMA = json.loads((DOCS / "settings.schema.json").read_text(encoding="utf-8"))
-ROWS = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in PAGE.splitlines() if line.startswith("| `")]
-TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": int | float, "boolean": bool}
+ROWS = [
+    re.split(r"(?<!\\) \| ", line.strip("| "))
+    for line in PAGE.splitlines()
+    if line.startswith("| `")
+]
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": int | float,
+    "boolean": bool,
+}
 CHECKED = {
-    "$ref", "type", "const", "enum", "oneOf", "anyOf", "not", "properties", "required", "additionalProperties", "items",
-    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "minItems", "maxItems",
+    "$ref", "type", "const", "enum", "oneOf", "anyOf", "not", "properties", "required",
+    "additionalProperties", "items", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+    "minLength", "minItems", "maxItems",
 }  # fmt: skip
 NOTES = {"title", "description", "default", "$schema", "$defs"}
 
@@ -36,9 +50,18 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
     assert schema.keys() <= CHECKED | NOTES, schema
     if "$ref" in schema:
         return fits(value, SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")])
-    size = value if isinstance(value, int | float) else len(value) if isinstance(value, str | list) else 0
+    size = (
+        value
+        if isinstance(value, int | float)
+        else len(value)
+        if isinstance(value, str | list)
+        else 0
+    )
     fixed = [schema["const"]] if "const" in schema else schema.get("enum", [value])
-    low, high = schema.get("minLength", schema.get("minItems", 0)), schema.get("maxItems", float("inf"))
+    low, high = (
+        schema.get("minLength", schema.get("minItems", 0)),
+        schema.get("maxItems", float("inf")),
+    )
     if isinstance(value, dict):
         known, more = schema.get("properties", {}), schema.get("additionalProperties", True)
         others = {True: {}, False: {"not": {}}}.get(more, more) if isinstance(more, bool) else more
@@ -52,9 +75,14 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
         and ("not" not in schema or not fits(value, schema["not"]))
         and (not isinstance(value, str | list) or low <= size <= high)
         and set(schema.get("required", ())) <= (value.keys() if isinstance(value, dict) else set())
-        and (not isinstance(value, list) or all(fits(each, schema.get("items", {})) for each in value))
+        and (
+            not isinstance(value, list)
+            or all(fits(each, schema.get("items", {})) for each in value)
+        )
         and schema.get("minimum", size) <= size <= schema.get("maximum", size)
-        and schema.get("exclusiveMinimum", size - 1) < size < schema.get("exclusiveMaximum", size + 1)
+        and schema.get("exclusiveMinimum", size - 1)
+        < size
+        < schema.get("exclusiveMaximum", size + 1)
     )
 
 
@@ -62,21 +90,32 @@ def test_settings_files_are_what_the_command_writes(tmp_path: Path) -> None:
     write(tmp_path)
     for file in sorted(tmp_path.iterdir()):
         expected = (DOCS / file.name).read_text(encoding="utf-8")
-        assert file.read_text(encoding="utf-8") == expected, f"docs/{file.name} is stale; run `make settings`"
+        assert file.read_text(encoding="utf-8") == expected, (
+            f"docs/{file.name} is stale; run `make settings`"
+        )
 
 
 def test_settings_page_names_every_choice_and_says_what_it_is() -> None:
     sections = re.split(r"^## `(.+)`$", PAGE, flags=re.MULTILINE)[1:]
-    named = {group: dict(re.findall(r"^\| `(\w+)`(?: \(default\))? \| (.*) \|$", text, re.MULTILINE))
-             for group, text in zip(sections[::2], sections[1::2], strict=True)}  # fmt: skip
+    named = {
+        group: dict(re.findall(r"^\| `(\w+)`(?: \(default\))? \| (.*) \|$", text, re.MULTILINE))
+        for group, text in zip(sections[::2], sections[1::2], strict=True)
+    }
     assert {group: sorted(choices) for group, choices in named.items()} == groups()
-    assert not [(group, choice) for group, choices in named.items() for choice, what in choices.items() if not what]
+    assert not [
+        (group, choice)
+        for group, choices in named.items()
+        for choice, what in choices.items()
+        if not what
+    ]
 
 
 def test_settings_page_gives_type_default_and_meaning_of_every_setting() -> None:
     settings = [row for row in ROWS if "." in row[0] or row[0] == "`seed`"]
     assert len(settings) > 250
-    assert not [row[0] for row in settings if len(row) != 4 or not all(cell.strip() for cell in row)]
+    assert not [
+        row[0] for row in settings if len(row) != 4 or not all(cell.strip() for cell in row)
+    ]
 
 
 def test_settings_page_has_no_html_outside_of_code() -> None:
@@ -112,15 +151,32 @@ class Derived(Base):
 
 def test_meanings_come_from_the_class_and_then_from_its_bases() -> None:
     derived = "the derived meaning; null for none."
-    assert meanings(Derived) == {"size": derived, "depth": derived, "width": "in columns, with a second line."}
+    assert meanings(Derived) == {
+        "size": derived,
+        "depth": derived,
+        "width": "in columns, with a second line.",
+    }
 
 
 @pytest.mark.parametrize(
     "overrides",
     [
         (),
-        ("data=hub", "model=seq2seq", "model/attention=none", "search=sample", "hardware=ddp_cpu", "tracking=none"),
-        ("model/coverage=see2017", "model/heads=multi", "model/scope=local_p", "sweep=optuna", "launcher=slurm"),
+        (
+            "data=hub",
+            "model=seq2seq",
+            "model/attention=none",
+            "search=sample",
+            "hardware=ddp_cpu",
+            "tracking=none",
+        ),
+        (
+            "model/coverage=see2017",
+            "model/heads=multi",
+            "model/scope=local_p",
+            "sweep=optuna",
+            "launcher=slurm",
+        ),
         ("task=classification", "experiment=lesson_classifier"),
         ("model.attention._target_=my_scores.MyScore", "+model.attention.anything=[1,2]"),
     ],

@@ -1,10 +1,13 @@
-"""A `python` that starts at once: its commands run in forks of a server that has everything imported.
+"""A `python` that starts at once: its commands run in forks of a server that has everything
+imported.
 
-The fixture `warm_python` gives its path. A command `<path> pipelines/train.py ...` has its own folder, environment,
-streams, process group and exit code, as with a new interpreter; SIGTERM and SIGINT are passed on, and whoever kills
-the `python` kills the command. Two variables of its environment change what it may do: WARM_PYTHON_FILE_LIMIT is the
-bytes that no file of it may exceed, as a quota would have it; WARM_PYTHON_USER is the user that it becomes where the
-tests run as root. Anything but a script runs in a real interpreter.
+The fixture `warm_python` gives its path. A command `<path> pipelines/train.py ...` has its own
+folder, environment, streams, process group and exit code, as with a new interpreter; SIGTERM and
+SIGINT are passed on, and whoever kills
+the `python` kills the command. Two variables of its environment change what it may do:
+WARM_PYTHON_FILE_LIMIT is the bytes that no file of it may exceed, as a quota would have it;
+WARM_PYTHON_USER is the user that it becomes where the tests run as root. Anything but a script runs
+in a real interpreter.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ import signal
 import socket
 import sys
 
-SET_BY_IMPORTS: dict[str, str] = {}  # variables that the imports set, which do not come again in a fork
+# Variables that the imports set, which do not come again in a fork
+SET_BY_IMPORTS: dict[str, str] = {}
 IMPORTED = (
-    "datasets", "matplotlib.pyplot", "mlflow", "pytorch_lightning", "rich.progress", "sacrebleu", "torchmetrics",
-    "attnlab.stages.prepare", "attnlab.stages.chain", "attnlab.stages.train", "attnlab.stages.evaluate",
-    "attnlab.stages.report",
-    "attnlab.experiment.composition", "attnlab.experiment.launch", "attnlab.tracking.settings",
+    "datasets", "matplotlib.pyplot", "mlflow", "pytorch_lightning", "rich.progress", "sacrebleu",
+    "torchmetrics", "attnlab.stages.prepare", "attnlab.stages.chain", "attnlab.stages.train",
+    "attnlab.stages.evaluate", "attnlab.stages.report", "attnlab.experiment.composition",
+    "attnlab.experiment.launch", "attnlab.tracking.settings",
 )  # fmt: skip
 
 
@@ -62,7 +66,8 @@ def serve(address: str) -> None:
     listening.bind("\0" + address)
     listening.listen(64)
     selector.register(listening, selectors.EVENT_READ)
-    selector.register(0, selectors.EVENT_READ)  # closed by the end of the process that started this one
+    # Closed by the end of the process that started this one
+    selector.register(0, selectors.EVENT_READ)
     print("ready", flush=True)
     while True:
         for key, _ in selector.select():
@@ -83,7 +88,8 @@ def serve(address: str) -> None:
             else:
                 command, ended, client = key.data
                 if key.fileobj is client:  # it was killed
-                    with contextlib.suppress(ProcessLookupError):  # so early that it has no group of its own yet
+                    # So early that it has no group of its own yet
+                    with contextlib.suppress(ProcessLookupError):
                         os.killpg(command, signal.SIGKILL)
                     os.kill(command, signal.SIGKILL)
                 code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
@@ -125,7 +131,9 @@ def _be_the_command(arguments: list[str], folder: str, environment: dict[str, st
     code: object = 1
     try:
         os.chdir(folder)
-        limit, user = (environment.pop(f"WARM_PYTHON_{name}", None) for name in ("FILE_LIMIT", "USER"))
+        limit, user = (
+            environment.pop(f"WARM_PYTHON_{name}", None) for name in ("FILE_LIMIT", "USER")
+        )
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
         if user is not None and os.geteuid() == 0:

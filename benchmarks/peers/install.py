@@ -2,8 +2,10 @@
 
     python benchmarks/peers/install.py [--only joeynmt|opennmt]
 
-Both take the torch that attnlab is measured with; what the peers themselves pin is older and left unread
-(`--no-deps`), and their runners mend what that costs. Where pip's default build of torch is not wanted, set pip's
+Both take the torch that attnlab is measured with; what the peers themselves pin is older and left
+unread
+(`--no-deps`), and their runners mend what that costs. Where pip's default build of torch is not
+wanted, set pip's
 own variables, such as PIP_FIND_LINKS or PIP_INDEX_URL.
 """
 
@@ -54,15 +56,17 @@ NEEDS = {
 
 
 def install(name: str) -> None:
-    """Make the environment; an unfinished one is not left behind. Raises CalledProcessError where pip fails."""
+    """Make the environment; an unfinished one is not left behind. Raises CalledProcessError where
+    pip fails.
+    """
     package, module = PEERS[name]
     folder = FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
     try:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = folder / "bin" / "python"
-        # torch first and alone: together with others, pip may choose another build of it. The peer last: what it pins
-        # is not there, and pip would say so at every other package.
+        # torch first and alone: together with others, pip may choose another build of it. The peer
+        # last: what it pins is not there, and pip would say so at every other package.
         for packages in ((TORCH, *BUILD), NEEDS[name], ("--no-deps", package)):
             subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
         subprocess.run([python, "-c", f"import {module}"], check=True)
@@ -73,7 +77,9 @@ def install(name: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", choices=sorted(PEERS), help="this peer alone")
     only = parser.parse_args().only
     for name in [only] if only else sorted(PEERS):

@@ -1,7 +1,8 @@
 """JoeyNMT 2.3.0 at one job, in its own environment: `python joeynmt_runner.py '<job as JSON>'`.
 
-Trains by its own entry (`joeynmt.training.train`) or decodes by its own search (`joeynmt.search.search`); what was
-counted is the last line of the output, as JSON. What stands here only chooses its settings, counts, and mends what
+Trains by its own entry (`joeynmt.training.train`) or decodes by its own search
+(`joeynmt.search.search`); what was counted is the last line of the output, as JSON. What stands
+here only chooses its settings, counts, and mends what
 the present torch lacks.
 """
 
@@ -29,7 +30,9 @@ def main(job: dict[str, Any]) -> dict[str, float]:
 
 
 def train(job: dict[str, Any]) -> dict[str, float]:
-    """Train, and count from the step after the warm-up on; the model folder holds the checkpoint afterwards."""
+    """Train, and count from the step after the warm-up on; the model folder holds the checkpoint
+    afterwards.
+    """
     meter = StepMeter(job["warm_up"], job["steps"])
     parameters = 0
     original = joeynmt.training.TrainManager._train_step
@@ -46,7 +49,9 @@ def train(job: dict[str, Any]) -> dict[str, float]:
     folder = Path(job["model"])
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    joeynmt.training.train(rank=0, world_size=None, cfg=configuration(job, meter.steps_to_train), skip_test=True)
+    joeynmt.training.train(
+        rank=0, world_size=None, cfg=configuration(job, meter.steps_to_train), skip_test=True
+    )
     return {"parameters": parameters, **meter.found()}
 
 
@@ -54,10 +59,15 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
     """Decode the test split; texts are not made of the tokens that it finds."""
     if job["batches"] is not None:
         take_given_batches(json.loads(Path(job["batches"]).read_text()), "test")
-    model, _, _, test = prepare(parse_global_args(configuration(job, 1), mode="test"), rank=0, mode="test")
+    model, _, _, test = prepare(
+        parse_global_args(configuration(job, 1), mode="test"), rank=0, mode="test"
+    )
     model.eval()
     batches = test.make_iter(
-        batch_size=job["batch_size"], pad_index=model.pad_index, eos_index=model.eos_index, device=torch.device("cpu")
+        batch_size=job["batch_size"],
+        pad_index=model.pad_index,
+        eos_index=model.eos_index,
+        device=torch.device("cpu"),
     )
     sentences = tokens = 0
     started = cpu_seconds()
@@ -86,7 +96,12 @@ def configuration(job: dict[str, Any], steps: int) -> dict[str, Any]:
     """The job as JoeyNMT's own configuration; what is not named has its default."""
     text = Path(job["text"])
     embeddings = {"embedding_dim": job["embedding"], "scale": False, "dropout": job["dropout"]}
-    side = {"level": "word", "lowercase": False, "voc_min_freq": job["min_frequency"], "max_length": -1}
+    side = {
+        "level": "word",
+        "lowercase": False,
+        "voc_min_freq": job["min_frequency"],
+        "max_length": -1,
+    }
     never = 1_000_000
     return {
         "name": "benchmark",
@@ -141,7 +156,9 @@ def configuration(job: dict[str, Any], steps: int) -> dict[str, Any]:
 
 
 def take_given_batches(batches: list[list[int]], split: str) -> None:
-    """The sampler of a split hands out these rows, batch by batch, instead of its own; the last one begins anew."""
+    """The sampler of a split hands out these rows, batch by batch, instead of its own; the last one
+    begins anew.
+    """
     own = joeynmt.datasets.SentenceBatchSampler
 
     class GivenBatches(own):  # type: ignore[misc, valid-type]

@@ -1,7 +1,8 @@
 """OpenNMT-py 3.5.1 at one job, in its own environment: `python opennmt_runner.py '<job as JSON>'`.
 
-Trains by its own entry (`onmt.bin.train.train`) or decodes by its own translator (`Translator.translate_batch`); what
-was counted is the last line of the output, as JSON. What stands here only chooses its settings, counts, and mends
+Trains by its own entry (`onmt.bin.train.train`) or decodes by its own translator
+(`Translator.translate_batch`); what was counted is the last line of the output, as JSON. What
+stands here only chooses its settings, counts, and mends
 what the present torch lacks.
 """
 
@@ -13,7 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-# Transforms that nothing here uses import these packages; the old torch and numpy that those pin are not wanted.
+# Transforms that nothing here uses import these packages; the old torch and numpy that those pin
+# are not wanted.
 for name in ("ahocorasick", "fasttext", "spacy"):
     sys.modules.setdefault(name, types.ModuleType(name))
 
@@ -36,7 +38,9 @@ def main(job: dict[str, Any]) -> dict[str, float]:
 
 
 def train(job: dict[str, Any]) -> dict[str, float]:
-    """Train, and count from the step after the warm-up on; the model folder holds the checkpoint afterwards."""
+    """Train, and count from the step after the warm-up on; the model folder holds the checkpoint
+    afterwards.
+    """
     meter = StepMeter(job["warm_up"], job["steps"])
     parameters = 0
     original = Trainer._gradient_accumulation
@@ -71,9 +75,30 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
     """Decode the test split; texts are not made of the tokens that it finds."""
     folder, text = Path(job["model"]), Path(job["text"])
     [newest] = sorted(folder.glob("model_step_*.pt"))
-    arguments = ["--model", str(newest), "--src", str(text / "test.source"), "--output", str(folder / "unused.txt")]
-    arguments += ["--batch_size", str(job["batch_size"]), "--beam_size", str(job["beam"]), "--max_length_ratio", "0"]
-    arguments += ["--max_length", str(job["max_length"]), "--length_penalty", "wu", "--alpha", "1.0"]
+    arguments = [
+        "--model",
+        str(newest),
+        "--src",
+        str(text / "test.source"),
+        "--output",
+        str(folder / "unused.txt"),
+    ]
+    arguments += [
+        "--batch_size",
+        str(job["batch_size"]),
+        "--beam_size",
+        str(job["beam"]),
+        "--max_length_ratio",
+        "0",
+    ]
+    arguments += [
+        "--max_length",
+        str(job["max_length"]),
+        "--length_penalty",
+        "wu",
+        "--alpha",
+        "1.0",
+    ]
     if job["beam"] == 1:
         arguments += ["--random_sampling_topk", "1"]  # its greedy search; without it, a beam of one
     options = onmt.bin.translate._get_parser().parse_args(arguments)
@@ -98,10 +123,15 @@ def decode(job: dict[str, Any]) -> dict[str, float]:
 
 
 def settings(job: dict[str, Any], steps: int) -> list[str]:
-    """The job as OpenNMT-py's own options; what is not named has its default, but for the workers: none, so that
-    batches are made in the one process whose time is taken."""
+    """The job as OpenNMT-py's own options; what is not named has its default, but for the workers:
+    none, so that batches are made in the one process whose time is taken.
+    """
     text, folder = Path(job["text"]), Path(job["model"])
-    corpus = {"path_src": str(text / "train.source"), "path_tgt": str(text / "train.target"), "weight": 1}
+    corpus = {
+        "path_src": str(text / "train.source"),
+        "path_tgt": str(text / "train.target"),
+        "weight": 1,
+    }
     options = {
         "data": json.dumps({"corpus": corpus}),
         "src_vocab": str(folder / "source.vocabulary"),
@@ -137,7 +167,9 @@ def settings(job: dict[str, Any], steps: int) -> list[str]:
 
 
 def take_given_batches(batches: list[list[int]]) -> None:
-    """These rows, batch by batch, instead of its own division of a bucket; a bucket must hold each row once."""
+    """These rows, batch by batch, instead of its own division of a bucket; a bucket must hold each
+    row once.
+    """
 
     def given(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
         by_row = {example["cid_line_number"]: (example, index) for example, index in data}
@@ -148,8 +180,12 @@ def take_given_batches(batches: list[list[int]]) -> None:
 
 def write_vocabulary(text: Path, into: Path) -> None:
     """A file of words and how often each occurs, as OpenNMT-py reads it."""
-    words = Counter(word for line in text.read_text(encoding="utf-8").splitlines() for word in line.split())
-    into.write_text("".join(f"{word}\t{count}\n" for word, count in words.most_common()), encoding="utf-8")
+    words = Counter(
+        word for line in text.read_text(encoding="utf-8").splitlines() for word in line.split()
+    )
+    into.write_text(
+        "".join(f"{word}\t{count}\n" for word, count in words.most_common()), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

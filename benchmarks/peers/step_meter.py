@@ -1,13 +1,17 @@
-"""Counts what a peer's training costs between two of its steps; needs nothing but the standard library."""
+"""Counts what a peer's training costs between two of its steps; needs nothing but the standard
+library.
+"""
 
 import resource
 
 
 class StepMeter:
-    """Tokens and processor time of `steps` whole steps after the first `warm_up`, reading their batches included.
+    """Tokens and processor time of `steps` whole steps after the first `warm_up`, reading their
+    batches included.
 
-    `begins` is to be called when a step begins: the time from there to the next call holds the step itself, the
-    optimiser's part of it and the making of the next batch. So one step more than these must be trained.
+    `begins` is to be called when a step begins: the time from there to the next call holds the step
+    itself, the optimiser's part of it and the making of the next batch. So one step more than these
+    must be trained.
     """
 
     def __init__(self, warm_up: int, steps: int) -> None:
@@ -34,7 +38,9 @@ class StepMeter:
     def found(self) -> dict[str, float]:
         """What was counted. Raises RuntimeError where training ended too early for it."""
         if self.cpu_seconds is None:
-            raise RuntimeError(f"training ended after {self._begun} steps, but {self._after} were to be measured")
+            raise RuntimeError(
+                f"training ended after {self._begun} steps, but {self._after} were to be measured"
+            )
         return {"tokens": self.tokens, "cpu_seconds": self.cpu_seconds}
 
 

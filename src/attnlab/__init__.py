@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["Attention", "ExperimentError", "Intervention", "__version__", "compose", "load"]
 __version__ = "0.1.0"
 
-# Name -> the module that it is imported from at its first use: `import attnlab` alone loads neither torch nor Hydra.
+# Name -> the module that it is imported from at its first use: `import attnlab` alone loads neither
+# torch nor Hydra.
 _EXPORTS = {
     "Attention": "attnlab.model.attention.layer",
     "ExperimentError": "attnlab.errors",
@@ -26,7 +27,9 @@ _EXPORTS = {
 
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
-        raise AttributeError(f"module 'attnlab' has no attribute {name!r}; it offers {', '.join(_EXPORTS)}")
+        raise AttributeError(
+            f"module 'attnlab' has no attribute {name!r}; it offers {', '.join(_EXPORTS)}"
+        )
     return getattr(importlib.import_module(_EXPORTS[name]), name)
 
 

@@ -16,15 +16,19 @@ if TYPE_CHECKING:
 
 
 def load(
-    model: str | Path, device: str = "cpu", allow: Collection[str] = (), tracking_uri: str | None = None
+    model: str | Path,
+    device: str = "cpu",
+    allow: Collection[str] = (),
+    tracking_uri: str | None = None,
 ) -> Translator | SentenceClassifier:
     """A trained model: `load("build/model")("Guten Tag").text`.
 
     Args:
-        model: a model folder, or MLflow's `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`,
-            `models:/<name>/latest`.
+        model: a model folder, or MLflow's `runs:/<id>/model`, `models:/<name>@<alias>`,
+            `models:/<name>/<version>`, `models:/<name>/latest`.
         allow: modules outside of attnlab whose classes the model may name.
-        tracking_uri: MLflow's; None is the one that MLflow is set to, or else the database in the folder `runs`.
+        tracking_uri: MLflow's; None is the one that MLflow is set to, or else the database in the
+            folder `runs`.
 
     Raises ExperimentError where there is no such model, or it is broken.
     """
@@ -37,10 +41,11 @@ def load(
 
 
 def compose(overrides: Sequence[str] = ()) -> NotebookExperiment:
-    """The experiment that Hydra's overrides compose: `compose(["data=dates", "model/attention=dot"])`.
+    """The experiment that Hydra's overrides compose: `compose(["data=dates",
+    "model/attention=dot"])`.
 
-    `experiment.prepare()` gives its data; with these, `experiment.module(data)` and `experiment.datamodule(data)` are
-    what a `pl.Trainer` takes.
+    `experiment.prepare()` gives its data; with these, `experiment.module(data)` and
+    `experiment.datamodule(data)` are what a `pl.Trainer` takes.
 
     Raises ExperimentError with every problem of the config.
     """

@@ -1,6 +1,7 @@
 """What data and model share: the special tokens, the padding scheme and the batch.
 
-Axes: B batch, S source length, T target length. Batch first. Masks are bool, and True is a real token.
+Axes: B batch, S source length, T target length. Batch first. Masks are bool, and True is a real
+    token.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class Padding:
 
     encoder, decoder: the side of the pads in the source and in the target.
     attention_masked: False lets the attention weigh pads too (its effect is `attention_pad_mass`).
-    recurrence: what the recurrences do with pads. `skip` keeps the state across a pad, `read` consumes it.
+    recurrence: what the recurrences do with pads. `skip` keeps the state across a pad, `read`
+        consumes it.
         The encoder meets pads on either side, the decoder only where they come first.
     """
 
@@ -35,14 +37,17 @@ class Padding:
 
 @dataclass(frozen=True)
 class SourceBatch:
-    """The sources of a padded batch; each ends with `<eos>`. `rows` are their row numbers in their split."""
+    """The sources of a padded batch; each ends with `<eos>`. `rows` are their row numbers in their
+    split.
+    """
 
     source: Tensor  # (B, S) long
     source_mask: Tensor  # (B, S) bool
     rows: Tensor  # (B,) long
 
     def to(self, device: torch.device | str) -> Self:
-        # A copy to a GPU is in order with what the GPU does next, so nothing waits for it. One from a GPU is not.
+        # A copy to a GPU is in order with what the GPU does next, so nothing waits for it. One from
+        # a GPU is not.
         alone = torch.device(device).type == "cuda"
         return self._with_each(lambda tensor: tensor.to(device, non_blocking=alone))
 
@@ -51,7 +56,9 @@ class SourceBatch:
         return self._with_each(lambda tensor: tensor.pin_memory())
 
     def _with_each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        return replace(self, **{field.name: change(getattr(self, field.name)) for field in fields(self)})
+        return replace(
+            self, **{field.name: change(getattr(self, field.name)) for field in fields(self)}
+        )
 
     def __len__(self) -> int:
         return self.source.shape[0]
@@ -61,7 +68,8 @@ class SourceBatch:
 class Batch(SourceBatch):
     """Sentence pairs of one padded batch.
 
-    `target_input` starts with `<bos>`, `target_output` ends with `<eos>`, and both share `target_mask`.
+    `target_input` starts with `<bos>`, `target_output` ends with `<eos>`, and both share
+    `target_mask`.
     """
 
     target_input: Tensor  # (B, T) long
@@ -69,7 +77,8 @@ class Batch(SourceBatch):
     target_mask: Tensor  # (B, T) bool
 
     def to(self, device: torch.device | str) -> Self:
-        tokens = self.num_target_tokens  # counted here: on a GPU every question for it would wait for the device
+        # Counted here: on a GPU every question for it would wait for the device
+        tokens = self.num_target_tokens
         moved = super().to(device)
         vars(moved)["num_target_tokens"] = tokens
         return moved

@@ -1,4 +1,6 @@
-"""The error that a user reads, and how its sentences show values: long ones shortened, passwords masked."""
+"""The error that a user reads, and how its sentences show values: long ones shortened, passwords
+masked.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,25 @@ from typing import Any
 HIDDEN = "***"
 
 _REFERENCE = r"\$\{[^{}]*\}"
-# The user and the password of `scheme://user:password@host`. References such as ${oc.env:PASSWORD} may be part of them.
+# The user and the password of `scheme://user:password@host`. References such as ${oc.env:PASSWORD}
+# may be part of them.
 _CREDENTIALS = re.compile(
     rf"(?<=://)((?:{_REFERENCE}|\$(?!\{{)|[^/\s:@'\"$])*):((?:{_REFERENCE}|\$(?!\{{)|[^/\s'\"$])+)@"
 )
 
 
 class ExperimentError(Exception):
-    """Something the user can mend: each problem is a sentence with the place, what was given, what is allowed."""
+    """Something the user can mend: each problem is a sentence with the place, what was given, what
+    is allowed.
+    """
 
     def __init__(self, problems: str | Sequence[str]) -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type[ExperimentError], tuple[list[str]]]:
-        # Errors cross process borders (loader workers, parallel sweeps); the default would lose the list.
+        # Errors cross process borders (loader workers, parallel sweeps); the default would lose the
+        # list.
         return type(self), (self.problems,)
 
 
@@ -40,14 +46,19 @@ def show(value: Any, limit: int = 120) -> str:
 
 
 def masked(text: str) -> str:
-    """The text with `***` for the password of each address in it; a reference to a variable stays."""
+    """The text with `***` for the password of each address in it; a reference to a variable
+    stays.
+    """
     return _CREDENTIALS.sub(
-        lambda found: f"{found[1]}:{HIDDEN}@" if re.sub(_REFERENCE, "", found[2]) else found[0], text
+        lambda found: f"{found[1]}:{HIDDEN}@" if re.sub(_REFERENCE, "", found[2]) else found[0],
+        text,
     )
 
 
 def holds_password(value: Any) -> bool:
-    """Whether a text in a config value is an address with a password that is no reference to a variable."""
+    """Whether a text in a config value is an address with a password that is no reference to a
+    variable.
+    """
     if isinstance(value, Mapping):
         return any(holds_password(name) or holds_password(inner) for name, inner in value.items())
     if isinstance(value, list | tuple):

@@ -1,6 +1,7 @@
 """Files and folders: written whole or not at all, JSON read with clear errors.
 
-Content reaches the disk before its rename does: a rename may survive a power failure that the content did not.
+Content reaches the disk before its rename does: a rename may survive a power failure that the
+content did not.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ RecordT = TypeVar("RecordT")
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder near `path` that takes its place when the block ends, and vanishes when it fails.
+    """A temporary folder near `path` that takes its place when the block ends, and vanishes when it
+    fails.
 
     A process that is killed leaves `.<name>.<random>` beside `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent, ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(
+        prefix=f".{path.name}.", dir=path.parent, ignore_cleanup_errors=True
+    ) as place:
         new, old = Path(place, "new"), Path(place, "old")
         new.mkdir()
         yield new
@@ -50,7 +54,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A temporary file name beside `path` that takes its place when the block ends, and vanishes when it fails."""
+    """A temporary file name beside `path` that takes its place when the block ends, and vanishes
+    when it fails.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix stays: writers such as matplotlib choose the format by it.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
@@ -91,17 +97,27 @@ def read_own_record(path: Path, kind: type[RecordT], remedy: str) -> RecordT:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write content as JSON with sorted keys, whole or not at all. Numbers that are not finite become null."""
-    text = json.dumps(_finite(content), ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False)
+    """Write content as JSON with sorted keys, whole or not at all. Numbers that are not finite
+    become null.
+    """
+    text = json.dumps(
+        _finite(content), ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False
+    )
     with atomic_file(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write one line of JSON for each row; see `write_json`."""
-    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as lines:
+    with (
+        atomic_file(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as lines,
+    ):
         for row in rows:
-            lines.write(json.dumps(_finite(dict(row)), ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n")
+            lines.write(
+                json.dumps(_finite(dict(row)), ensure_ascii=False, sort_keys=True, allow_nan=False)
+                + "\n"
+            )
 
 
 def _finite(content: Any) -> Any:

@@ -61,8 +61,12 @@ def test_atomic_write_that_fails_leaves_the_old_content(tmp_path, error, existed
         assert (path / "inside" if path.is_dir() else path).read_text() == "old"
 
 
-@pytest.mark.parametrize("refused", [1, 2], ids=["the old one does not move", "the new one does not move"])
-def test_atomic_folder_that_cannot_replace_the_old_one_leaves_it_alone(tmp_path, monkeypatch, refused):
+@pytest.mark.parametrize(
+    "refused", [1, 2], ids=["the old one does not move", "the new one does not move"]
+)
+def test_atomic_folder_that_cannot_replace_the_old_one_leaves_it_alone(
+    tmp_path, monkeypatch, refused
+):
     path = tmp_path / "model"
     path.mkdir()
     (path / "old").write_text("0")
@@ -83,7 +87,9 @@ def test_atomic_folder_that_cannot_replace_the_old_one_leaves_it_alone(tmp_path,
 
 @pytest.fixture
 def disk(monkeypatch):
-    """What reaches the disk, and what takes its place, in their order: names of files, and folders with a slash."""
+    """What reaches the disk, and what takes its place, in their order: names of files, and folders
+    with a slash.
+    """
     seen = []
 
     def fsync(opened):
@@ -100,7 +106,9 @@ def disk(monkeypatch):
     return seen
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="which file is synced is read from /proc")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/fd"), reason="which file is synced is read from /proc"
+)
 def test_atomic_write_syncs_content_before_the_rename(tmp_path, disk):
     with atomic_file(tmp_path / "metrics.json") as temporary:
         temporary.write_text("1")

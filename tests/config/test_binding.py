@@ -1,4 +1,6 @@
-"""Binding a config: any class of the right base, and all problems at once, in sentences, before anything is built."""
+"""Binding a config: any class of the right base, and all problems at once, in sentences, before
+anything is built.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,14 @@ def training() -> dict[str, Any]:
 
 @pytest.fixture
 def model() -> dict[str, Any]:
-    sizes = {"cell": "gru", "embedding_size": 4, "layers": 1, "word_dropout": 0.0, "dropout": 0.0, "layer_dropout": 0.0}
+    sizes = {
+        "cell": "gru",
+        "embedding_size": 4,
+        "layers": 1,
+        "word_dropout": 0.0,
+        "dropout": 0.0,
+        "layer_dropout": 0.0,
+    }
     return {
         "_target_": "attnlab.model.seq2seq.Seq2Seq",
         **dict.fromkeys(("projection", "coverage", "heads", "input_feeding")),
@@ -74,7 +83,11 @@ def test_bind_valid_node_returns_its_object(training):
     bound = bind(training, TranslationTraining, "training")
     assert isinstance(bound, TranslationTraining)
     assert isinstance(bound.validation_search, GreedySearch)
-    chosen = (training["max_steps"], training["optimizer"]["learning_rate"], training["batching"]["size"])
+    chosen = (
+        training["max_steps"],
+        training["optimizer"]["learning_rate"],
+        training["batching"]["size"],
+    )
     assert (bound.max_steps, bound.optimizer.learning_rate, bound.batching.size) == chosen
     assert bound.teacher_forcing.ratio_at(0) == 1.0
 
@@ -104,8 +117,8 @@ def test_bind_unknown_key_names_the_nearest_and_all_settings(model):
     (problem,) = problems(model, Seq2Seq, "model")
     assert problem == (
         "model.encoder.hiden_size is not a setting; did you mean hidden_size? model.encoder has: "
-        "bidirectional, cell, dropout, embedding_size, hidden_size, layer_dropout, layers, merge, output_dropout, "
-        "reverse_source, word_dropout"
+        "bidirectional, cell, dropout, embedding_size, hidden_size, layer_dropout, layers, merge, "
+        "output_dropout, reverse_source, word_dropout"
     )
     (problem,) = problems({"_target_": "attnlab.model.attention.dot.DotScore", "zz": 1}, Score)
     assert problem == "here.zz is not a setting; here has: no settings"
@@ -136,7 +149,9 @@ def test_bind_invalid_value_is_refused_with_what_is_allowed_and_given(model, sen
 
 def test_bind_rule_between_fields_names_its_path(training):
     found = problems(training | {"max_steps": None}, TranslationTraining, "training")
-    assert found == ["training.max_steps and max_epochs are both null; give at least one, or training never ends"]
+    assert found == [
+        "training.max_steps and max_epochs are both null; give at least one, or training never ends"
+    ]
     (problem,) = problems(node_of("hardware", "cpu") | {"devices": 2}, Hardware, "hardware")
     assert problem.startswith("hardware.strategy single has one process, but there are 2 device(s)")
 
@@ -168,7 +183,9 @@ def test_bind_sections_reports_all_problems_with_their_paths(model, training):
     config = {"model": model, "training": training, "seeds": 1}
     seed = Annotated[int, Field(ge=0)]
     with pytest.raises(ExperimentError) as caught:
-        bind_sections(config, {"seed": seed, "model": Part[Seq2Seq], "training": TranslationTraining})
+        bind_sections(
+            config, {"seed": seed, "model": Part[Seq2Seq], "training": TranslationTraining}
+        )
     found = caught.value.problems
     starts = (
         "seeds is not a setting; did you mean seed?",
@@ -224,7 +241,9 @@ class Passing(OwnScore):
         super().__init__(**kwargs)
 
 class ByPosition(OwnScore):
-    def __init__(self, scale: float, offset: float = 0.5, /, *rest, query_size: int, key_size: int) -> None:
+    def __init__(
+        self, scale: float, offset: float = 0.5, /, *rest, query_size: int, key_size: int
+    ) -> None:
         super().__init__(scale, query_size=query_size, key_size=key_size)
         self.offset, self.rest = offset, rest
 """
@@ -242,7 +261,9 @@ def own_module(tmp_path, monkeypatch):
 def test_bind_class_of_the_users_module_is_checked_like_ours(own_module):
     part = bind({"_target_": f"{own_module}.OwnScore", "scale": 2}, Score, "model.attention")
     assert part(query_size=3, key_size=3).scale == 2
-    found = problems({"_target_": f"{own_module}.OwnScore", "scale": "x", "b": 1}, Score, "model.attention")
+    found = problems(
+        {"_target_": f"{own_module}.OwnScore", "scale": "x", "b": 1}, Score, "model.attention"
+    )
     assert found == [
         "model.attention.b is not a setting; model.attention has: scale",
         "model.attention.scale must be a number, got 'x'",
@@ -276,8 +297,14 @@ def test_part_gives_a_constructor_the_run_time_arguments_that_it_takes(own_modul
 
 
 def test_part_lacking_a_run_time_argument_says_which_are_given():
-    part = bind({"_target_": f"{LinearProjection.__module__}.LinearProjection", "size": 3}, Score, "model.attention")
-    with pytest.raises(ExperimentError, match=r"model.attention: LinearProjection does not fit .*key_size.*'score'"):
+    part = bind(
+        {"_target_": f"{LinearProjection.__module__}.LinearProjection", "size": 3},
+        Score,
+        "model.attention",
+    )
+    with pytest.raises(
+        ExperimentError, match=r"model.attention: LinearProjection does not fit .*key_size.*'score'"
+    ):
         part(query_size=3, key_size=3)
 
 
@@ -294,8 +321,8 @@ def test_bind_further_keyword_arguments_are_passed_on_as_they_are(own_module):
 def test_bind_key_of_hydra_is_refused_by_its_name(own_module, name, key):
     node = {"_target_": f"{own_module}.{name}", "scale": 1.0, key: "all"}
     assert problems(node, Score, "model.attention") == [
-        f"model.attention.{key} is a key of Hydra's `instantiate`, which attnlab does not use to build a part; "
-        "leave it out"
+        f"model.attention.{key} is a key of Hydra's `instantiate`, which attnlab does not use to "
+        "build a part; leave it out"
     ]
 
 
@@ -315,19 +342,33 @@ def test_bind_nested_target_without_annotation_is_built(own_module, name):
         "here.scale._target_ must be a class, got 'os.system': it is not a class"
     ]
     assert problems(node | {"scale": {"_target_": "builtins.dict"}}, Score) == [
-        "here.scale._target_ must be a class, got 'builtins.dict': its constructor does not say what it takes"
+        "here.scale._target_ must be a class, got 'builtins.dict': its constructor does not say "
+        "what it takes"
     ]
 
 
 @pytest.mark.parametrize(
     ("annotation", "value", "said"),
     [
-        (dict[str, dict[str, Any]], {"good": {}, "i": 3}, ["it.i must be a mapping of text to a value, got 3"]),
-        (dict[str, str | int] | None, {"a": None}, ["it.a must be text or a whole number, got null"]),
+        (
+            dict[str, dict[str, Any]],
+            {"good": {}, "i": 3},
+            ["it.i must be a mapping of text to a value, got 3"],
+        ),
+        (
+            dict[str, str | int] | None,
+            {"a": None},
+            ["it.a must be text or a whole number, got null"],
+        ),
         (dict[str, list[int]], {"a": [1, "x"], "b": 2}, [
-            "it.a[1] must be a whole number, got 'x'", "it.b must be a list of a whole number, got 2",
+            "it.a[1] must be a whole number, got 'x'",
+            "it.b must be a list of a whole number, got 2",
         ]),
-        (list[int] | str, [1, None], ["it must be a list of a whole number or text, got [1, null]"]),
+        (
+            list[int] | str,
+            [1, None],
+            ["it must be a list of a whole number or text, got [1, null]"],
+        ),
         (tuple[int, str], [1, 2], ["it[1] must be text, got 2"]),
         (dict[str, int], None, ["it must be a mapping of text to a whole number, got null"]),
     ],
@@ -339,8 +380,12 @@ def test_bind_wrong_entry_is_named_alone(annotation, value, said):
 
 
 def test_part_with_a_keyword_argument_that_its_base_refuses_says_so(own_module):
-    part = bind({"_target_": f"{own_module}.Passing", "scale": 1, "colour": "red"}, Score, "model.attention")
-    with pytest.raises(ExperimentError, match=r"^model.attention: Passing cannot be made of .* argument 'colour'$"):
+    part = bind(
+        {"_target_": f"{own_module}.Passing", "scale": 1, "colour": "red"}, Score, "model.attention"
+    )
+    with pytest.raises(
+        ExperimentError, match=r"^model.attention: Passing cannot be made of .* argument 'colour'$"
+    ):
         part(query_size=3, key_size=3)
 
 
@@ -349,7 +394,9 @@ def test_bind_positional_only_parameter_is_a_setting_and_further_positions_stay_
     made = bind(node, Score)(query_size=3, key_size=3)
     assert (made.scale, made.offset, made.rest) == (2, 0.5, ())
     assert bind(node | {"offset": 1}, Score)(query_size=3, key_size=3).offset == 1
-    assert problems(node | {"rest": [1]}, Score) == ["here.rest is not a setting; here has: offset, scale"]
+    assert problems(node | {"rest": [1]}, Score) == [
+        "here.rest is not a setting; here has: offset, scale"
+    ]
 
 
 TYPED = """
@@ -428,7 +475,9 @@ def test_bind_union_of_a_class_and_plain_values_takes_both(typed_module):
 def test_bind_enumeration_takes_the_value_of_a_member(typed_module):
     node = {"_target_": f"{typed_module}.Searching", "size": 3}
     assert bind(node | {"colour": "red"}, Search).given[4].name == "RED"
-    assert problems(node | {"colour": "blue"}, Search) == ["here.colour must be one of red, got 'blue'"]
+    assert problems(node | {"colour": "blue"}, Search) == [
+        "here.colour must be one of red, got 'blue'"
+    ]
 
 
 def test_bind_dataclass_of_another_module_checks_its_inherited_fields(typed_module):
@@ -444,14 +493,15 @@ def test_bind_class_of_the_users_module_is_checked_as_a_setting_too(typed_module
     assert type(bind(node, Search).inner).__name__ == "Inner"
     (problem,) = problems(node | {"inner": {"_target_": "pathlib.Path"}}, Search)
     assert problem == (
-        "here.inner._target_ must be an Inner, got 'pathlib.Path': it is not a subclass of own_searches.Inner"
+        "here.inner._target_ must be an Inner, got 'pathlib.Path': it is not a subclass of "
+        "own_searches.Inner"
     )
 
 
 def test_bind_object_without_the_attributes_of_its_base_names_them_all(typed_module):
     assert problems({"_target_": f"{typed_module}.Unfinished"}, Search, "search") == [
-        "search: Unfinished lacks max_length_ratio, min_length, n_best, replace_unknown, int8, which every Search sets "
-        "in its constructor"
+        "search: Unfinished lacks max_length_ratio, min_length, n_best, replace_unknown, int8, "
+        "which every Search sets in its constructor"
     ]
 
 
@@ -463,10 +513,16 @@ def test_bind_object_without_the_attributes_of_its_base_names_them_all(typed_mod
             "it cannot be imported (No module named 'attnlab.model.attention.dott')",
         ),
         ("os.system", "it is not a subclass of attnlab.model.attention.score.Score"),
-        ("attnlab.model.encoder.Encoder", "it is not a subclass of attnlab.model.attention.score.Score"),
+        (
+            "attnlab.model.encoder.Encoder",
+            "it is not a subclass of attnlab.model.attention.score.Score",
+        ),
         ("attnlab.model.attention.score.Score", "it is an abstract base class"),
         ("attnlab.model.attention.dot.Dot", "attnlab.model.attention.dot has no Dot"),
-        ("no_such_module.Score", "it cannot be imported (No module named 'no_such_module'); install it"),
+        (
+            "no_such_module.Score",
+            "it cannot be imported (No module named 'no_such_module'); install it",
+        ),
         ("unfinished.Score", "it cannot be imported (No module named 'a_missing_library')"),
         ("DotScore", "it is not the dotted name of a class"),
         ("..DotScore", "it is not the dotted name of a class"),
@@ -477,7 +533,9 @@ def test_bind_object_without_the_attributes_of_its_base_names_them_all(typed_mod
 @pytest.mark.usefixtures("own_module")
 def test_bind_unusable_target_says_why_and_offers_the_known_ones(target, reason):
     (problem,) = problems({"_target_": target}, Score, "model.attention")
-    assert problem.startswith("model.attention._target_ must be one of attnlab.model.attention.bahdanau.BahdanauScore,")
+    assert problem.startswith(
+        "model.attention._target_ must be one of attnlab.model.attention.bahdanau.BahdanauScore,"
+    )
     assert f"or a Score of your own, got {show(target)}: {reason}" in problem
     assert problems({"_target_": "attnlab.model.attention.dott.DotScore"}, Score)[0].endswith(
         "; did you mean attnlab.model.attention.dot.DotScore?"
@@ -515,9 +573,15 @@ def test_known_targets_leave_out_what_the_program_puts_around_the_chosen_one():
         (Literal[32, "bf16"], "one of 32, bf16"),
         (Literal["only"], "only"),
         (str | int | float | bool, "text, a number, true or false"),
-        (dict[str, str | float | bool] | None, "a mapping of text to text, a number, true or false, or null"),
+        (
+            dict[str, str | float | bool] | None,
+            "a mapping of text to text, a number, true or false, or null",
+        ),
         (dict[str, bool], "a mapping of text to true or false"),
-        (Annotated[list[Literal["a", "b"]], Field(min_length=1)], "a list of one of a, b with at least 1 entry"),
+        (
+            Annotated[list[Literal["a", "b"]], Field(min_length=1)],
+            "a list of one of a, b with at least 1 entry",
+        ),
     ],
 )
 def test_describe_puts_an_annotation_in_words(annotation, words):
@@ -525,27 +589,46 @@ def test_describe_puts_an_annotation_in_words(annotation, words):
 
 
 def test_show_writes_what_the_user_wrote_and_shortens_it():
-    assert [show(v) for v in ("abc", 3, True, None, [1, "ä"])] == ["'abc'", "3", "true", "null", '[1, "ä"]']
+    assert [show(v) for v in ("abc", 3, True, None, [1, "ä"])] == [
+        "'abc'",
+        "3",
+        "true",
+        "null",
+        '[1, "ä"]',
+    ]
     assert len(show("x" * 500)) == 120
 
 
 def test_constructor_hints_fill_in_the_type_argument_of_a_generic_base(model):
     model["decoder"]["context"] = "nowhere"
     (problem,) = problems(model, Seq2Seq, "model")
-    assert problem == "model.decoder.context must be one of cell, readout, cell_and_readout, got 'nowhere'"
+    assert (
+        problem
+        == "model.decoder.context must be one of cell, readout, cell_and_readout, got 'nowhere'"
+    )
 
 
 class Broken:
     def __init__(self, kind: str) -> None:
-        raise {"key": KeyError("nokey"), "file": FileNotFoundError("nofile"), "runtime": RuntimeError("no")}[kind]
+        raise {
+            "key": KeyError("nokey"),
+            "file": FileNotFoundError("nofile"),
+            "runtime": RuntimeError("no"),
+        }[kind]
 
 
 @pytest.mark.parametrize(
     ("kind", "error"),
-    [("key", "KeyError: 'nokey'"), ("file", "FileNotFoundError: nofile"), ("runtime", "RuntimeError: no")],
+    [
+        ("key", "KeyError: 'nokey'"),
+        ("file", "FileNotFoundError: nofile"),
+        ("runtime", "RuntimeError: no"),
+    ],
 )
 def test_constructor_that_fails_is_reported_with_its_path_and_line(kind, error):
     with pytest.raises(ExperimentError) as caught:
         Part(Broken, "model.bridge", kind=kind)()
     (problem,) = caught.value.problems
-    assert problem.startswith(f"model.bridge: Broken cannot be made: {error} (test_binding.py, line ")
+    assert problem.startswith(
+        f"model.bridge: Broken cannot be made: {error} (test_binding.py, line "
+    )

@@ -25,7 +25,10 @@ def test_default_choices_of_a_preset_are_those_of_hydra(preset: str | None) -> N
     choices = {
         group: choice
         for group, choice in config.hydra.runtime.choices.items()
-        if choice is not None and "@" not in group and not group.startswith("hydra/") and group not in OTHERS
+        if choice is not None
+        and "@" not in group
+        and not group.startswith("hydra/")
+        and group not in OTHERS
     }
     found = default_choices(config.task, preset)
     assert {group: choice for group, choice in found.items() if group not in OTHERS} == choices

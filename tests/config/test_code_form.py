@@ -1,4 +1,6 @@
-"""The form of code is the same for what does the same, in every version of Python, and differs for what does not."""
+"""The form of code is the same for what does the same, in every version of Python, and differs for
+what does not.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,15 @@ SAME = {
     "semicolon": ("a = 1; b = 2", "a = 1\nb = 2"),
     "spelling_of_a_number": ("f(1000, 0.5)", "f(1_000, 5e-1)"),
     "docstring_of_a_module": ("a = 1", '"""About a."""\na = 1'),
-    "docstring_of_a_class": ("class A:\n    b = 1", "class A:\n    '''About A.'''\n    b = 1\n    '''About b.'''"),
+    "docstring_of_a_class": (
+        "class A:\n    b = 1",
+        "class A:\n    '''About A.'''\n    b = 1\n    '''About b.'''",
+    ),
     "docstring_of_a_function": ("def f():\n    return 1", "def f():\n    'About f.'\n    return 1"),
-    "docstring_of_an_async_function": ("async def f():\n    g()", "async def f():\n    'About f.'\n    g()"),
+    "docstring_of_an_async_function": (
+        "async def f():\n    g()",
+        "async def f():\n    'About f.'\n    g()",
+    ),
     "docstring_alone": ("def f():\n    'About f.'", "def f():\n    pass"),
     "ellipsis": ("class A: ...", "class A:\n    pass"),
     "type_comment": ("a = []", "a = []  # type: list[int]"),
@@ -83,16 +91,19 @@ def test_form_of_code_that_does_something_else_differs(one: str, other: str) -> 
 def test_form_is_the_documented_text() -> None:
     """Written out, for another text is another identity of every experiment."""
     source = (
-        'import a\n\n\n@a.b\ndef f(c: int = 1, *, d=None):\n    "Doc."\n    return f"{c:>{d}}é\x7f" + "\U00011f00"\n'
+        'import a\n\n\n@a.b\ndef f(c: int = 1, *, d=None):\n    "Doc."\n    return '
+        'f"{c:>{d}}é\x7f" + "\U00011f00"\n'
     )
     assert form(source) == (
         "[(Import names=[(alias name=str 'a')])"
         " (FunctionDef args=(arguments args=[(arg annotation=(Name id=str 'int') arg=str 'c')]"
-        " defaults=[(Constant value=int 1)] kw_defaults=[(Constant)] kwonlyargs=[(arg arg=str 'd')])"
-        " body=[(Return value=(BinOp left=(JoinedStr values=[(FormattedValue conversion=int -1"
-        " format_spec=(JoinedStr values=[str '>' (FormattedValue conversion=int -1 value=(Name id=str 'd'))])"
-        " value=(Name id=str 'c')) str '\\xe9\\x7f']) op=(Add) right=(Constant value=str '\\U00011f00')))]"
-        " decorator_list=[(Attribute attr=str 'b' value=(Name id=str 'a'))] name=str 'f')]"
+        " defaults=[(Constant value=int 1)] kw_defaults=[(Constant)] kwonlyargs=[(arg arg=str "
+        "'d')]) body=[(Return value=(BinOp left=(JoinedStr values=[(FormattedValue conversion=int "
+        "-1"
+        " format_spec=(JoinedStr values=[str '>' (FormattedValue conversion=int -1 value=(Name "
+        "id=str 'd'))]) value=(Name id=str 'c')) str '\\xe9\\x7f']) op=(Add) right=(Constant "
+        "value=str '\\U00011f00')))] decorator_list=[(Attribute attr=str 'b' value=(Name id=str "
+        "'a'))] name=str 'f')]"
     )
 
 
@@ -131,7 +142,9 @@ a = lambda b: (yield)
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
-def test_form_is_the_same_in_another_version_of_python(version: str, sources: list[Path], tmp_path: Path) -> None:
+def test_form_is_the_same_in_another_version_of_python(
+    version: str, sources: list[Path], tmp_path: Path
+) -> None:
     """Where this machine has one."""
     (tmp_path / "odd.py").write_text(ODD, encoding="utf-8")
     paths = [*map(str, sources), str(tmp_path / "odd.py")]
@@ -142,7 +155,11 @@ def test_form_is_the_same_in_another_version_of_python(version: str, sources: li
         pytest.skip(f"there is no python{version}")
     program = f"import sys; sys.path.insert(0, {str(PACKAGE_ROOT.parent)!r})\n{DIGESTS}"
     ended = subprocess.run(
-        [*python, "-c", program], input=json.dumps(paths), check=True, capture_output=True, text=True
+        [*python, "-c", program],
+        input=json.dumps(paths),
+        check=True,
+        capture_output=True,
+        text=True,
     )
     forms = {path: form(Path(path).read_text(encoding="utf-8")) for path in paths}
     assert json.loads(ended.stdout) == {

@@ -19,7 +19,8 @@ from attnlab.experiment.composition import compose
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = {"seed": 1, "model": {"encoder": {"cell": "gru", "layers": 1}, "attention": None}}
 STAGES = {
-    stage: getattr(experiment, f"{stage.upper()}_SOURCES") for stage in ("prepare", "train", "evaluate", "report")
+    stage: getattr(experiment, f"{stage.upper()}_SOURCES")
+    for stage in ("prepare", "train", "evaluate", "report")
 }
 TASKS = ("translation", "classification")
 
@@ -38,7 +39,11 @@ def _fresh_sources():
 @pytest.fixture
 def package(tmp_path, monkeypatch) -> Path:
     """A copy of the package, to be edited; the identity is computed from its files."""
-    shutil.copytree(identity.FOLDER / "attnlab", tmp_path / "attnlab", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        identity.FOLDER / "attnlab",
+        tmp_path / "attnlab",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     monkeypatch.setattr(identity, "FOLDER", tmp_path)
     return tmp_path / "attnlab"
 
@@ -53,7 +58,10 @@ def experiments() -> dict[str, dict[str, Any]]:
 
 def identities(experiments: dict[str, dict[str, Any]]) -> dict[str, str]:
     identity._source.cache_clear()
-    return {score: experiment_identity(sections, "data", sources("train")) for score, sections in experiments.items()}
+    return {
+        score: experiment_identity(sections, "data", sources("train"))
+        for score, sections in experiments.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +77,11 @@ def append(path: Path, text: str = "\n_MORE = 1\n") -> None:
 
 def file_of(name: str, package: Path) -> Path:
     """The file in the package that defines a class or function."""
-    files = (path for path in package.rglob("*.py") if re.search(rf"^(class|def) {name}\b", path.read_text(), re.M))
+    files = (
+        path
+        for path in package.rglob("*.py")
+        if re.search(rf"^(class|def) {name}\b", path.read_text(), re.M)
+    )
     return next(files)
 
 
@@ -82,10 +94,14 @@ def test_identity_changes_with_the_data_but_not_with_the_order_of_keys_and_sourc
     assert re.fullmatch("[0-9a-f]{16}", one)
 
 
-# Rows of the table in docs/dvc.md, with edits that are of their kind: (file, what stands there, what replaces it).
+# Rows of the table in docs/dvc.md, with edits that are of their kind: (file, what stands there,
+# what replaces it).
 SCORE, SETTINGS = "model/attention/dot.py", "training/settings.py"
 STAGE, TASK = "stages/train.py", "experiment/translation.py"
-IMPORTS = "from torch import Tensor\n", "from attnlab.model.attention.score import Score, check_equal_widths\n"
+IMPORTS = (
+    "from torch import Tensor\n",
+    "from attnlab.model.attention.score import Score, check_equal_widths\n",
+)
 FORWARD = "        return query @ keys.transpose(1, 2)\n"
 SAME_CODE = {
     "a comment, a docstring": [
@@ -96,19 +112,34 @@ SAME_CODE = {
         (STAGE, "    resume_from: a checkpoint of the same training.\n", ""),
         (TASK, "    def sizes(", "    # They are small.\n    def sizes("),
     ],
-    "line breaks, blank lines, quotes, parentheses around an expression, the spelling of a number": [
-        (SCORE, FORWARD, "        return query @ keys.transpose(\n            0x1,\n            2,\n        )\n"),
+    (
+        "line breaks, blank lines, quotes, parentheses around an expression, the spelling of a "
+        "number"
+    ): [
+        (
+            SCORE,
+            FORWARD,
+            "        return query @ keys.transpose(\n            0x1,\n            2,\n        )\n",
+        ),
         (SCORE, "return query @", "\n\n        return (query) @"),
         (SCORE, '"dot", query_size', "'dot', query_size"),
         (STAGE, '"training" / "history.csv"', "'training' / ('history.csv')"),
     ],
     "what stands under `if TYPE_CHECKING:`, `pass`, `...`": [
         (SCORE, FORWARD, f"        pass\n        ...\n{FORWARD}"),
-        (SCORE, IMPORTS[0], f"{IMPORTS[0]}\nif TYPE_CHECKING:\n    from attnlab.plots.figure import png_bytes\n\n"),
+        (
+            SCORE,
+            IMPORTS[0],
+            f"{IMPORTS[0]}\nif TYPE_CHECKING:\n    from attnlab.plots.figure import png_bytes\n\n",
+        ),
     ],
     "in the stage's and the task's own module: a function that the stage does not call": [
         (STAGE, "def module_of(", "def another() -> None:\n    return None\n\n\ndef module_of("),
-        (TASK, "    def check(", "    def another(self) -> None:\n        return None\n\n    def check("),
+        (
+            TASK,
+            "    def check(",
+            "    def another(self) -> None:\n        return None\n\n    def check(",
+        ),
     ],
 }
 OTHER_CODE = {
@@ -129,7 +160,10 @@ OTHER_CODE = {
         (SCORE, "query_size: int", "query_size: float"),
         (SETTINGS, "patience: PositiveInt | None", "patience: PositiveInt"),
     ],
-    "a name, also of a local variable; the order of definitions or imports, though the code does the same": [
+    (
+        "a name, also of a local variable; the order of definitions or imports, though the code "
+        "does the same"
+    ): [
         (SETTINGS, "of_epochs", "by_epochs"),
         (SCORE, "\n".join(IMPORTS), "\n".join(reversed(IMPORTS))),
     ],
@@ -143,7 +177,9 @@ def edit(package: Path, file: str, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("row", SAME_CODE)
-def test_identity_after_an_edit_of_what_code_does_not_do_stays_the_same(row, package, experiments, before):
+def test_identity_after_an_edit_of_what_code_does_not_do_stays_the_same(
+    row, package, experiments, before
+):
     for change in SAME_CODE[row]:
         edit(package, *change)
         assert identities(experiments) == before, change
@@ -191,19 +227,28 @@ def test_edit_of_what_only_shows_changes_no_training(package, experiments, befor
     assert identities(experiments) == before
 
 
-def test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not(monkeypatch, experiments, before):
+def test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not(
+    monkeypatch, experiments, before
+):
     version = metadata.version
     for library, same in (("mlflow", True), ("torch", False), ("tokenizers", False)):
-        monkeypatch.setattr(metadata, "version", lambda name, library=library: version(name) + "1" * (name == library))
+        monkeypatch.setattr(
+            metadata,
+            "version",
+            lambda name, library=library: version(name) + "1" * (name == library),
+        )
         assert (identities(experiments)["dot"] == before["dot"]) is same, library
 
 
-def test_module_of_the_user_counts_with_what_it_imports(package, experiments, tmp_path, monkeypatch):
+def test_module_of_the_user_counts_with_what_it_imports(
+    package, experiments, tmp_path, monkeypatch
+):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/__init__.py").write_text("")
     (tmp_path / "mine/scale.py").write_text("SCALE = 2\n")
     (tmp_path / "mine/score.py").write_text(
-        "from attnlab.model.attention.dot import DotScore\n\nfrom .scale import SCALE\n\n\nclass Mine(DotScore): ...\n"
+        "from attnlab.model.attention.dot import DotScore\n\nfrom .scale import SCALE\n\n\nclass "
+        "Mine(DotScore): ...\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     own = copy.deepcopy(experiments)
@@ -215,10 +260,13 @@ def test_module_of_the_user_counts_with_what_it_imports(package, experiments, tm
     assert len(set(seen)) == 4
 
 
-def test_module_of_the_user_counts_with_the_file_beside_it_and_without_its_settings(experiments, tmp_path, monkeypatch):
+def test_module_of_the_user_counts_with_the_file_beside_it_and_without_its_settings(
+    experiments, tmp_path, monkeypatch
+):
     (tmp_path / "my_helpers.py").write_text("SCALE = 2\n")
     (tmp_path / "my_scores.py").write_text(
-        "from attnlab.model.attention.dot import DotScore\nimport my_helpers\n\n\nclass Mine(DotScore): ...\n"
+        "from attnlab.model.attention.dot import DotScore\nimport my_helpers\n\n\nclass "
+        "Mine(DotScore): ...\n"
     )
     (tmp_path / "params.yaml").write_bytes("seed: 1  # 한글\n".encode("cp949"))
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -263,7 +311,9 @@ def test_identity_changes_with_each_section_that_training_reads_and_with_no_othe
 
     assert {*OF_A_TRAINING} == {*experiment.TRAIN_SECTIONS}
     changed = [identity_with(override) for override in OF_A_TRAINING.values()]
-    same = identity_with("tracking=none", "paths.runs=elsewhere", "search.size=3", "save_every_minutes=1")
+    same = identity_with(
+        "tracking=none", "paths.runs=elsewhere", "search.size=3", "save_every_minutes=1"
+    )
     assert same == identity_with()
     assert len({same, *changed}) == 1 + len(changed)
 
@@ -278,11 +328,17 @@ TESTED_BY = {
         "stays the same for a training",
         test_edit_of_what_only_shows_changes_no_training,
     ),
-    "`tracking`, `loggers`, `paths`, `search`, `save_every_minutes` and other sections that training does not read": (
+    (
+        "`tracking`, `loggers`, `paths`, `search`, `save_every_minutes` and other sections that "
+        "training does not read"
+    ): (
         "stays the same for a training",
         test_identity_changes_with_each_section_that_training_reads_and_with_no_other,
     ),
-    "another version of MLflow, DVC, Hydra or Python, if the code and the libraries below stay as they are": (
+    (
+        "another version of MLflow, DVC, Hydra or Python, if the code and the libraries below "
+        "stay as they are"
+    ): (
         "stays the same",
         test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not,
     ),
@@ -295,7 +351,10 @@ TESTED_BY = {
         "stays the same",
         test_module_of_the_user_counts_with_the_file_beside_it_and_without_its_settings,
     ),
-    "your own module with a class that the config names, or what it imports, but for installed packages": (
+    (
+        "your own module with a class that the config names, or what it imports, but for "
+        "installed packages"
+    ): (
         "changes",
         test_module_of_the_user_counts_with_what_it_imports,
     ),
@@ -303,17 +362,28 @@ TESTED_BY = {
         "changes",
         test_identity_changes_with_each_section_that_training_reads_and_with_no_other,
     ),
-    "the prepared data (a setting of `data` prepares others), the weights that `training.initial_weights` names": (
+    (
+        "the prepared data (a setting of `data` prepares others), the weights that "
+        "`training.initial_weights` names"
+    ): (
         "changes",
         test_identity_changes_with_the_data_but_not_with_the_order_of_keys_and_sources,
     ),
-    "another version of torch, NumPy, pytorch-lightning, torchmetrics, tokenizers, datasets, sacreBLEU or Babel, where "
-    "the code imports it": ("changes", test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not),
+    "another version of torch, NumPy, pytorch-lightning, torchmetrics, tokenizers, datasets, "
+    "sacreBLEU or Babel, where "
+    "the code imports it": (
+        "changes",
+        test_other_version_of_torch_changes_the_identity_and_of_mlflow_does_not,
+    ),
 }
 
 
 def test_table_of_edits_in_the_documentation_has_exactly_the_tested_rows():
-    page = (ROOT / "docs" / "dvc.md").read_text(encoding="utf-8").partition("\n## What trains a model again\n")[2]
+    page = (
+        (ROOT / "docs" / "dvc.md")
+        .read_text(encoding="utf-8")
+        .partition("\n## What trains a model again\n")[2]
+    )
     table = page.partition("| --- | --- |\n")[2].partition("\n\n")[0]
     written = dict(line.strip("| ").split(" | ") for line in table.splitlines())
     assert written == {
@@ -335,8 +405,13 @@ def test_source_that_does_not_exist_is_an_error():
 @pytest.mark.parametrize("stage", STAGES)
 def test_code_of_each_stage_leaves_out_the_other_stages(stage, task):
     found = {name.partition(":")[0] for name in used_code(sources(stage, task)).texts}
-    assert {name for name in found if name.startswith("attnlab.stages.")} == {f"attnlab.stages.{stage}"}
+    assert {name for name in found if name.startswith("attnlab.stages.")} == {
+        f"attnlab.stages.{stage}"
+    }
     foreign = {"prepare": "model", "train": "plots", "evaluate": "report", "report": "model"}[stage]
     assert not any(name.startswith(f"attnlab.{foreign}.") for name in found)
-    scores = {path.stem for path in (identity.FOLDER / "attnlab/model/attention").glob("*.py")} & {"dot", "bahdanau"}
+    scores = {path.stem for path in (identity.FOLDER / "attnlab/model/attention").glob("*.py")} & {
+        "dot",
+        "bahdanau",
+    }
     assert not found & {f"attnlab.model.attention.{score}" for score in scores}

@@ -44,7 +44,10 @@ OTHERS = {
     "empty folders": (MODEL, {"deep/empty/": None}),
     "a home page": (REPORT, {"index.html": "<html>", "photos/holiday.jpg": ""}),
     "metrics of another program": (EVALUATION, {"metrics.json": "{}"}),
-    "data of another program": (PREPARED_DATA, {"data.json": '{"format":"csv"}', "train.arrow": ""}),
+    "data of another program": (
+        PREPARED_DATA,
+        {"data.json": '{"format":"csv"}', "train.arrow": ""},
+    ),
 }
 
 
@@ -56,11 +59,15 @@ def test_check_replaceable_refuses_a_folder_with_files_that_are_no_output(tmp_pa
             (tmp_path / name).mkdir()
         else:
             (tmp_path / name).write_text(content)
-    with pytest.raises(ExperimentError, match=r"^paths\.x: .* holds something else, which would be lost"):
+    with pytest.raises(
+        ExperimentError, match=r"^paths\.x: .* holds something else, which would be lost"
+    ):
         check_replaceable("paths.x", tmp_path, mark)
 
 
 def test_runs_folder_with_a_tilde_is_refused():
     places = dict.fromkeys(("data", "model", "ensemble", "training", "evaluation", "report"))
-    with pytest.raises(ValueError, match="runs must be an absolute or relative path without ~, got '~/runs'"):
+    with pytest.raises(
+        ValueError, match="runs must be an absolute or relative path without ~, got '~/runs'"
+    ):
         Paths(**{**places, "runs": "~/runs"})

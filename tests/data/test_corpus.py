@@ -1,4 +1,6 @@
-"""The base classes of corpora: what a corpus of one's own may leave out, and what it is told that it lacks."""
+"""The base classes of corpora: what a corpus of one's own may leave out, and what it is told that
+it lacks.
+"""
 
 from __future__ import annotations
 
@@ -66,24 +68,40 @@ class Loading(Least):
 def test_corpus_with_a_tokenizer_alone_has_defaults_for_the_rest() -> None:
     corpus = Least()
     assert (corpus.cleaning, corpus.bleu_tokenize) == (Cleaning(), "13a")
-    others = ("rouge", "source_language", "target_language", "limit", "source_tokenizer", "target_tokenizer")
+    others = (
+        "rouge",
+        "source_language",
+        "target_language",
+        "limit",
+        "source_tokenizer",
+        "target_tokenizer",
+    )
     assert [getattr(corpus, name) for name in others] == [None] * len(others)
     assert not corpus.joint
     labelled = LeastLabelled()
-    assert (labelled.cleaning, labelled.label_names, labelled.limit) == (SentenceCleaning(), None, None)
+    assert (labelled.cleaning, labelled.label_names, labelled.limit) == (
+        SentenceCleaning(),
+        None,
+        None,
+    )
     with pytest.raises(AttributeError, match="Least has no attribute 'limits'"):
         corpus.limits  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_dataclass_of_a_corpus_takes_no_defaults_from_its_base() -> None:
-    with pytest.raises(TypeError, match="missing 2 required positional arguments: 'cleaning' and 'tokenizer'"):
+    with pytest.raises(
+        TypeError, match="missing 2 required positional arguments: 'cleaning' and 'tokenizer'"
+    ):
         WithFields()  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
     ("node", "problem"),
     [
-        ({"_target_": "Bare"}, "data: Bare lacks tokenizer, which every Corpus sets in its constructor"),
+        (
+            {"_target_": "Bare"},
+            "data: Bare lacks tokenizer, which every Corpus sets in its constructor",
+        ),
         (
             {"_target_": "Misused", "attribute": "tokenizer", "value": "word"},
             "data: Misused has 'word' for tokenizer, which must be TokenizerTrainer",
@@ -94,7 +112,8 @@ def test_dataclass_of_a_corpus_takes_no_defaults_from_its_base() -> None:
         ),
         (
             {"_target_": "Misused", "attribute": "bleu_tokenize", "value": "13b"},
-            "data: Misused has '13b' for bleu_tokenize, which must be none or 13a or intl or char or zh",
+            "data: Misused has '13b' for bleu_tokenize, which must be none or 13a or intl or char "
+            "or zh",
         ),
         (
             {"_target_": "Misused", "attribute": "limit", "value": "5"},
@@ -110,7 +129,9 @@ def test_dataclass_of_a_corpus_takes_no_defaults_from_its_base() -> None:
         ),
     ],
 )
-def test_bind_corpus_that_lacks_or_misuses_an_attribute_is_refused(node: dict[str, Any], problem: str) -> None:
+def test_bind_corpus_that_lacks_or_misuses_an_attribute_is_refused(
+    node: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(ExperimentError) as caught:
         bind(node | {"_target_": f"{__name__}.{node['_target_']}"}, Corpus, "data")
     assert caught.value.problems == [problem]
@@ -124,8 +145,14 @@ OTHER = datasets.Dataset.from_list([{"src": "a", "target": "b"}])
     ("found", "reason"),
     [
         (None, "a dataset for each of train, validation, test, got NoneType"),
-        ({"train": ROWS, "test": ROWS}, "a dataset for each of train, validation, test, got train, test"),
-        ({split: [ROW] for split in SPLITS}, "a datasets.Dataset for each of .*, but train is a list; .*from_list"),
+        (
+            {"train": ROWS, "test": ROWS},
+            "a dataset for each of train, validation, test, got train, test",
+        ),
+        (
+            {split: [ROW] for split in SPLITS},
+            "a datasets.Dataset for each of .*, but train is a list; .*from_list",
+        ),
         (
             dict.fromkeys(SPLITS, ROWS) | {"test": OTHER},
             "rows with the columns source and target, but those of the test split have src, target",
@@ -144,7 +171,8 @@ def test_load_that_fails_is_reported_with_its_line() -> None:
             return {"train": {}["nokey"]}
 
     with pytest.raises(
-        ExperimentError, match=r"^data: Absent.load failed: KeyError: 'nokey' \(test_corpus.py, line \d+"
+        ExperimentError,
+        match=r"^data: Absent.load failed: KeyError: 'nokey' \(test_corpus.py, line \d+",
     ):
         Absent().load_checked()
 
@@ -161,18 +189,25 @@ class WithoutLoad(Corpus):
 
 def test_empty_split_is_refused_as_one_that_load_left_empty(tmp_path: Path) -> None:
     found = dict.fromkeys(SPLITS, ROWS) | {"test": ROWS.select([])}
-    with pytest.raises(ExperimentError, match=r"^data: Loading.load returned no rows for the test split$"):
+    with pytest.raises(
+        ExperimentError, match=r"^data: Loading.load returned no rows for the test split$"
+    ):
         prepare(Loading(found), tmp_path / "data")
 
 
 @pytest.mark.parametrize(
     ("spans", "reason"),
     [
-        ({"source_spans": [[0, 1], [2, 3]], "target_spans": [[0, 1]]}, "must give as many of one side as of the other"),
+        (
+            {"source_spans": [[0, 1], [2, 3]], "target_spans": [[0, 1]]},
+            "must give as many of one side as of the other",
+        ),
         ({"source_spans": [[0, 1]]}, "returned source_spans alone"),
     ],
 )
-def test_spans_of_one_side_alone_are_refused(tmp_path: Path, spans: dict[str, Any], reason: str) -> None:
+def test_spans_of_one_side_alone_are_refused(
+    tmp_path: Path, spans: dict[str, Any], reason: str
+) -> None:
     rows = datasets.Dataset.from_list([ROW | spans])
     with pytest.raises(ExperimentError, match=reason):
         prepare(Loading(dict.fromkeys(SPLITS, rows)), tmp_path / "data")

@@ -11,7 +11,9 @@ from attnlab.errors import ExperimentError
 @pytest.mark.parametrize("form", ["full", "long", "medium", "short"])
 def test_format_fields_equals_babels_format_in_every_locale(form):
     days = [datetime.date(1, 1, 1), datetime.date(1987, 12, 31), datetime.date(2024, 2, 29)]
-    locales = [name for name in localedata.locale_identifiers() if Locale.parse(name).territory is None]
+    locales = [
+        name for name in localedata.locale_identifiers() if Locale.parse(name).territory is None
+    ]
     assert len(locales) > 150
     for locale in locales:
         for day in days:
@@ -31,11 +33,20 @@ def test_dates_pairs_are_babels_and_their_fields_match(dates):
             digits = [int(part) for part in target if part.isdigit()]
             year = next(number for number in digits if number >= 1900)
             month, day = (
-                int(n) for n in pair["target"].replace("년", "").replace("월", "").replace("일", "").split()[1:3]
+                int(n)
+                for n in pair["target"]
+                .replace("년", "")
+                .replace("월", "")
+                .replace("일", "")
+                .split()[1:3]
             )
             date = datetime.date(year, month, day)
             assert pair["target"] == format_date(date, "full", "ko_KR")
-            found = [loc for loc in corpus.source_locales if format_date(date, "full", loc) == pair["source"]]
+            found = [
+                loc
+                for loc in corpus.source_locales
+                if format_date(date, "full", loc) == pair["source"]
+            ]
             assert found
             languages.update(found)
             assert len(pair["source_spans"]) == 4
@@ -82,6 +93,10 @@ def test_dates_with_an_invalid_value_are_refused_by_its_name(dates, changed, mes
 
 def test_dates_with_too_few_different_pairs_are_refused(dates):
     # en_US and en_PH write full dates alike, so half of the combinations are doubles.
-    corpus = dates(source_locales=["en_US", "en_PH"], first_year=2000, last_year=2000, num_pairs=700)
-    with pytest.raises(ExperimentError, match=r"data.num_pairs: the train split has \d+ different pairs, not 560"):
+    corpus = dates(
+        source_locales=["en_US", "en_PH"], first_year=2000, last_year=2000, num_pairs=700
+    )
+    with pytest.raises(
+        ExperimentError, match=r"data.num_pairs: the train split has \d+ different pairs, not 560"
+    ):
         corpus.load()

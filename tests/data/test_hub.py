@@ -24,11 +24,16 @@ def as_csv(path):
 
 
 def as_tsv(path):
-    path.write_text("".join("\t".join(row) + "\n" for row in [("de", "en"), *(r.values() for r in ROWS)]), "utf-8")
+    path.write_text(
+        "".join("\t".join(row) + "\n" for row in [("de", "en"), *(r.values() for r in ROWS)]),
+        "utf-8",
+    )
 
 
 WRITE = {
-    "train.json": lambda path: path.write_text(json.dumps(ROWS, ensure_ascii=False), encoding="utf-8"),
+    "train.json": lambda path: path.write_text(
+        json.dumps(ROWS, ensure_ascii=False), encoding="utf-8"
+    ),
     "train.jsonl": lambda path: path.write_bytes(LINES),
     "train.jsonl.gz": lambda path: path.write_bytes(gzip.compress(LINES)),
     "train.csv": as_csv,
@@ -38,7 +43,11 @@ WRITE = {
 
 
 def pairs_of(splits):
-    return sorted(pair for split in splits.values() for pair in zip(split["source"], split["target"], strict=True))
+    return sorted(
+        pair
+        for split in splits.values()
+        for pair in zip(split["source"], split["target"], strict=True)
+    )
 
 
 EXPECTED = sorted((row["de"], row["en"]) for row in ROWS)
@@ -46,7 +55,9 @@ EXPECTED = sorted((row["de"], row["en"]) for row in ROWS)
 
 @pytest.mark.parametrize("in_folder", [True, False], ids=["folder", "file"])
 @pytest.mark.parametrize("name", WRITE)
-def test_hub_corpus_reads_the_same_pairs_from_every_kind_of_file(tmp_path, hub_corpus, name, in_folder):
+def test_hub_corpus_reads_the_same_pairs_from_every_kind_of_file(
+    tmp_path, hub_corpus, name, in_folder
+):
     folder = tmp_path / "corpus"
     folder.mkdir()
     WRITE[name](folder / name)
@@ -83,11 +94,18 @@ def test_hub_corpus_reads_none_and_na_as_words(tmp_path, hub_corpus):
 def test_hub_corpus_reads_nested_columns(tmp_path, hub_corpus):
     lines = [json.dumps({"translation": row, "id": 1}) + "\n" for row in ROWS]
     (tmp_path / "train.jsonl").write_text("".join(lines))
-    corpus = hub_corpus(tmp_path, source="translation.de", target="translation.en", splits=FROM_TRAIN)
+    corpus = hub_corpus(
+        tmp_path, source="translation.de", target="translation.en", splits=FROM_TRAIN
+    )
     assert pairs_of(corpus.load()) == EXPECTED
     assert (corpus.source_language, corpus.target_language) == ("de", "en")
-    wrong = hub_corpus(tmp_path, source="translation.fr", splits=FROM_TRAIN, target="translation.en")
-    assert "no column 'translation.fr' in split 'train'; the columns of train.jsonl are: " in refusal(wrong)
+    wrong = hub_corpus(
+        tmp_path, source="translation.fr", splits=FROM_TRAIN, target="translation.en"
+    )
+    assert (
+        "no column 'translation.fr' in split 'train'; the columns of train.jsonl are: "
+        in refusal(wrong)
+    )
     assert "translation.de, translation.en, id" in refusal(wrong)
 
 
@@ -103,11 +121,16 @@ def test_hub_corpus_fractions_are_drawn_from_one_split(hub_folder, hub_corpus):
     everything = {"train": 0.5, "validation": 0.25, "test": 0.25}
     assert [len(s) for s in hub_corpus(hub_folder, splits=everything).load().values()] == [10, 5, 5]
     again, other = (hub_corpus(hub_folder, splits=everything, seed=seed).load() for seed in (1, 2))
-    assert hub_corpus(hub_folder, splits=everything).load()["train"]["source"] == again["train"]["source"]
+    assert (
+        hub_corpus(hub_folder, splits=everything).load()["train"]["source"]
+        == again["train"]["source"]
+    )
     assert again["train"]["source"] != other["train"]["source"]
 
 
-def test_hub_corpus_relative_path_starts_at_the_project(hub_folder, hub_corpus, tmp_path, monkeypatch):
+def test_hub_corpus_relative_path_starts_at_the_project(
+    hub_folder, hub_corpus, tmp_path, monkeypatch
+):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -141,17 +164,27 @@ def refusal(corpus) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("train.jsonl", b'{"de": "x",\n', "train.jsonl, line 2: this is no JSON (Expecting property name"),
+        (
+            "train.jsonl",
+            b'{"de": "x",\n',
+            "train.jsonl, line 2: this is no JSON (Expecting property name",
+        ),
         ("train.jsonl", b"", "has no rows"),
         ("train.jsonl.gz", b"not gzip", "Not a gzipped file"),
-        ("train.csv", b"de,en\nx,\xe4\n", "train.csv, line 2: the byte 0xe4 is not UTF-8; name the encoding"),
+        (
+            "train.csv",
+            b"de,en\nx,\xe4\n",
+            "train.csv, line 2: the byte 0xe4 is not UTF-8; name the encoding",
+        ),
         ("train.csv", b"de,en\nx,y\nx,y,z\n", "train.csv, line 3: 3 fields, the header has 2"),
         ("train.parquet", b"PAR1 but not really", "magic bytes"),
         ("train.de", b"\xff\n", "train.de, line 1: the byte 0xff is not UTF-8"),
         ("README.md", b"hello", "doesn't contain any data files"),
     ],
 )
-def test_hub_corpus_with_a_faulty_file_is_refused_by_its_name(tmp_path, hub_corpus, name, content, message):
+def test_hub_corpus_with_a_faulty_file_is_refused_by_its_name(
+    tmp_path, hub_corpus, name, content, message
+):
     (tmp_path / name).write_bytes(content)
     if name == "train.de":
         (tmp_path / "train.en").write_bytes(b"x\n")
@@ -164,10 +197,14 @@ def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_f
     assert "there is no" in refusal(hub_corpus(hub_folder / "lost"))
     wrong_column = refusal(hub_corpus(hub_folder, source="xx"))
     assert wrong_column == (
-        "data.source: there is no column 'xx' in split 'train'; the columns of train.jsonl.gz are: de, en"
+        "data.source: there is no column 'xx' in split 'train'; the columns of train.jsonl.gz are: "
+        "de, en"
     )
     wrong_split = refusal(hub_corpus(hub_folder, splits=FROM_TRAIN | {"test": "tst"}))
-    assert "data.splits.test: there is no split 'tst'; the splits are: train, validation, test" in wrong_split
+    assert (
+        "data.splits.test: there is no split 'tst'; the splits are: train, validation, test"
+        in wrong_split
+    )
     assert "BuilderConfig 'nobody' not found" in refusal(hub_corpus(hub_folder, name="nobody"))
     (hub_folder / "notes.docx").write_bytes(b"")
     assert "is no file of a known kind" in refusal(hub_corpus(hub_folder / "notes.docx"))
@@ -180,7 +217,9 @@ def test_hub_corpus_with_a_missing_part_is_refused_with_the_available_ones(hub_f
 def test_hub_dataset_that_cannot_be_loaded_is_refused(hub_corpus, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     sentence = refusal(hub_corpus(None, dataset="no/such"))
-    assert sentence.startswith("data.dataset: no/such cannot be loaded: Couldn't reach 'no/such' on the Hub")
+    assert sentence.startswith(
+        "data.dataset: no/such cannot be loaded: Couldn't reach 'no/such' on the Hub"
+    )
     (tmp_path / "no" / "such").mkdir(parents=True)
     assert "lies on this machine" in refusal(hub_corpus(None, dataset="no/such"))
 
@@ -189,7 +228,10 @@ def test_hub_dataset_that_cannot_be_loaded_is_refused(hub_corpus, monkeypatch, t
     ("changed", "message"),
     [
         ({"splits": {"train": "train"}}, "splits must give train, validation, test, got train"),
-        ({"splits": {"train": 0.9, "validation": 0.9, "test": 0.1}}, "splits must add up to at most 1, got 1.9"),
+        (
+            {"splits": {"train": 0.9, "validation": 0.9, "test": 0.1}},
+            "splits must add up to at most 1, got 1.9",
+        ),
     ],
 )
 def test_hub_corpus_with_an_invalid_value_is_refused_by_its_name(hub_corpus, changed, message):

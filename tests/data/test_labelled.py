@@ -1,4 +1,6 @@
-"""Labelled corpora: what is read, dropped and refused, what lies in the prepared folder, and its batches."""
+"""Labelled corpora: what is read, dropped and refused, what lies in the prepared folder, and its
+batches.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,22 @@ CORPORA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 def corpus_of(path: Path | str | None, **changed: Any) -> LabelledCorpus:
     values: dict[str, Any] = {
-        "dataset": None, "path": None if path is None else str(path), "name": None, "revision": None,
-        "splits": {"train": "train", "validation": "validation", "test": "test"}, "text": "text", "label": "label",
-        "label_names": None, "seed": 1, "limit": None, "columns": None, "separator": None, "encoding": None,
+        "dataset": None,
+        "path": None if path is None else str(path),
+        "name": None,
+        "revision": None,
+        "splits": {"train": "train", "validation": "validation", "test": "test"},
+        "text": "text",
+        "label": "label",
+        "label_names": None,
+        "seed": 1,
+        "limit": None,
+        "columns": None,
+        "separator": None,
+        "encoding": None,
         "cleaning": SentenceCleaning(),
         "tokenizer": WordTrainer(min_frequency=1),
-    }  # fmt: skip
+    }
     return LabelledCorpus(**(values | changed))
 
 
@@ -67,7 +79,9 @@ def refusal(tmp_path: Path, corpus: LabelledCorpus) -> str:
     return str(caught.value)
 
 
-def test_labelled_folder_reads_back_as_the_corpus(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_labelled_folder_reads_back_as_the_corpus(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
     data = prepared(tmp_path, corpus_of(write(), label_names=["negative", "positive"]))
     assert sorted(os.listdir(data.folder)) == LabelledData.files()
     assert data.labels == read_labels(data.folder / "data.json") == ["negative", "positive"]
@@ -121,7 +135,9 @@ def test_classes_are_numbered_by_size_or_alphabetically(
 
 
 def test_class_names_default_to_those_of_the_dataset(tmp_path: Path) -> None:
-    features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["no", "yes"]))
+    features = datasets.Features(
+        text=datasets.Value("string"), label=datasets.ClassLabel(names=["no", "yes"])
+    )
     folder = tmp_path / "corpus"
     for split in ("train", "validation", "test"):
         rows = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]}, features=features)
@@ -129,7 +145,9 @@ def test_class_names_default_to_those_of_the_dataset(tmp_path: Path) -> None:
     assert prepared(tmp_path, corpus_of(folder)).labels == ["no", "yes"]
 
 
-def test_prepare_counts_every_bad_sentence_by_its_reason(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_prepare_counts_every_bad_sentence_by_its_reason(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
     rows = [
         *ROWS,
         {"text": "no label", "label": None},
@@ -150,31 +168,60 @@ def test_prepare_counts_every_bad_sentence_by_its_reason(write: Callable[..., Pa
 
 
 UNFIT = {
-    "missing label": ({}, {"label": "sentiment"}, "data.label: there is no column 'sentiment' in split 'train'; the"),
-    "missing text": ({}, {"text": "question"}, "data.text: there is no column 'question' in split 'train'; the"),
+    "missing label": (
+        {},
+        {"label": "sentiment"},
+        "data.label: there is no column 'sentiment' in split 'train'; the",
+    ),
+    "missing text": (
+        {},
+        {"text": "question"},
+        "data.text: there is no column 'question' in split 'train'; the",
+    ),
     "unseen label": (
-        {"test": [{"text": "new", "label": 2}]}, {},
-        "data.label: the test split has the label 2, which no sentence of the training split has (it has [0, 1])",
+        {"test": [{"text": "new", "label": 2}]},
+        {},
+        "data.label: the test split has the label 2, which no sentence of the training split has "
+        "(it has [0, 1])",
     ),
-    "one class": ({"train": ROWS[:1], "validation": ROWS[:1], "test": ROWS[:1]}, {}, "every label of the training"),
-    "too many names": ({}, {"label_names": ["a", "b", "c"]}, "data.label_names has 3 names for the labels 0 to 2, but"),
+    "one class": (
+        {"train": ROWS[:1], "validation": ROWS[:1], "test": ROWS[:1]},
+        {},
+        "every label of the training",
+    ),
+    "too many names": (
+        {},
+        {"label_names": ["a", "b", "c"]},
+        "data.label_names has 3 names for the labels 0 to 2, but",
+    ),
     "no label at all": (
-        {"train": [{"text": "x", "label": None}, {"text": "", "label": 1}]}, {},
-        "nothing is left of the train split; 2 rows were dropped (1 empty, the first train.jsonl, line 2: ''; ",
+        {"train": [{"text": "x", "label": None}, {"text": "", "label": 1}]},
+        {},
+        "nothing is left of the train split; 2 rows were dropped (1 empty, the first train.jsonl, "
+        "line 2: ''; ",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("splits", "changed", "said"), UNFIT.values(), ids=UNFIT)
 def test_labelled_data_unfit_for_a_classifier_are_refused(
-    write: Callable[..., Path], tmp_path: Path, splits: dict[str, Rows], changed: dict[str, Any], said: str
+    write: Callable[..., Path],
+    tmp_path: Path,
+    splits: dict[str, Rows],
+    changed: dict[str, Any],
+    said: str,
 ) -> None:
     assert said in refusal(tmp_path, corpus_of(write(**splits), **changed))
 
 
-def test_labelled_folder_opened_as_pairs_is_refused(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_labelled_folder_opened_as_pairs_is_refused(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
     data = prepared(tmp_path, corpus_of(write()))
-    with pytest.raises(ExperimentError, match=r"lacks prepared data: source_tokenizer\.json, target_tokenizer\.json"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"lacks prepared data: source_tokenizer\.json, target_tokenizer\.json",
+    ):
         PreparedData(data.folder)
     (data.folder / "tokenizer.json").unlink()
     with pytest.raises(ExperimentError, match=r"lacks prepared data: tokenizer\.json missing"):
@@ -186,9 +233,14 @@ def test_labelled_folder_opened_as_pairs_is_refused(write: Callable[..., Path], 
 
 @pytest.mark.parametrize(
     ("name", "text", "sizes", "labels"),
-    [("rt_polarity", "text", [8_678, 1_000, 1_000], 2), ("korean_chatbot", "question", [9_823, 1_000, 1_000], 3)],
+    [
+        ("rt_polarity", "text", [8_678, 1_000, 1_000], 2),
+        ("korean_chatbot", "question", [9_823, 1_000, 1_000], 3),
+    ],
 )
-def test_prepare_real_labelled_corpora(tmp_path: Path, name: str, text: str, sizes: list[int], labels: int) -> None:
+def test_prepare_real_labelled_corpora(
+    tmp_path: Path, name: str, text: str, sizes: list[int], labels: int
+) -> None:
     if not (CORPORA / name).is_dir():
         pytest.skip(f"there is no copy of {name} in {CORPORA}")
     data = prepared(tmp_path, corpus_of(CORPORA / name, text=text))

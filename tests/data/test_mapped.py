@@ -38,7 +38,10 @@ def corpus(tmp_path: Path, hub_corpus: Callable[..., HubCorpus]) -> Callable[...
     def make(pairs: int, words: int = 3) -> HubCorpus:
         folder = tmp_path / f"corpus{pairs}"
         folder.mkdir()
-        lines = [{"de": f"{i} eins" if i % 7 else "", "en": " ".join([str(i)] * (1 + i % words))} for i in range(pairs)]
+        lines = [
+            {"de": f"{i} eins" if i % 7 else "", "en": " ".join([str(i)] * (1 + i % words))}
+            for i in range(pairs)
+        ]
         for split, number in (("train", pairs), ("validation", 2), ("test", 2)):
             text = "".join(json.dumps(line) + "\n" for line in lines[-number:])
             (folder / f"{split}.jsonl").write_text(text)
@@ -48,7 +51,9 @@ def corpus(tmp_path: Path, hub_corpus: Callable[..., HubCorpus]) -> Callable[...
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_prepared_split_of_many_batches_reads_back_in_order(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+def test_prepared_split_of_many_batches_reads_back_in_order(
+    corpus: Callable[..., HubCorpus], tmp_path: Path
+) -> None:
     prepare(corpus(100), tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     split = data.split("train")
@@ -65,7 +70,9 @@ def test_prepared_split_of_many_batches_reads_back_in_order(corpus: Callable[...
     ]
 
 
-def test_opening_a_split_reads_only_its_lengths(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+def test_opening_a_split_reads_only_its_lengths(
+    corpus: Callable[..., HubCorpus], tmp_path: Path
+) -> None:
     prepare(corpus(5_000, words=200), tmp_path / "data")
     size = (tmp_path / "data" / "train.arrow").stat().st_size
     arrow = pa.total_allocated_bytes()
@@ -78,10 +85,13 @@ def test_opening_a_split_reads_only_its_lengths(corpus: Callable[..., HubCorpus]
     assert pa.total_allocated_bytes() == arrow
     assert taken < lengths + 100_000 < size / 20
     assert not split.target[17].flags.owndata
-    assert split.source_lengths is split.source_lengths  # whoever asks for each row's finds it counted
+    # Whoever asks for each row's finds it counted
+    assert split.source_lengths is split.source_lengths
 
 
-def test_pickled_split_maps_the_file_again(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+def test_pickled_split_maps_the_file_again(
+    corpus: Callable[..., HubCorpus], tmp_path: Path
+) -> None:
     prepare(corpus(500), tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     split = data.split("train")
@@ -94,23 +104,37 @@ def test_pickled_split_maps_the_file_again(corpus: Callable[..., HubCorpus], tmp
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_prepare_holds_only_a_few_batches_in_memory(corpus: Callable[..., HubCorpus], tmp_path: Path) -> None:
+def test_prepare_holds_only_a_few_batches_in_memory(
+    corpus: Callable[..., HubCorpus], tmp_path: Path
+) -> None:
     before, held = pa.total_allocated_bytes(), []
-    prepare(corpus(3_000), tmp_path / "data", lambda *_: held.append(pa.total_allocated_bytes() - before))
+    prepare(
+        corpus(3_000),
+        tmp_path / "data",
+        lambda *_: held.append(pa.total_allocated_bytes() - before),
+    )
     assert max(held) < (tmp_path / "data" / "train.arrow").stat().st_size / 20
 
 
 @pytest.mark.parametrize("part", [0, 0.5, 0.99])
-def test_truncated_split_is_refused(corpus: Callable[..., HubCorpus], tmp_path: Path, part: float) -> None:
+def test_truncated_split_is_refused(
+    corpus: Callable[..., HubCorpus], tmp_path: Path, part: float
+) -> None:
     prepare(corpus(100), tmp_path / "data")
     file = tmp_path / "data" / "validation.arrow"
     content = file.read_bytes()
     file.write_bytes(content[: int(part * len(content))])
-    with pytest.raises(ExperimentError, match=r"validation\.arrow cannot be read \(.*run the prepare stage again"):
+    with pytest.raises(
+        ExperimentError, match=r"validation\.arrow cannot be read \(.*run the prepare stage again"
+    ):
         PreparedData(tmp_path / "data").split("validation")
 
 
-@given(groups=st.lists(st.lists(st.lists(st.integers(4, 90), max_size=4), min_size=1, max_size=5), max_size=4))
+@given(
+    groups=st.lists(
+        st.lists(st.lists(st.integers(4, 90), max_size=4), min_size=1, max_size=5), max_size=4
+    )
+)
 def test_mapped_ids_equal_the_rows_of_all_groups(groups: list[list[list[int]]]) -> None:
     rows = [row for group in groups for row in group]
     chunks = [list_array(Ragged.from_rows(group)) for group in groups]

@@ -20,7 +20,11 @@ from attnlab.errors import ExperimentError
 def write_rows(folder, train, validation=None, test=None):
     folder.mkdir()
     good = [{"de": "gut", "en": "good"}]
-    for split, rows in (("train", train), ("validation", validation or good), ("test", test or good)):
+    for split, rows in (
+        ("train", train),
+        ("validation", validation or good),
+        ("test", test or good),
+    ):
         lines = [json.dumps(row) + "\n" for row in rows]
         (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
     return folder
@@ -50,7 +54,9 @@ def test_prepared_folder_reads_back_as_the_corpus(hub_folder, hub_corpus, tmp_pa
 
 
 def test_prepare_learns_the_tokenizer_from_training_text_alone(tmp_path, hub_corpus):
-    folder = write_rows(tmp_path / "c", [{"de": "eins", "en": "one"}], test=[{"de": "zwei", "en": "one"}])
+    folder = write_rows(
+        tmp_path / "c", [{"de": "eins", "en": "one"}], test=[{"de": "zwei", "en": "one"}]
+    )
     data = prepared(hub_corpus(folder), tmp_path)
     assert data.split("test").source[0].tolist() == [UNK]
     assert data.stats["splits"]["test"]["source"]["unknown_rate"] == 1.0
@@ -70,22 +76,33 @@ def test_prepare_counts_every_bad_row_by_its_reason(tmp_path, hub_corpus):
         {"de": "eins zwei drei vier fünf", "en": "long"},
         {"de": "kurz", "en": "one two three four five six"},
     ]
-    folder = write_rows(tmp_path / "c", rows, test=[{"de": "eins zwei drei vier fünf sechs", "en": "long"}])
+    folder = write_rows(
+        tmp_path / "c", rows, test=[{"de": "eins zwei drei vier fünf sechs", "en": "long"}]
+    )
     cleaning = Cleaning(max_source_length=4, max_target_length=5, max_characters=100)
     stats = prepared(hub_corpus(folder, cleaning=cleaning), tmp_path).stats["splits"]
     assert stats["train"]["dropped"] == {
-        "empty": 2, "missing": 2, "not_text": 1, "too_many_characters": 1, "source_too_long": 1, "target_too_long": 1,
-    }  # fmt: skip
+        "empty": 2,
+        "missing": 2,
+        "not_text": 1,
+        "too_many_characters": 1,
+        "source_too_long": 1,
+        "target_too_long": 1,
+    }
     assert (stats["train"]["rows"], stats["train"]["pairs"]) == (10, 2)
     assert stats["test"]["dropped"] == {}
     everywhere = Cleaning(max_source_length=4, limit_evaluation=True)
-    with pytest.raises(ExperimentError, match=r"nothing is left of the test split.*1 source_too_long"):
+    with pytest.raises(
+        ExperimentError, match=r"nothing is left of the test split.*1 source_too_long"
+    ):
         prepare(hub_corpus(folder, cleaning=everywhere), tmp_path / "data2")
     assert not (tmp_path / "data2").exists()
 
 
 def test_cleaning_makes_one_spelling_and_single_spaces(tmp_path, hub_corpus):
-    folder = write_rows(tmp_path / "c", [{"de": " a\u0308  b\n\u00a0c ", "en": "\u1112\u1161\u11ab"}])
+    folder = write_rows(
+        tmp_path / "c", [{"de": " a\u0308  b\n\u00a0c ", "en": "\u1112\u1161\u11ab"}]
+    )
     train = prepared(hub_corpus(folder), tmp_path).split("train")
     assert train.source_text(0) == "ä b c"
     assert train.target_text(0) == "한"
@@ -130,7 +147,9 @@ place = (None, sys.argv[2], None, None, splits, 1, None, None, None, None)
 hub = HubCorpus(*place, "de", "en", None, None, 0, "13a", None, Cleaning(), BpeTrainer(joint=True))
 labelled = LabelledCorpus(*place, "de", "en", None, SentenceCleaning(), WordTrainer())
 locales, formats = ["en_US", "ja_JP"], ["full", "short"]
-dates = DatesCorpus(locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer())
+dates = DatesCorpus(
+    locales, "ko_KR", formats, 1900, 2000, 200, 0.1, 0.1, 1, "char", CharacterTrainer()
+)
 for name, corpus in (("hub", hub), ("dates", dates), ("labelled", labelled)):
     prepare(corpus, Path(sys.argv[1]) / name)
 """
@@ -138,10 +157,16 @@ for name, corpus in (("hub", hub), ("dates", dates), ("labelled", labelled)):
         environment = os.environ | {"PYTHONHASHSEED": hash_seed, "TZ": "Asia/Seoul"}
         arguments = [str(tmp_path / process), str(hub_folder)]
         subprocess.run([sys.executable, "-c", program, *arguments], check=True, env=environment)
-    for corpus, kind in (("hub", PreparedData), ("dates", PreparedData), ("labelled", LabelledData)):
+    for corpus, kind in (
+        ("hub", PreparedData),
+        ("dates", PreparedData),
+        ("labelled", LabelledData),
+    ):
         first, second = (tmp_path / process / corpus for process in "ab")
         assert sorted(os.listdir(first)) == kind.files()
-        assert all((first / name).read_bytes() == (second / name).read_bytes() for name in kind.files())
+        assert all(
+            (first / name).read_bytes() == (second / name).read_bytes() for name in kind.files()
+        )
         assert kind(first).digest == kind(second).digest
 
 
@@ -173,7 +198,9 @@ def test_prepared_folder_that_is_damaged_or_of_another_format_is_refused(dates, 
     facts.write_text(written)
     for text in (b"{", b"[]"):
         (tmp_path / "data" / "stats.json").write_bytes(text)
-        with pytest.raises(ExperimentError, match=r"stats.json is damaged \(.*run the prepare stage again"):
+        with pytest.raises(
+            ExperimentError, match=r"stats.json is damaged \(.*run the prepare stage again"
+        ):
             PreparedData(tmp_path / "data")
 
 
@@ -192,7 +219,9 @@ def test_links_between_fields_match_hand_computed_links():
     ids=lambda trainer: type(trainer).__name__,
 )
 def test_prepared_dates_link_the_tokens_of_the_year(dates, tmp_path, trainer):
-    """The year is written alike on both sides: its tokens must be linked, and only to tokens of the year."""
+    """The year is written alike on both sides: its tokens must be linked, and only to tokens of the
+    year.
+    """
     data = prepared(dates(tokenizer=trainer, source_locales=["de_DE"]), tmp_path)
     split = data.split("train")
     assert data.info.has_alignments
@@ -206,7 +235,9 @@ def test_prepared_dates_link_the_tokens_of_the_year(dates, tmp_path, trainer):
         source_year = {i for i, (a, b) in enumerate(source) if a < at + 4 and b > at}
         target_year = {i for i, (a, b) in enumerate(target) if a < 4 and b > 0}
         links = {tuple(link) for link in split.links("possible", row).tolist()}
-        assert {(t, s) for t, s in links if t in target_year} >= {(t, s) for t in target_year for s in source_year}
+        assert {(t, s) for t, s in links if t in target_year} >= {
+            (t, s) for t in target_year for s in source_year
+        }
         if isinstance(trainer, CharacterTrainer):
             assert {s for t, s in links if t in target_year} == source_year
         sure = {tuple(link) for link in split.links("sure", row).tolist()}
@@ -223,7 +254,11 @@ def test_prepare_real_corpora_of_several_languages(tmp_path, hub_corpus):
     prepare(hub_corpus(SHARED / "multi30k_tok", tokenizer=words), tmp_path / "captions")
     captions = PreparedData(tmp_path / "captions")
     assert captions.stats["vocabulary"] == {"source": 7859, "target": 5921}
-    assert [len(captions.split(s)) for s in ("train", "validation", "test")] == [29_000, 1_014, 1_000]
+    assert [len(captions.split(s)) for s in ("train", "validation", "test")] == [
+        29_000,
+        1_014,
+        1_000,
+    ]
 
     prepare(hub_corpus(SHARED / "tatoeba_ko_en", source="en", target="ko"), tmp_path / "korean")
     korean = PreparedData(tmp_path / "korean").split("train")

@@ -32,18 +32,25 @@ def kind_of(node: dict[str, Any]) -> type:
 def test_preset_sets_every_parameter(name):
     node = composed(f"data={name}")
     corpus = bind(node, kind_of(node), "data")
-    parts = ((node, corpus), (node["tokenizer"], corpus.tokenizer), (node.get("cleaning"), corpus.cleaning))
+    parts = (
+        (node, corpus),
+        (node["tokenizer"], corpus.tokenizer),
+        (node.get("cleaning"), corpus.cleaning),
+    )
     for part, built in parts:
         if part is not None:
             sides = {"source_tokenizer", "target_tokenizer"}  # null where one tokenizer is for both
-            assert set(part) - {"_target_"} == set(inspect.signature(type(built)).parameters) - (sides - set(part))
+            assert set(part) - {"_target_"} == set(inspect.signature(type(built)).parameters) - (
+                sides - set(part)
+            )
     assert isinstance(corpus.tokenizer, TokenizerTrainer)
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_preset_binds_with_any_tokenizer(tokenizer):
     expected = OmegaConf.load(CONF / "data" / "tokenizer" / f"{tokenizer}.yaml")._target_
-    for name in ("dates", "rt_polarity", "wmt14"):  # each chooses another tokeniser, or sets values of it
+    # Each chooses another tokeniser, or sets values of it
+    for name in ("dates", "rt_polarity", "wmt14"):
         node = composed(f"data={name}", f"data/tokenizer={tokenizer}")
         assert node["tokenizer"]["_target_"] == expected
         if tokenizer == "of_model":

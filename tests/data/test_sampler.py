@@ -26,15 +26,22 @@ def rows(batches):
     shuffle=st.booleans(),
     world=st.integers(1, 3),
 )
-def test_sampler_epoch_has_every_row_once_in_equal_steps(lengths, by, size, bucketed, pool, shuffle, world):
+def test_sampler_epoch_has_every_row_once_in_equal_steps(
+    lengths, by, size, bucketed, pool, shuffle, world
+):
     source, target = np.array(lengths).T
     batching = Batching(by=by, size=size, bucketed=bucketed, pool=pool)
-    ranks = [BatchSampler(source, target, batching, shuffle=shuffle, rank=r, world_size=world) for r in range(world)]
+    ranks = [
+        BatchSampler(source, target, batching, shuffle=shuffle, rank=r, world_size=world)
+        for r in range(world)
+    ]
     shares = [list(rank) for rank in ranks]
     assert len({len(share) for share in shares}) == 1
     assert len(ranks[0]) == len(shares[0])
     assert all(len(batch) > 0 for share in shares for batch in share)
-    assert sorted(np.concatenate([b for share in shares for b in share]).tolist()) == list(range(len(lengths)))
+    assert sorted(np.concatenate([b for share in shares for b in share]).tolist()) == list(
+        range(len(lengths))
+    )
 
 
 def test_sampler_order_depends_on_seed_and_epoch_alone():
@@ -64,23 +71,41 @@ def test_sampler_two_processes_split_the_batches_of_one():
         bucketed=st.booleans(),
         pool=st.none() | st.integers(1, 4),
     )
-    | st.builds(Batching, size=st.integers(2, 20), bucketed=st.booleans(), pool=st.none() | st.integers(1, 4)),
+    | st.builds(
+        Batching,
+        size=st.integers(2, 20),
+        bucketed=st.booleans(),
+        pool=st.none() | st.integers(1, 4),
+    ),
     shuffle=st.booleans(),
 )
 @example(lengths=[(5, 5)] * 65, batching=Batching(size=16), shuffle=True)
 @example(lengths=[(30, 30)] * 65, batching=Batching(by="tokens", size=64), shuffle=True)
 def test_sampler_batches_are_the_same_for_one_and_two_processes(lengths, batching, shuffle):
-    one, two = (sampler(batching, np.array(lengths).T, shuffle=shuffle, world_size=world) for world in (1, 2))
+    one, two = (
+        sampler(batching, np.array(lengths).T, shuffle=shuffle, world_size=world)
+        for world in (1, 2)
+    )
     assert rows(one.batches()) == rows(two.batches())
 
 
 @pytest.mark.parametrize(
     ("num_pairs", "size", "world", "expected"),
-    [(33, 16, 1, [16, 15, 2]), (34, 16, 4, [16, 14, 4]), (33, 32, 2, [31, 2]), (3, 2, 2, [3]), (3, 1, 1, [1, 1, 1])],
+    [
+        (33, 16, 1, [16, 15, 2]),
+        (34, 16, 4, [16, 14, 4]),
+        (33, 32, 2, [31, 2]),
+        (3, 2, 2, [3]),
+        (3, 1, 1, [1, 1, 1]),
+    ],
 )
-def test_sampler_last_batch_too_small_takes_rows_of_the_one_before(num_pairs, size, world, expected):
+def test_sampler_last_batch_too_small_takes_rows_of_the_one_before(
+    num_pairs, size, world, expected
+):
     lengths = np.full(num_pairs, 5)
-    plain = sampler(Batching(size=size, bucketed=False), (lengths, lengths), world_size=world, shuffle=False)
+    plain = sampler(
+        Batching(size=size, bucketed=False), (lengths, lengths), world_size=world, shuffle=False
+    )
     assert [len(batch) for batch in plain.batches()] == expected
 
 
@@ -108,7 +133,9 @@ def test_sampler_buckets_leave_few_pads():
 
 
 def test_sampler_neighbours_are_alike_where_the_target_length_changes():
-    """Sources of 1 to 40 words under each target length: none jumps from the longest to the shortest."""
+    """Sources of 1 to 40 words under each target length: none jumps from the longest to the
+    shortest.
+    """
     source, target = (grid.ravel() for grid in np.meshgrid(np.arange(1, 41), np.arange(1, 6)))
     order = np.concatenate(list(sampler(Batching(size=8), (source, target), shuffle=False)))
     assert np.abs(np.diff(source[order])).max() == 1

@@ -93,18 +93,34 @@ def test_offsets_point_into_the_text_before_normalisation():
 def test_word_tokenizer_splits_punctuation_and_restores_spacing():
     tokenizer = WordTrainer(min_frequency=1).train(['She said: "no, (never)!"'])
     ids = tokenizer.encode_ids(['She said: "no, (never)!"'])[0]
-    assert tokenizer.tokens(ids) == ["She", "said", ":", '"', "no", ",", "(", "never", ")", "!", '"']
+    assert tokenizer.tokens(ids) == [
+        "She",
+        "said",
+        ":",
+        '"',
+        "no",
+        ",",
+        "(",
+        "never",
+        ")",
+        "!",
+        '"',
+    ]
     assert tokenizer.decode(ids) == 'She said: "no, (never)!"'
 
 
 def test_vocabulary_is_bounded_by_size_and_frequency():
     texts = ["a a a b b c"]
     assert WordTrainer(split="whitespace", min_frequency=2).train(texts).size == 4 + 2
-    assert WordTrainer(split="whitespace", min_frequency=1, vocabulary_size=5).train(texts).size == 5
+    assert (
+        WordTrainer(split="whitespace", min_frequency=1, vocabulary_size=5).train(texts).size == 5
+    )
 
 
 def test_joint_tokenizer_has_one_vocabulary():
-    source, target = WordTrainer(min_frequency=1, joint=True).train_sides(iter(["ein Hund"]), iter(["a dog"]))
+    source, target = WordTrainer(min_frequency=1, joint=True).train_sides(
+        iter(["ein Hund"]), iter(["a dog"])
+    )
     assert source is target
     assert source.decode(source.encode_ids(["ein dog"])[0]) == "ein dog"
     separate, _ = WordTrainer(min_frequency=1).train_sides(iter(["ein Hund"]), iter(["a dog"]))
@@ -121,7 +137,8 @@ words = ["".join(chance.choices("abcdeäö한국어를", k=chance.randint(1, 7))
 texts = [" ".join(chance.choices(words, k=8)) for _ in range(300)]
 for trainer in (BpeTrainer(vocabulary_size=200), WordTrainer()):
     for i in range(2):
-        trainer.train(texts).save(Path(sys.argv[1]) / f"{type(trainer).__name__}-{sys.argv[2]}{i}.json")
+        name = f"{type(trainer).__name__}-{sys.argv[2]}{i}.json"
+        trainer.train(texts).save(Path(sys.argv[1]) / name)
 """
     for process in "ab":
         subprocess.run([sys.executable, "-c", program, str(tmp_path), process], check=True)
@@ -131,7 +148,9 @@ for trainer in (BpeTrainer(vocabulary_size=200), WordTrainer()):
         assert len({path.read_bytes() for path in files}) == 1
 
 
-@pytest.mark.parametrize("trainer", [*ALL_TRAINERS, WordTrainer(normalization="nfc", lowercase=True)], ids=name)
+@pytest.mark.parametrize(
+    "trainer", [*ALL_TRAINERS, WordTrainer(normalization="nfc", lowercase=True)], ids=name
+)
 @given(text=st.text(st.sampled_from("aé\u0301Zß ▁,.1漢한\u1112\u1161"), max_size=12))
 def test_surfaces_are_pieces_of_the_text_one_for_each_token(trainer, text):
     tokenizer = _trained(trainer)
@@ -146,7 +165,9 @@ def test_decode_replaces_unknown_tokens_with_given_words_or_unk(trainer):
     tokenizer = trainer.train(TEXT)
     known = tokenizer.encode_ids(["cat"])[0]
     between = "" if isinstance(trainer, CharacterTrainer) else " "
-    assert tokenizer.decode([UNK, *known, UNK, EOS], ["Zürich", "x▁y"]).startswith(f"Zürich{between}cat{between}x")
+    assert tokenizer.decode([UNK, *known, UNK, EOS], ["Zürich", "x▁y"]).startswith(
+        f"Zürich{between}cat{between}x"
+    )
     assert tokenizer.decode([UNK, *known]) == f"<unk>{between}cat"
 
 

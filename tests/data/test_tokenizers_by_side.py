@@ -1,4 +1,6 @@
-"""A tokenizer for each side, and the corpora that need it: pronunciation reads characters and writes phones."""
+"""A tokenizer for each side, and the corpora that need it: pronunciation reads characters and
+writes phones.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def prepared(folder: Path, *overrides: str) -> PreparedData:
 
 
 @pytest.mark.parametrize("form", ["none", "nfd"])
-def test_korean_pronunciation_reads_syllables_or_jamo_and_writes_phones(tmp_path: Path, form: str) -> None:
+def test_korean_pronunciation_reads_syllables_or_jamo_and_writes_phones(
+    tmp_path: Path, form: str
+) -> None:
     write(tmp_path / "sigmorphon2020_kor", "word", "phones")
     data = prepared(tmp_path, "data=sigmorphon2020", f"data.tokenizer.normalization={form}")
     split = data.split("test")
@@ -41,26 +45,41 @@ def test_korean_pronunciation_reads_syllables_or_jamo_and_writes_phones(tmp_path
     assert not data.info.joint
 
 
-def test_scan_takes_the_folder_of_its_split_and_validates_on_a_part_of_the_training(tmp_path: Path) -> None:
+def test_scan_takes_the_folder_of_its_split_and_validates_on_a_part_of_the_training(
+    tmp_path: Path,
+) -> None:
     write(tmp_path / "scan_jump", "command", "actions")
     (tmp_path / "scan_jump" / "validation.jsonl").unlink()
-    assert prepared(tmp_path, "data=scan", "data.split=jump").sizes == {"train": 18, "validation": 2, "test": 20}
+    assert prepared(tmp_path, "data=scan", "data.split=jump").sizes == {
+        "train": 18,
+        "validation": 2,
+        "test": 20,
+    }
     with pytest.raises(ExperimentError, match=r"data\.path: there is no .*scan_length"):
         prepared(tmp_path, "data=scan", "data.split=length")
 
 
-SIDES = ("data/tokenizer@data.source_tokenizer=character", "data/tokenizer@data.target_tokenizer=bpe")
+SIDES = (
+    "data/tokenizer@data.source_tokenizer=character",
+    "data/tokenizer@data.target_tokenizer=bpe",
+)
 
 
 @pytest.mark.parametrize("data", ["dates", "copy", "hub"])
 def test_every_corpus_of_pairs_takes_a_tokenizer_for_each_side(data: str) -> None:
     path = ("data.path=unread",) if data == "hub" else ()
     corpus = compose([f"data={data}", *SIDES, *path]).data
-    assert [type(each).__name__ for each in corpus.by_side.values()] == ["CharacterTrainer", "BpeTrainer"]
+    assert [type(each).__name__ for each in corpus.by_side.values()] == [
+        "CharacterTrainer",
+        "BpeTrainer",
+    ]
     one = compose([f"data={data}", SIDES[0], *path]).data
     assert one.by_side["target_tokenizer"] is one.tokenizer
 
 
 def test_joint_vocabulary_of_two_tokenizers_is_refused() -> None:
-    with pytest.raises(ExperimentError, match=r"data\.target_tokenizer: joint is true, one vocabulary for both sides"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"data\.target_tokenizer: joint is true, one vocabulary for both sides",
+    ):
         compose(["data=dates", *SIDES, "data.target_tokenizer.joint=true"])

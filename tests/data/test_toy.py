@@ -28,13 +28,19 @@ def test_sequence_corpus_aligns_equal_symbols(kind, num_symbols, make, tmp_path)
     for row in range(len(split)):
         n = len(split.source[row])
         expected = [[t, t if kind is CopyCorpus else n - 1 - t] for t in range(n)]
-        assert split.links("sure", row).tolist() == split.links("possible", row).tolist() == expected
+        assert (
+            split.links("sure", row).tolist() == split.links("possible", row).tolist() == expected
+        )
 
 
 def test_sequence_corpus_test_lengths_differ_and_no_sequence_repeats(make):
     splits = make(kind=ReverseCorpus, num_symbols=3, test_min_length=6, test_max_length=9).load()
     lengths = {name: {len(s.split()) for s in split["source"]} for name, split in splits.items()}
-    assert lengths == {"train": {2, 3, 4, 5, 6}, "validation": lengths["validation"], "test": {6, 7, 8, 9}}
+    assert lengths == {
+        "train": {2, 3, 4, 5, 6},
+        "validation": lengths["validation"],
+        "test": {6, 7, 8, 9},
+    }
     everything = [s for split in splits.values() for s in split["source"]]
     assert len(set(everything)) == len(everything) == 400
 

@@ -23,7 +23,8 @@ class Tensors:
 
 
 class Copier(nn.Module):
-    """At step t it looks at `<eos>` (0.5), at source token t (0.3) and at the first position, a pad or not (0.2).
+    """At step t it looks at `<eos>` (0.5), at source token t (0.3) and at the first position, a pad
+    or not (0.2).
 
     Where source token t is `<eos>`, it ends; with `attends` False it returns no attention weights.
     """
@@ -36,12 +37,17 @@ class Copier(nn.Module):
         for parameter in self.output.parameters():
             nn.init.zeros_(parameter)
 
-    def encode(self, source: Tensor, source_mask: Tensor, intervention: object = None) -> tuple[Tensors, Tensors]:
+    def encode(
+        self, source: Tensor, source_mask: Tensor, intervention: object = None
+    ) -> tuple[Tensors, Tensors]:
         start = Tensors(source_mask, torch.zeros(len(source), dtype=torch.long))
         return start, start
 
-    def step(self, tokens: Tensor, state: Tensors, memory: Tensors) -> tuple[Tensor, Tensors, Tensor | None]:
-        mask = memory.mask.repeat_interleave(len(tokens) // len(memory.mask), 0)  # a beam shares its sentence's memory
+    def step(
+        self, tokens: Tensor, state: Tensors, memory: Tensors
+    ) -> tuple[Tensor, Tensors, Tensor | None]:
+        # A beam shares its sentence's memory
+        mask = memory.mask.repeat_interleave(len(tokens) // len(memory.mask), 0)
         lengths = mask.sum(1)
         first = mask.int().argmax(1)
         rows = torch.arange(len(tokens))
@@ -55,4 +61,6 @@ class Copier(nn.Module):
 
     def forward(self, batch: Batch) -> SimpleNamespace:
         """It has no opinion of references: each token of the vocabulary is as likely as another."""
-        return SimpleNamespace(readout=torch.zeros(*batch.target_input.shape, 1), attention_weights=None)
+        return SimpleNamespace(
+            readout=torch.zeros(*batch.target_input.shape, 1), attention_weights=None
+        )

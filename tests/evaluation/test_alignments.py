@@ -30,7 +30,9 @@ def measured(*sentences: Sentence) -> AlignmentStatistics:
     """weights (T, S), sure links and possible links of each sentence."""
     statistics = AlignmentStatistics()
     for weights, sure, possible in sentences:
-        statistics.update(weights, sure, possible, [f"token {t}" for t in range(len(np.asarray(weights)))])
+        statistics.update(
+            weights, sure, possible, [f"token {t}" for t in range(len(np.asarray(weights)))]
+        )
     return statistics
 
 
@@ -48,7 +50,8 @@ RIGHT: Sentence = (np.eye(2), [[0, 0]], [[0, 0]])
     [
         ([MIXED], 1 - (1 + 2) / (3 + 2)),
         ([MIXED, RIGHT], 1 - (2 + 3) / (4 + 3)),
-        ([(np.eye(4)[[2, 0, 1, 3]], [[0, 2], [1, 0], [2, 1]], [])], 0),  # sure links are possible, too
+        # Sure links are possible, too
+        ([(np.eye(4)[[2, 0, 1, 3]], [[0, 2], [1, 0], [2, 1]], [])], 0),
         ([(np.eye(2), [[0, 0], [0, 0]], np.zeros((0, 2)))], 0),  # duplicates count once
         ([([[0.2, 0.8]], [[0, 0]], [[0, 0]])], 1),  # the strongest column is <eos>
         ([([[0.5, 0.5]], [[0, 0]], [])], 0),  # the first of equals is the strongest
@@ -56,22 +59,31 @@ RIGHT: Sentence = (np.eye(2), [[0, 0]], [[0, 0]])
         ([], None),
     ],
 )
-def test_alignment_error_rate_follows_the_formula(sentences: list[Sentence], expected: float | None) -> None:
-    assert measured(*sentences).metrics()["aer"] == (None if expected is None else pytest.approx(expected))
+def test_alignment_error_rate_follows_the_formula(
+    sentences: list[Sentence], expected: float | None
+) -> None:
+    assert measured(*sentences).metrics()["aer"] == (
+        None if expected is None else pytest.approx(expected)
+    )
 
 
 @pytest.mark.parametrize(
     ("sentences", "expected"),
     [
-        # Target tokens look at 0, 2, 4, 0; offsets are counted from the nearest right token, the last has no link.
+        # Target tokens look at 0, 2, 4, 0; offsets are counted from the nearest right token, the
+        # last has no link.
         ([(np.eye(5)[[0, 2, 4, 0]], [], [[0, 0], [1, 1], [2, 0], [2, 3]])], {0: 1, 1: 2}),
         ([(np.eye(4)[[0, 3]], [], [[0, 2], [1, 3]])], {-2: 1, -1: 0, 0: 1}),
         ([(np.eye(2), [], [[1, 1]])] * 3, {0: 3}),
         ([(np.eye(2), [], [])], {}),
     ],
 )
-def test_offsets_are_counted_from_the_nearest_right_token(sentences: list[Sentence], expected: dict[int, int]) -> None:
-    assert measured(*sentences).offsets() == [{"offset": offset, "tokens": expected[offset]} for offset in expected]
+def test_offsets_are_counted_from_the_nearest_right_token(
+    sentences: list[Sentence], expected: dict[int, int]
+) -> None:
+    assert measured(*sentences).offsets() == [
+        {"offset": offset, "tokens": expected[offset]} for offset in expected
+    ]
 
 
 def test_wrong_links_are_counted_by_target_token_the_most_wrong_first() -> None:
@@ -104,20 +116,32 @@ def test_complete_sentence_counts_target_words_without_a_link() -> None:
 
 def test_weight_between_words_is_summed_over_the_source_and_averaged_over_the_target() -> None:
     # Source words 0 0 1 and <eos>; target words 0, a space, 1 1 and <eos>.
-    weights = [[0.3, 0.3, 0.4, 0], [0, 0, 0, 1], [0.1, 0.0, 0.9, 0], [0.5, 0.4, 0.1, 0], [0, 0, 1, 0]]
+    weights = [
+        [0.3, 0.3, 0.4, 0],
+        [0, 0, 0, 1],
+        [0.1, 0.0, 0.9, 0],
+        [0.5, 0.4, 0.1, 0],
+        [0, 0, 1, 0],
+    ]
     words = [np.array([0, 0, 1]), np.array([0, -1, 1, 1])]
-    found, sure, possible, tokens = between_words(weights, [[0, 0], [0, 1]], [[2, 2]], words, "ab cd")
+    found, sure, possible, tokens = between_words(
+        weights, [[0, 0], [0, 1]], [[2, 2]], words, "ab cd"
+    )
     np.testing.assert_allclose(found, [[0.6, 0.4], [0.5, 0.5]])
     assert (sure, possible, tokens) == ([(0, 0), (0, 0)], [(1, 1)], ["ab", "cd"])
 
 
 class Diagonal(Copier):
-    """With the reference fed, target token t looks at source token t: sources and targets are equal texts."""
+    """With the reference fed, target token t looks at source token t: sources and targets are equal
+    texts.
+    """
 
     def forward(self, batch: Batch) -> SimpleNamespace:
         unrolled = super().forward(batch)
         unrolled.attention_weights = torch.zeros(*batch.target_input.shape, batch.source.shape[1])
-        for row, (source, target) in enumerate(zip(batch.source_mask, batch.target_mask, strict=True)):
+        for row, (source, target) in enumerate(
+            zip(batch.source_mask, batch.target_mask, strict=True)
+        ):
             size = int(source.sum())
             unrolled.attention_weights[row][target.nonzero(), source.nonzero().T] = torch.eye(size)
         return unrolled
@@ -125,7 +149,11 @@ class Diagonal(Copier):
 
 @pytest.mark.parametrize(
     "tokenizer",
-    [WordTrainer(split="whitespace", min_frequency=1), CharacterTrainer(), BpeTrainer(vocabulary_size=30)],
+    [
+        WordTrainer(split="whitespace", min_frequency=1),
+        CharacterTrainer(),
+        BpeTrainer(vocabulary_size=30),
+    ],
     ids=["words", "characters", "bpe"],
 )
 def test_alignment_error_rate_between_words_is_the_same_for_every_tokenizer(
@@ -141,6 +169,11 @@ def test_alignment_error_rate_between_words_is_the_same_for_every_tokenizer(
     prepare(corpus, tmp_path / "data")
     data = PreparedData(tmp_path / "data")
     found = evaluate([Diagonal(data.target_tokenizer.size)], GreedySearch(3), data).metrics
-    # 8 words in sentences with links; 6 sure links, 4 of them hit; 2 more possible links, 1 of them hit.
-    expected = {"aer": 1 - (4 + 5) / (8 + 6), "alignment_precision": 5 / 8, "alignment_recall": 4 / 6}
+    # 8 words in sentences with links; 6 sure links, 4 of them hit; 2 more possible links, 1 of them
+    # hit.
+    expected = {
+        "aer": 1 - (4 + 5) / (8 + 6),
+        "alignment_precision": 5 / 8,
+        "alignment_recall": 4 / 6,
+    }
     assert {name: found[name] for name in expected} == pytest.approx(expected)

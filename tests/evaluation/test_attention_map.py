@@ -20,7 +20,12 @@ def test_attention_map_refuses_wrong_shapes() -> None:
 
 def test_saved_maps_load_again_and_have_the_same_bytes(tmp_path: Path) -> None:
     maps = [
-        AttentionMap(["안녕", "<eos>"], ["hello", "😀", "שלום"], np.random.default_rng(0).random((3, 2)), "제목"),
+        AttentionMap(
+            ["안녕", "<eos>"],
+            ["hello", "😀", "שלום"],
+            np.random.default_rng(0).random((3, 2)),
+            "제목",
+        ),
         AttentionMap([], [], np.zeros((0, 0))),
         AttentionMap(["trail \0"], ["<script>"], np.ones((1, 1))),
     ]
@@ -46,7 +51,11 @@ def test_evaluation_write_replaces_the_folder_and_writes_null_for_infinity(tmp_p
     metrics = {"bleu": 1.5, "perplexity": float("inf"), "aer": None}
     for _ in range(2):  # a second time replaces
         Evaluation(metrics, {"bleu": "tok:13a"}, sentences, [], [], [], []).write(folder)
-    assert json.loads((folder / "metrics.json").read_text()) == {"aer": None, "bleu": 1.5, "perplexity": None}
+    assert json.loads((folder / "metrics.json").read_text()) == {
+        "aer": None,
+        "bleu": 1.5,
+        "perplexity": None,
+    }
     lines = (folder / "hypotheses.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
     rows = [json.loads(line) for line in lines]
     assert rows[0]["source"] == "Hallo\u2028Welt"

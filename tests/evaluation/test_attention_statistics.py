@@ -24,7 +24,9 @@ def by_hand(sentences: list[NDArray[np.float64]]) -> dict[str, float]:
             entropy.append(-sum(a * math.log(a) for a in shares[t] if a > 0))
             if length_s > 1 and length_t > 1:
                 off = [abs(t / (length_t - 1) - s / (length_s - 1)) for s in range(length_s)]
-                central.append(1 - sum(a * d for a, d in zip(shares[t], off, strict=True)) / max(off))
+                central.append(
+                    1 - sum(a * d for a, d in zip(shares[t], off, strict=True)) / max(off)
+                )
     return named(*(float(np.mean(values)) for values in (entropy, covered, central)), 0.0)
 
 
@@ -40,11 +42,18 @@ def named(entropy: float, coverage: float, diagonality: float, pad_mass: float) 
 def drawn(lengths: list[tuple[int, int]], sums: float = 1.0) -> list[NDArray[np.float64]]:
     """Peaked rows over the source for sentences of (T, S) tokens."""
     random = np.random.default_rng(5)
-    return [sums * random.dirichlet(np.full(length_s, 0.3), size=length_t) for length_t, length_s in lengths]
+    return [
+        sums * random.dirichlet(np.full(length_s, 0.3), size=length_t)
+        for length_t, length_s in lengths
+    ]
 
 
-def padded(sentences: list[NDArray[np.float64]], pads_first: tuple[bool, bool]) -> list[torch.Tensor]:
-    """weights (B, T, S), source_mask (B, S) and target_mask (B, T) of a batch, with pads where they are wanted."""
+def padded(
+    sentences: list[NDArray[np.float64]], pads_first: tuple[bool, bool]
+) -> list[torch.Tensor]:
+    """weights (B, T, S), source_mask (B, S) and target_mask (B, T) of a batch, with pads where they
+    are wanted.
+    """
     most_t, most_s = (max(weights.shape[axis] for weights in sentences) + 2 for axis in (0, 1))
     weights = torch.zeros(len(sentences), most_t, most_s, dtype=torch.float64)
     source_mask = torch.zeros(len(sentences), most_s, dtype=torch.bool)
@@ -70,13 +79,17 @@ LENGTHS = [(3, 5), (6, 2), (4, 4), (1, 3), (2, 1)]
 
 @pytest.mark.parametrize("source_first", [True, False])
 @pytest.mark.parametrize("target_first", [True, False])
-def test_attention_statistics_match_the_formulas_for_any_padding(source_first: bool, target_first: bool) -> None:
+def test_attention_statistics_match_the_formulas_for_any_padding(
+    source_first: bool, target_first: bool
+) -> None:
     """A batch counts by its tokens, and a row as if it summed to one."""
     expected = pytest.approx(by_hand(drawn(LENGTHS)), abs=1e-6)
     for sums in (1.0, 0.5):
         sentences, sides = drawn(LENGTHS, sums), (source_first, target_first)
         assert measured(padded(sentences, sides)) == expected
-        assert measured(padded(sentences[:1], sides), padded(sentences[1:], sides[::-1])) == expected
+        assert (
+            measured(padded(sentences[:1], sides), padded(sentences[1:], sides[::-1])) == expected
+        )
 
 
 ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
@@ -88,7 +101,11 @@ ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
         # A row of zeros covers nothing.
         ([[1.0, 0.0], [0.0, 0.0]], [True, True], named(0.0, 0.5, 1.0, 0.0)),
         # Each of two target tokens looks at its own source token with 3/4, and at the pad with 1/4.
-        ([[0.25, 0.75, 0.0], [0.25, 0.0, 0.75]], [False, True, True], named(ENTROPY, 0.75, 1.0, 0.25)),
+        (
+            [[0.25, 0.75, 0.0], [0.25, 0.0, 0.75]],
+            [False, True, True],
+            named(ENTROPY, 0.75, 1.0, 0.25),
+        ),
         # All look at one token.
         ([[0.0, 1.0, 0.0]] * 3, [True] * 3, named(0.0, 1 / 3, 2 / 3, 0.0)),
     ],
@@ -96,7 +113,11 @@ ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
 def test_attention_statistics_of_hand_made_rows(
     rows: list[list[float]], source_mask: list[bool], expected: dict[str, float]
 ) -> None:
-    batch = [torch.tensor([rows]), torch.tensor([source_mask]), torch.ones(1, len(rows), dtype=torch.bool)]
+    batch = [
+        torch.tensor([rows]),
+        torch.tensor([source_mask]),
+        torch.ones(1, len(rows), dtype=torch.bool),
+    ]
     assert measured(batch) == pytest.approx(expected)
 
 
@@ -108,13 +129,20 @@ def test_attention_statistics_of_hand_made_rows(
         (np.eye(400)[::-1].copy(), 2 * math.log(2) - 1, 0.003),
     ],
 )
-def test_diagonality_of_known_matrices(rows: NDArray[np.float64], diagonality: float, tolerance: float) -> None:
-    assert measured(padded([rows], (True, False)))["attention_diagonality"] == pytest.approx(diagonality, abs=tolerance)
+def test_diagonality_of_known_matrices(
+    rows: NDArray[np.float64], diagonality: float, tolerance: float
+) -> None:
+    assert measured(padded([rows], (True, False)))["attention_diagonality"] == pytest.approx(
+        diagonality, abs=tolerance
+    )
 
 
 def test_attention_statistics_without_attention_are_none() -> None:
     statistics = AttentionStatistics()
-    source_mask, target_mask = torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool)
+    source_mask, target_mask = (
+        torch.ones(2, 3, dtype=torch.bool),
+        torch.ones(2, 4, dtype=torch.bool),
+    )
     statistics.update(None, source_mask, target_mask)
     assert set(statistics.compute().values()) == {None}
 

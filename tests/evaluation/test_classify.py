@@ -24,21 +24,35 @@ from attnlab.training.class_metrics import SIGNATURES
 
 LABELS = ["일상", "break-up", "love"]
 # text, class; the stub below goes by the number of words.
-ROWS = [("나도 월급", 0), ("헤어진지", 1), ("사랑 이 끝난", 2), ("나도", 0), ("한달", 2), ("왜 왜", 1), ("x y z", 2)]
+ROWS = [
+    ("나도 월급", 0),
+    ("헤어진지", 1),
+    ("사랑 이 끝난", 2),
+    ("나도", 0),
+    ("한달", 2),
+    ("왜 왜", 1),
+    ("x y z", 2),
+]
 
 
 class ByLength(nn.Module):
-    """Takes sentences of n words for class n - 1, looks at the first real token with 0.75 and at the last with 0.25."""
+    """Takes sentences of n words for class n - 1, looks at the first real token with 0.75 and at
+    the last with 0.25.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(1))
         self.padding = Padding()
 
-    def forward(self, source: Tensor, source_mask: Tensor, intervention: object = None) -> Classified:
+    def forward(
+        self, source: Tensor, source_mask: Tensor, intervention: object = None
+    ) -> Classified:
         lengths = source_mask.sum(1) - 1
         assert bool((source[torch.arange(len(source)), -1] == EOS).all())
-        probabilities = torch.full((len(source), 3), 0.1).scatter(1, (lengths - 1).clamp(0, 2).unsqueeze(1), 0.8)
+        probabilities = torch.full((len(source), 3), 0.1).scatter(
+            1, (lengths - 1).clamp(0, 2).unsqueeze(1), 0.8
+        )
         weights = torch.zeros(source.shape)
         weights[torch.arange(len(source)), source_mask.float().argmax(1)] = 0.75
         weights[:, -1] = 0.25
@@ -60,10 +74,17 @@ def data(tmp_path: Path) -> LabelledData:
         counter = counters[split] = SplitCounter("sentences", ["text"])
         ids = tokenizer.encode_ids([text for text, _ in ROWS])
         counter.add({"text": Ragged.from_rows(ids)}, [label for _, label in ROWS])
-        columns = {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS], "ids": ids}
+        columns = {
+            "text": [text for text, _ in ROWS],
+            "label": [label for _, label in ROWS],
+            "ids": ids,
+        }
         with pa.ipc.new_file(str(folder / f"{split}.arrow"), schema) as file:
             file.write_table(pa.table(columns, schema=schema))
-    write_json(folder / "stats.json", {"splits": {name: counter.summary(LABELS) for name, counter in counters.items()}})
+    write_json(
+        folder / "stats.json",
+        {"splits": {name: counter.summary(LABELS) for name, counter in counters.items()}},
+    )
     write_json(folder / "data.json", {"format": FORMAT, "labels": LABELS})
     return LabelledData(folder)
 
@@ -84,7 +105,9 @@ def test_classify_split_equals_counts_in_the_order_of_sentences(found: Classific
     hits = [ours == theirs for ours, theirs in zip(predictions, labels, strict=True)]
     assert [sentence["correct"] for sentence in found.sentences] == hits
     assert found.metrics["accuracy"] == pytest.approx(sum(hits) / 7)
-    assert found.metrics["nll"] == pytest.approx(-np.where(hits, math.log(0.8), math.log(0.1)).mean(), rel=1e-6)
+    assert found.metrics["nll"] == pytest.approx(
+        -np.where(hits, math.log(0.8), math.log(0.1)).mean(), rel=1e-6
+    )
     counts = np.zeros((3, 3), dtype=int)
     np.add.at(counts, (labels, predictions), 1)
     assert found.confusions.tolist() == counts.tolist()
@@ -98,7 +121,9 @@ def test_classify_split_equals_counts_in_the_order_of_sentences(found: Classific
     assert {*found.signatures} <= {*found.metrics}
 
 
-def test_classify_split_examples_carry_their_weights(found: Classification, data: LabelledData) -> None:
+def test_classify_split_examples_carry_their_weights(
+    found: Classification, data: LabelledData
+) -> None:
     rows = example_rows(data.split("test"), 12)
     assert len(found.maps) == len(rows)
     for attention, row in zip(found.maps, rows, strict=True):
@@ -108,7 +133,9 @@ def test_classify_split_examples_carry_their_weights(found: Classification, data
         expected = np.zeros((1, len(text.split()) + 1))
         expected[0, 0], expected[0, -1] = 0.75, 0.25
         assert np.allclose(attention.weights, expected)
-        assert (f", but it is {LABELS[label]}" in attention.title) == (len(text.split()) - 1 != label)
+        assert (f", but it is {LABELS[label]}" in attention.title) == (
+            len(text.split()) - 1 != label
+        )
 
 
 def test_example_rows_are_balanced_over_classes(data: LabelledData) -> None:
@@ -126,10 +153,17 @@ def test_classification_write_writes_all_files(found: Classification, tmp_path: 
     folder = tmp_path / "evaluation"
     folder.mkdir()
     found.write(folder)
-    assert json.loads((folder / "metrics.json").read_text())["accuracy"] == found.metrics["accuracy"]
+    assert (
+        json.loads((folder / "metrics.json").read_text())["accuracy"] == found.metrics["accuracy"]
+    )
     confusions = json.loads((folder / "confusions.json").read_text(encoding="utf-8"))
     assert confusions == {"labels": LABELS, "counts": found.confusions.tolist()}
-    lines = [json.loads(line) for line in (folder / "predictions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+    lines = [
+        json.loads(line)
+        for line in (folder / "predictions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    ]
     assert [line["text"] for line in lines] == [text for text, _ in ROWS]
     assert set(lines[0]) == {"text", "label", "prediction", "probability", "length", "correct"}
-    assert [each.title for each in load_maps(folder / "attention.npz")] == [each.title for each in found.maps]
+    assert [each.title for each in load_maps(folder / "attention.npz")] == [
+        each.title for each in found.maps
+    ]

@@ -46,17 +46,28 @@ def test_evaluate_replacing_unknown_words_gives_exact_matches(search, side, copi
     assert "replace_unknown True" in found.signatures["search"]
     without = evaluate([copier], search(), copies)
     assert without.metrics["exact_match"] == 0.0
-    assert {word for sentence in without.sentences for word in sentence["hypothesis"].split()} == {"<unk>"}
+    assert {word for sentence in without.sentences for word in sentence["hypothesis"].split()} == {
+        "<unk>"
+    }
 
 
 def test_translator_replaces_unknown_words(copies):
     for side in ("pre", "post"):
         copier = Copier(copies.target_tokenizer.size)
         copier.padding = Padding(encoder=side)
-        search = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 12, "replace_unknown": True}
+        search = {
+            "_target_": "attnlab.search.greedy.GreedySearch",
+            "max_length": 12,
+            "replace_unknown": True,
+        }
         translator = Translator(copier, copies.source_tokenizer, copies.target_tokenizer, search)
         texts = ["Rom", "Bern Zürich  Basel", "", "Ulm Ulm"]
-        assert [each.text for each in translator(texts)] == ["Rom", "Bern Zürich Basel", "", "Ulm Ulm"]
+        assert [each.text for each in translator(texts)] == [
+            "Rom",
+            "Bern Zürich Basel",
+            "",
+            "Ulm Ulm",
+        ]
 
 
 def test_evaluate_replacing_unknown_words_requires_attention(copies):
@@ -70,7 +81,10 @@ def test_evaluate_replacing_unknown_words_requires_attention(copies):
 def test_evaluate_writes_n_best_hypotheses(n_best, model, copies, tmp_path):
     found = evaluate([model()], BeamSearch(4, 1.0, 6, n_best=n_best), copies)
     found.write(tmp_path / "out")
-    rows = [json.loads(line) for line in (tmp_path / "out" / "hypotheses.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "out" / "hypotheses.jsonl").read_text().splitlines()
+    ]
     assert len(rows) == len(copies.split("test"))
     for row in rows:
         assert ("n_best" in row) == (n_best > 1)
@@ -86,7 +100,10 @@ def test_evaluate_ensemble_of_one_model_twice_equals_the_model(model, copies):
     single, twice = (evaluate([model()] * count, search, copies) for count in (1, 2))
     assert twice.metrics == pytest.approx(single.metrics, abs=1e-5)
     assert [s["hypothesis"] for s in twice.sentences] == [s["hypothesis"] for s in single.sentences]
-    assert (single.signatures["models"], twice.signatures["models"]) == ("one", "2, their probabilities averaged")
+    assert (single.signatures["models"], twice.signatures["models"]) == (
+        "one",
+        "2, their probabilities averaged",
+    )
     assert len(twice.maps) == len(single.maps) > 0
 
 
@@ -105,7 +122,9 @@ def test_evaluate_ensemble_likelihood_is_the_mean_of_members(model, copies):
     assert found.metrics["token_nll"] == pytest.approx(nll / tokens, abs=1e-5)
     assert found.metrics["target_tokens"] == tokens
     attending = evaluate(models[:1], GreedySearch(6), copies)
-    assert found.metrics["attention_entropy"] == pytest.approx(attending.metrics["attention_entropy"], abs=1e-6)
+    assert found.metrics["attention_entropy"] == pytest.approx(
+        attending.metrics["attention_entropy"], abs=1e-6
+    )
 
 
 def test_evaluate_sampling_ignores_the_sentence_order(model, copies):

@@ -1,4 +1,6 @@
-"""Relevances against changes made by hand, grades of a known map, and the tests of attention against scipy."""
+"""Relevances against changes made by hand, grades of a known map, and the tests of attention
+against scipy.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from attnlab.batch import EOS, Batch, Padding
 from attnlab.data.padding import Ragged, make_batch, pad_labelled
 from attnlab.evaluation.alignments import AlignmentStatistics
 from attnlab.evaluation.attention_statistics import jensen_shannon, total_variation
-from attnlab.evaluation.explanations import METHODS, adversarial_attention, grades, is_attention_explanation, relevances
+from attnlab.evaluation.explanations import (
+    METHODS,
+    adversarial_attention,
+    grades,
+    is_attention_explanation,
+    relevances,
+)
 from attnlab.model.attention.intervention import Intervention
 
 FED = {"coverage": 1.0, "input_feeding": "attentional_hidden", "decoder": "step_then_attend"}
@@ -30,10 +38,17 @@ def log_probs(model: Any, batch: Batch, change: Intervention | None = None) -> T
     return every.gather(2, batch.target_output.unsqueeze(2)).squeeze(2)[0].detach()
 
 
-@pytest.mark.parametrize("choices", [{}, {"decoder": "no_attention"}, FED, {"attention": "dot", "heads": 2}], ids=str)
+@pytest.mark.parametrize(
+    "choices", [{}, {"decoder": "no_attention"}, FED, {"attention": "dot", "heads": 2}], ids=str
+)
 @pytest.mark.parametrize("padding", [Padding("pre", "post"), Padding("post", "pre")], ids=str)
-def test_relevances_equal_changes_made_by_hand(tiny_model, pairs, padding: Padding, choices: dict[str, Any]) -> None:
-    model, (sources, targets) = tiny_model(padding=padding, scale=2.0, **choices), pairs(target_lengths=(3, 6, 2, 4))
+def test_relevances_equal_changes_made_by_hand(
+    tiny_model, pairs, padding: Padding, choices: dict[str, Any]
+) -> None:
+    model, (sources, targets) = (
+        tiny_model(padding=padding, scale=2.0, **choices),
+        pairs(target_lengths=(3, 6, 2, 4)),
+    )
     attends, batch = model.decoder.attention is not None, make_batch(sources, targets, padding)
     found = relevances(model, batch, METHODS if attends else METHODS[2:], steps=60)
     real = batch.target_mask.unsqueeze(2) & batch.source_mask.unsqueeze(1)
@@ -42,25 +57,42 @@ def test_relevances_equal_changes_made_by_hand(tiny_model, pairs, padding: Paddi
     source, target, t, s = sources[2], targets[2], 1, 3
     own = {name: relevance[2][real[2]].view(3, 8) for name, relevance in found.items()}
     alone, others = make_batch([source], [target], padding), torch.arange(8) != s
-    embedded, width, close = model.encoder.embedding(alone.source).detach(), 1e-5, {"rtol": 1e-5, "atol": 1e-8}
+    embedded, width, close = (
+        model.encoder.embedding(alone.source).detach(),
+        1e-5,
+        {"rtol": 1e-5, "atol": 1e-8},
+    )
 
     def at(vectors: Tensor) -> Tensor:
         with model.encoder.embedding.register_forward_hook(lambda *_: vectors):
             return log_probs(model, alone)
 
-    nudges = width * torch.eye(embedded.shape[2], dtype=torch.float64)[:, None] * ~others[:, None]  # (E, S, E)
-    gradient = torch.stack([at(embedded + nudge)[t] - at(embedded - nudge)[t] for nudge in nudges]) / (2 * width)
+    # (E, S, E)
+    nudges = width * torch.eye(embedded.shape[2], dtype=torch.float64)[:, None] * ~others[:, None]
+    gradient = torch.stack(
+        [at(embedded + nudge)[t] - at(embedded - nudge)[t] for nudge in nudges]
+    ) / (2 * width)
     torch.testing.assert_close(own["gradient"][t, s], gradient.norm(), **close)
-    torch.testing.assert_close(own["gradient_input"][t, s], (gradient @ embedded[0, s]).abs(), **close)
-    torch.testing.assert_close(own["integrated_gradients"].sum(1), at(embedded) - at(0 * embedded), **close)
+    torch.testing.assert_close(
+        own["gradient_input"][t, s], (gradient @ embedded[0, s]).abs(), **close
+    )
+    torch.testing.assert_close(
+        own["integrated_gradients"].sum(1), at(embedded) - at(0 * embedded), **close
+    )
     shorter = make_batch([source[:s] + source[s + 1 :]], [target], padding)
-    torch.testing.assert_close(own["leave_one_out"][:, s], log_probs(model, alone) - log_probs(model, shorter), **close)
+    torch.testing.assert_close(
+        own["leave_one_out"][:, s], log_probs(model, alone) - log_probs(model, shorter), **close
+    )
     if not attends:
-        with pytest.raises(ValueError, match=r"methods must be among gradient, .* for this model, got attention$"):
+        with pytest.raises(
+            ValueError, match=r"methods must be among gradient, .* for this model, got attention$"
+        ):
             relevances(model, batch, ["attention"])
     elif model.decoder.attention.heads == 1:
         weights = own["attention"][t] * others
-        hidden = log_probs(model, alone, Intervention(weights={t: (weights / weights.sum()).tolist()}))
+        hidden = log_probs(
+            model, alone, Intervention(weights={t: (weights / weights.sum()).tolist()})
+        )
         change = (log_probs(model, alone) - hidden)[t]
         torch.testing.assert_close(own["attention_intervention"][t, s], change, **close)
 
@@ -73,7 +105,10 @@ def test_grades_of_the_known_map_are_perfect_and_of_a_shifted_one_worse(tiny_mod
     shifted.update_batch(known.roll(1, dims=1), batch, copies)
     assert perfect.metrics() == {"aer": 0, "alignment_precision": 1, "alignment_recall": 1}
     assert shifted.metrics()["aer"] > 0.5
-    sizes = {f"{side}_vocabulary_size": getattr(copies, f"{side}_tokenizer").size for side in ("source", "target")}
+    sizes = {
+        f"{side}_vocabulary_size": getattr(copies, f"{side}_tokenizer").size
+        for side in ("source", "target")
+    }
     model = tiny_model(**sizes)
     batch = copies.split("test").batch(np.arange(10), model.padding)
     expected.update_batch(relevances(model, batch, ["gradient"])["gradient"], batch, copies)
@@ -85,8 +120,14 @@ def test_grades_of_the_known_map_are_perfect_and_of_a_shifted_one_worse(tiny_mod
 @pytest.mark.parametrize("num_classes", [2, 3])
 def test_is_attention_explanation_equals_its_definitions(num_classes: int, side: Any) -> None:
     model = build(num_classes, Padding(encoder=side))
-    batch = pad_labelled(Ragged.from_rows(SENTENCES), np.zeros(3, np.int64), np.arange(3), model.padding)
-    found, seen, width = is_attention_explanation(model, batch, permutations=3), (batch.source, batch.source_mask), 1e-5
+    batch = pad_labelled(
+        Ragged.from_rows(SENTENCES), np.zeros(3, np.int64), np.arange(3), model.padding
+    )
+    found, seen, width = (
+        is_attention_explanation(model, batch, permutations=3),
+        (batch.source, batch.source_mask),
+        1e-5,
+    )
     log_y, weights = (each.detach() for each in vars(model(*seen)).values())
     y, values = log_y.exp(), model.read(*seen).values.detach()
 
@@ -94,18 +135,25 @@ def test_is_attention_explanation_equals_its_definitions(num_classes: int, side:
         return model.decide((tried.unsqueeze(-2) @ values).squeeze(-2)).exp()
 
     def scaled(i: int, s: int, factor: float) -> float:
-        factors = torch.ones_like(weights).index_fill(1, torch.tensor(s), factor).unsqueeze(2)  # (B, S, 1)
+        # (B, S, 1)
+        factors = torch.ones_like(weights).index_fill(1, torch.tensor(s), factor).unsqueeze(2)
         with model.encoder.embedding.register_forward_hook(lambda *args: args[2] * factors):
             return outputs(weights, model.read(*seen).values)[i, y[i].argmax()].item()
 
     for i, sentence in enumerate(SENTENCES):
         places = batch.source_mask[i].nonzero()[:-1, 0].tolist()
         slopes = [abs(scaled(i, s, 1 + width) - scaled(i, s, 1 - width)) for s in places]
-        assert found["tau_gradient"][i] == pytest.approx(kendalltau(weights[i, places], slopes).statistic)
+        assert found["tau_gradient"][i] == pytest.approx(
+            kendalltau(weights[i, places], slopes).statistic
+        )
         shorter = [[*sentence[:s], *sentence[s + 1 :], EOS] for s in range(len(sentence))]
         left = [model(torch.tensor([ids]), torch.ones(1, len(ids)) > 0) for ids in shorter]
-        lost = [float((each.log_probabilities.exp() - y[i]).abs().sum().detach() / 2) for each in left]
-        assert found["tau_leave_one_out"][i] == pytest.approx(kendalltau(weights[i, places], lost).statistic)
+        lost = [
+            float((each.log_probabilities.exp() - y[i]).abs().sum().detach() / 2) for each in left
+        ]
+        assert found["tau_leave_one_out"][i] == pytest.approx(
+            kendalltau(weights[i, places], lost).statistic
+        )
     orders = [model(*seen, Intervention(kind="permuted", seed=seed)) for seed in range(3)]
     moved = [(each.log_probabilities.exp() - y).abs().sum(1).detach() / 2 for each in orders]
     assert found["permuted_tvd"] == pytest.approx(np.median(moved, axis=0))
@@ -117,4 +165,7 @@ def test_is_attention_explanation_equals_its_definitions(num_classes: int, side:
     distances = [jensenshannon(p, q) ** 2 for p, q in zip(adversarial, weights, strict=True)]
     assert max(distances) > 0.2
     assert found["adversarial_jsd"] == pytest.approx(distances)
-    assert (total_variation(*torch.eye(2)), jensen_shannon(*torch.eye(2))) == (1, pytest.approx(math.log(2)))
+    assert (total_variation(*torch.eye(2)), jensen_shannon(*torch.eye(2))) == (
+        1,
+        pytest.approx(math.log(2)),
+    )

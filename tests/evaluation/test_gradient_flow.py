@@ -1,4 +1,6 @@
-"""The encoder a token at a time is the encoder; its gradients are finite differences and Pascanu's product."""
+"""The encoder a token at a time is the encoder; its gradients are finite differences and Pascanu's
+product.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,13 @@ def batch_of(pairs: Build) -> Build:
 @pytest.mark.parametrize("side", ["pre", "post"])
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
 def test_encode_by_token_equals_the_encoder(
-    one_way: Build, batch_of: Build, cell: str, layers: int, reverse_source: bool, side: Any, recurrence: Any
+    one_way: Build,
+    batch_of: Build,
+    cell: str,
+    layers: int,
+    reverse_source: bool,
+    side: Any,
+    recurrence: Any,
 ) -> None:
     padding = Padding(encoder=side, recurrence=recurrence)
     encoder = one_way(cell, layers=layers, padding=padding).encoder
@@ -84,13 +92,19 @@ def test_state_gradients_equal_finite_differences(
                 nudges[:, s, n] = -width
                 below = sentence_losses(model, batch, nudges)
                 nudges[:, s, n] = 0
-                torch.testing.assert_close(gradients[:, s, n], (above - below) / (2 * width), rtol=1e-5, atol=1e-9)
+                torch.testing.assert_close(
+                    gradients[:, s, n], (above - below) / (2 * width), rtol=1e-5, atol=1e-9
+                )
     assert (gradients.norm(dim=2)[batch.source_mask] > 0).all()
     assert (gradients[~batch.source_mask] == 0).all()
 
 
-def test_state_gradients_without_attention_are_products_of_jacobians(one_way: Build, batch_of: Build) -> None:
-    """Pascanu et al. 2013, equation 5, for h_s = tanh(W x_s + U h_{s-1} + b): dh_{s+1}/dh_s = diag(1 - h_{s+1}²) U."""
+def test_state_gradients_without_attention_are_products_of_jacobians(
+    one_way: Build, batch_of: Build
+) -> None:
+    """Pascanu et al. 2013, equation 5, for h_s = tanh(W x_s + U h_{s-1} + b): dh_{s+1}/dh_s =
+    diag(1 - h_{s+1}²) U.
+    """
     model = one_way("rnn", decoder="no_attention")
     batch = batch_of(model.padding, source_lengths=(9,), target_lengths=(4,))
     gradients = state_gradients(model, batch)[0].numpy()  # (S, H)
@@ -115,7 +129,9 @@ def test_state_gradients_of_a_sentence_ignore_batch_and_padding(
     gradients = state_gradients(model, together)
     for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
         alone = state_gradients(model, make_batch([source], [target], padding))[0]
-        torch.testing.assert_close(gradients[row][together.source_mask[row]], alone, rtol=0, atol=1e-10)
+        torch.testing.assert_close(
+            gradients[row][together.source_mask[row]], alone, rtol=0, atol=1e-10
+        )
 
 
 def test_distances_count_real_tokens_to_the_final_state() -> None:
@@ -128,7 +144,10 @@ def test_distances_count_real_tokens_to_the_final_state() -> None:
 def test_gradient_flow_norms_are_means_by_distance(one_way: Build, pairs: Build, cell: str) -> None:
     model = one_way(cell)
     sources, targets = pairs(source_lengths=(2, 4, 2), target_lengths=(3, 2, 1))
-    batches = [make_batch(sources[:2], targets[:2], model.padding), make_batch(sources[2:], targets[2:], model.padding)]
+    batches = [
+        make_batch(sources[:2], targets[:2], model.padding),
+        make_batch(sources[2:], targets[2:], model.padding),
+    ]
     flow = gradient_flow(model, batches)
     norms: list[list[float]] = [[] for _ in range(5)]
     for source, target in zip(sources, targets, strict=True):

@@ -39,8 +39,11 @@ def test_hypothesis_text_replaces_unk_by_the_most_attended_word(split, side):
     weights[0, start + 1] = 0.9  # <unk>: plainly at Zürich
     weights[1, start + 1] = 0.9  # a known word: no matter where it looks
     weights[2, end], weights[2, start + 4] = 0.5, 0.3  # <unk>: at <eos>, then at Xylophon
-    weights[3, 0 if side == "pre" else 7], weights[3, start + 2] = 0.6, 0.2  # <unk>: at a pad, then at a known word
-    hypothesis = Hypothesis([UNK, *ids_of(target_tokenizer, ["cat"]), UNK, UNK], -1.0, True, weights)
+    # <unk>: at a pad, then at a known word
+    weights[3, 0 if side == "pre" else 7], weights[3, start + 2] = 0.6, 0.2
+    hypothesis = Hypothesis(
+        [UNK, *ids_of(target_tokenizer, ["cat"]), UNK, UNK], -1.0, True, weights
+    )
     to_text = HypothesisText(source_tokenizer, target_tokenizer, replace_unknown=True)
     assert to_text(hypothesis, source, text) == "Zürich cat Xylophon dog"
     as_it_is = HypothesisText(source_tokenizer, target_tokenizer, replace_unknown=False)

@@ -1,4 +1,6 @@
-"""A metric from the sums over its sentences is the metric itself, of the corpus and of any sample of it."""
+"""A metric from the sums over its sentences is the metric itself, of the corpus and of any sample
+of it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,11 @@ def rows(hypotheses: list[str], references: list[str]) -> list[dict[str, object]
 
 
 def check_scores(
-    found: dict[str, float], hypotheses: list[str], references: list[str], tokenize: str, rouge: RougeUnit | None
+    found: dict[str, float],
+    hypotheses: list[str],
+    references: list[str],
+    tokenize: str,
+    rouge: RougeUnit | None,
 ) -> None:
     """They are those of `TextMetrics`, and of sacrebleu where it has them."""
     evaluated = TextMetrics(tokenize, rouge=rouge)
@@ -52,7 +58,9 @@ def check_scores(
         assert found[name] == pytest.approx(theirs, abs=1e-9), name
 
 
-@pytest.mark.parametrize(("tokenize", "rouge"), [("13a", None), ("none", "word"), ("char", "character")])
+@pytest.mark.parametrize(
+    ("tokenize", "rouge"), [("13a", None), ("none", "word"), ("char", "character")]
+)
 @pytest.mark.parametrize("of_a_sample", [False, True])
 def test_corpus_metrics_equal_text_metrics_and_sacrebleu(
     of_a_sample: bool, tokenize: str, rouge: RougeUnit | None
@@ -65,18 +73,28 @@ def test_corpus_metrics_equal_text_metrics_and_sacrebleu(
     counts = np.bincount(chosen, minlength=len(hypotheses)).astype(float)
     found = {}
     for name, metric in translation_metrics(signatures(tokenize, rouge)).items():
-        (found[name],) = metric.scores((counts @ metric.statistics(rows(hypotheses, references)))[None])
-    check_scores(found, [hypotheses[i] for i in chosen], [references[i] for i in chosen], tokenize, rouge)
+        (found[name],) = metric.scores(
+            (counts @ metric.statistics(rows(hypotheses, references)))[None]
+        )
+    check_scores(
+        found, [hypotheses[i] for i in chosen], [references[i] for i in chosen], tokenize, rouge
+    )
 
 
 @pytest.mark.parametrize(
     ("signature", "tokenize"),
-    [("", "13a"), ("nrefs:1|case:mixed|tok:char|smooth:none", "char"), ("tok:none|smooth:none", "none")],
+    [
+        ("", "13a"),
+        ("nrefs:1|case:mixed|tok:char|smooth:none", "char"),
+        ("tok:none|smooth:none", "none"),
+    ],
 )
 def test_translation_metrics_tokenise_as_the_signature_says(signature: str, tokenize: str) -> None:
     given = rows(*sentences())
     found = translation_metrics({"bleu": signature} if signature else {})["bleu"].statistics(given)
-    np.testing.assert_array_equal(found, SacrebleuMetric(sacrebleu_metrics(tokenize)["bleu"]).statistics(given))
+    np.testing.assert_array_equal(
+        found, SacrebleuMetric(sacrebleu_metrics(tokenize)["bleu"]).statistics(given)
+    )
 
 
 def test_classification_metrics_equal_hand_counts() -> None:
@@ -84,7 +102,9 @@ def test_classification_metrics_equal_hand_counts() -> None:
     labels = draw.integers(4, size=50)
     taken = np.where(draw.random(50) < 0.6, labels, draw.integers(3, size=50))
     evaluated = ClassMetrics(5)  # the fifth class never occurs, and counts neither here nor there
-    evaluated.update(torch.log(torch.nn.functional.one_hot(torch.tensor(taken), 5) + 1e-9), torch.tensor(labels))
+    evaluated.update(
+        torch.log(torch.nn.functional.one_hot(torch.tensor(taken), 5) + 1e-9), torch.tensor(labels)
+    )
     expected = evaluated.compute()
     predictions = [
         {"label": str(label), "prediction": str(ours), "correct": bool(label == ours)}

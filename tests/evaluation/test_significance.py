@@ -14,7 +14,10 @@ STILL = np.zeros(3)
 
 
 def measured(
-    values: list[float], sentences: int | None, by_sentences: np.ndarray = STILL, by_seeds: np.ndarray = STILL
+    values: list[float],
+    sentences: int | None,
+    by_sentences: np.ndarray = STILL,
+    by_seeds: np.ndarray = STILL,
 ) -> SystemSample:
     return SystemSample(np.array(values), by_sentences, by_seeds, sentences)
 
@@ -31,8 +34,9 @@ OF_SEEDS = (4 + 1) ** 2 / (4**2 / 1 + 1**2 / 2)
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        # By their seeds: 8 / 2 with 1 degree of freedom, and 3 / 3 with 2. Of the two the samples differ by 0, 6, -6,
-        # whose variance is 36: the 31 that are left are the sentences', of which the fewer are 11.
+        # By their seeds: 8 / 2 with 1 degree of freedom, and 3 / 3 with 2. Of the two the samples
+        # differ by 0, 6, -6, whose variance is 36: the 31 that are left are the sentences', of
+        # which the fewer are 11.
         (
             measured(SEEDS[0], 21, np.array([1.0, 5.0, 1.0]), np.array([0.0, 1.0, -1.0])),
             measured(SEEDS[1], 11, np.array([1.0, 1.0, 2.0]), np.array([0.0, -1.0, 4.0])),
@@ -56,8 +60,8 @@ def test_p_of_difference_uses_the_known_parts_of_the_variance(
 
 @pytest.mark.parametrize("lone_first", [True, False])
 def test_p_of_difference_gives_a_single_seed_the_other_variance(lone_first: bool):
-    # The three vary by 3: the mean of three by 3 / 3, which the samples show (12 in all), and one alone by 3 more,
-    # which they do not. What is left of 15 is the sentences'.
+    # The three vary by 3: the mean of three by 3 / 3, which the samples show (12 in all), and one
+    # alone by 3 more, which they do not. What is left of 15 is the sentences'.
     lone = measured([5.0], 9, np.array([0.0, 12.0**0.5, -(12.0**0.5)]))
     three = measured([-3.0, -3.0, 0.0], 9)
     degrees = 15**2 / (4**2 / 2 + 11**2 / 8)
@@ -104,7 +108,9 @@ def test_holm_matches_hand_calculation() -> None:
         (4, [(0, 1), (2, 3)], ["ab", "cd", "ac", "bd"]),
     ],
 )
-def test_letter_groups_match_hand_made_ones(count: int, apart: list[tuple[int, int]], expected: list[str]) -> None:
+def test_letter_groups_match_hand_made_ones(
+    count: int, apart: list[tuple[int, int]], expected: list[str]
+) -> None:
     assert letter_groups(count, apart) == expected
 
 

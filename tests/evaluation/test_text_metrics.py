@@ -15,7 +15,8 @@ from attnlab.evaluation.sentence_statistics import ROUGE, sacrebleu_metrics, sig
 from attnlab.evaluation.text_metrics import TextMetrics, by_length, length_buckets
 
 SOME = (
-    "a the The cat 고양이 가 안녕하세요. dog, . , 3.5 &amp; &quot; <b> 日本語 ですか? x-y 10-11 über don't - 's -- ..."
+    "a the The cat 고양이 가 안녕하세요. dog, . , 3.5 &amp; &quot; <b> 日本語 ですか? x-y 10-11 "
+    "über don't - 's -- ..."
 )
 WORDS = [*SOME.split(), "\u3000", "\t", "\xa0"]
 CORPORA = {
@@ -23,7 +24,10 @@ CORPORA = {
         ["The cat sat on a mat.", "It rains today, doesn't it?"],
         ["The cat sat on the mat.", "It is raining, isn't it?"],
     ),
-    "one hypothesis empty": (["The cat sat on the mat.", ""], ["The cat sat on the mat.", "A dog barks."]),
+    "one hypothesis empty": (
+        ["The cat sat on the mat.", ""],
+        ["The cat sat on the mat.", "A dog barks."],
+    ),
     "all hypotheses empty": (["", ""], ["The cat sat.", "A dog barks."]),
     "one word each": (["cat", "dog"], ["cat", "bird"]),
     "nothing shared": (["xyz", "the cat"], ["abc", "the cat"]),
@@ -76,7 +80,9 @@ def test_text_metrics_add_up_over_batches_and_reset() -> None:
     for hypotheses, references in CORPORA.values():
         parts.update(hypotheses, references)
     parts.update([], [])
-    whole.update(*([line for corpus in CORPORA.values() for line in corpus[side]] for side in (0, 1)))
+    whole.update(
+        *([line for corpus in CORPORA.values() for line in corpus[side]] for side in (0, 1))
+    )
     assert parts.compute() == pytest.approx(whole.compute(), abs=1e-4)
 
 
@@ -99,7 +105,9 @@ def test_signatures_equal_sacrebleus() -> None:
     written = signatures("13a")
     assert written["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:none|version:2.")
     assert written["chrf"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.")
-    assert written["ter"].startswith("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:2.")
+    assert written["ter"].startswith(
+        "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:2."
+    )
     assert "tok:none" in signatures("none")["bleu"]
 
 
@@ -116,7 +124,10 @@ def test_text_metrics_of_two_processes_equal_those_of_one(tmp_path) -> None:
     torch.set_num_threads(1)  # a forked child must not inherit a thread pool
     context = mp.get_context("fork")
     results = context.SimpleQueue()
-    processes = [context.Process(target=_one_process, args=(rank, str(tmp_path / "meet"), results)) for rank in (0, 1)]
+    processes = [
+        context.Process(target=_one_process, args=(rank, str(tmp_path / "meet"), results))
+        for rank in (0, 1)
+    ]
     for process in processes:
         process.start()
     both = [results.get() for _ in processes]
@@ -135,7 +146,8 @@ def test_text_metrics_of_two_processes_equal_those_of_one(tmp_path) -> None:
         ([7] * 5, [(7, 7)]),
         (range(1, 11), [(n, n) for n in range(1, 11)]),  # ten ranges are not too many, eleven are
         (range(1, 12), [(n, n + 1) for n in range(1, 12, 2)]),
-        (range(8, 43), [(n, n + 4) for n in range(6, 42, 5)]),  # 8 lies in 6-10, not at the start of a range
+        # 8 lies in 6-10, not at the start of a range
+        (range(8, 43), [(n, n + 4) for n in range(6, 42, 5)]),
         ([5, 10, 11, 31], [(1, 5), (6, 10), (11, 15), (31, 35)]),  # 16-20, ... have no sentence
         ([3] * 300 + [900], [(3, 900)]),  # one in 301 is longer: it goes to the last range
         ([4] * 99 + [40], [(1, 5), (36, 40)]),  # one in a hundred counts
@@ -144,7 +156,9 @@ def test_text_metrics_of_two_processes_equal_those_of_one(tmp_path) -> None:
         ([1, 10_001], [(1, 1001), (9010, 10_010)]),  # no round width is wide enough
     ],
 )
-def test_length_buckets_match_hand_made_ones(lengths: list[int], buckets: list[tuple[int, int]]) -> None:
+def test_length_buckets_match_hand_made_ones(
+    lengths: list[int], buckets: list[tuple[int, int]]
+) -> None:
     assert length_buckets(lengths) == buckets
 
 

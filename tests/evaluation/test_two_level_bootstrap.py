@@ -1,4 +1,6 @@
-"""Resampled seeds and sentences: the variances they ought to have, and tests and intervals that keep their level."""
+"""Resampled seeds and sentences: the variances they ought to have, and tests and intervals that
+keep their level.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,32 @@ from attnlab.evaluation.significance import (
 SAMPLES, SENTENCES = 200, 150
 
 
-def simulated(qualities: list[float], seeds: int, spread: float, draw: np.random.Generator) -> list[SystemSample]:
-    """Systems whose seeds scatter by `spread`, measured by exact match on sentences that are hard for all alike."""
+def simulated(
+    qualities: list[float], seeds: int, spread: float, draw: np.random.Generator
+) -> list[SystemSample]:
+    """Systems whose seeds scatter by `spread`, measured by exact match on sentences that are hard
+    for all alike.
+    """
     hardness = draw.normal(size=SENTENCES)
     correct = [
-        quality + spread * draw.normal(size=(seeds, 1)) + draw.normal(size=(seeds, SENTENCES)) > hardness
+        quality + spread * draw.normal(size=(seeds, 1)) + draw.normal(size=(seeds, SENTENCES))
+        > hardness
         for quality in qualities
     ]
-    runs = [np.stack([run.astype(float), np.ones(SENTENCES)], axis=1) for system in correct for run in system]
+    runs = [
+        np.stack([run.astype(float), np.ones(SENTENCES)], axis=1)
+        for system in correct
+        for run in system
+    ]
     sums = resampled_sums(runs, SAMPLES, draw)
     scores = [each[:, 0] / each[:, 1] for each in sums]
     return [
         system_sample(
-            system.mean(axis=1).tolist(), np.stack(scores[i * seeds : (i + 1) * seeds]), SENTENCES, SAMPLES, draw
+            system.mean(axis=1).tolist(),
+            np.stack(scores[i * seeds : (i + 1) * seeds]),
+            SENTENCES,
+            SAMPLES,
+            draw,
         )
         for i, system in enumerate(correct)
     ]
@@ -44,7 +59,9 @@ def letters(systems: list[SystemSample]) -> list[str]:
     found = [p_of_difference(systems[one], systems[other]) for one, other in pairs]
     assert all(p is not None for p in found)
     corrected = holm([p for p in found if p is not None])
-    return letter_groups(len(systems), [pair for pair, p in zip(pairs, corrected, strict=True) if p < 0.05])
+    return letter_groups(
+        len(systems), [pair for pair, p in zip(pairs, corrected, strict=True) if p < 0.05]
+    )
 
 
 @pytest.mark.parametrize(("seeds", "spread"), [(1, 0.0), (2, 0.3), (3, 0.3), (3, 0.0), (5, 0.1)])
@@ -63,11 +80,15 @@ def test_comparison_of_very_different_systems_finds_a_difference(seeds: int) -> 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])
 def test_estimate_interval_covers_the_true_mean(seeds: int) -> None:
-    """Of a measure without sentences, for two seeds too; plain percentiles would hold it half of the time."""
+    """Of a measure without sentences, for two seeds too; plain percentiles would hold it half of
+    the time.
+    """
     draw = np.random.default_rng(seeds)
     held = 0
     for _ in range(400):
-        found = estimate(system_sample(draw.normal(size=seeds).tolist(), None, None, SAMPLES, draw), 0.95)
+        found = estimate(
+            system_sample(draw.normal(size=seeds).tolist(), None, None, SAMPLES, draw), 0.95
+        )
         assert found.low is not None
         assert found.high is not None
         held += found.low <= 0 <= found.high
@@ -113,16 +134,23 @@ def test_p_of_difference_of_seeds_alone_equals_welchs_test() -> None:
     one, other = [1.0, 1.2, 0.9, 1.1], [1.5, 1.9, 1.3]
     draw = np.random.default_rng(0)
     samples = [system_sample(values, None, None, 50_000, draw) for values in (one, other)]
-    assert p_of_difference(*samples) == pytest.approx(ttest_ind(one, other, equal_var=False).pvalue, rel=0.1)
+    assert p_of_difference(*samples) == pytest.approx(
+        ttest_ind(one, other, equal_var=False).pvalue, rel=0.1
+    )
 
 
 @pytest.mark.parametrize("seeds", [(1, 3), (3, 1), (2, 5), (3, 3)])
-def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(seeds: tuple[int, int]) -> None:
+def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(
+    seeds: tuple[int, int],
+) -> None:
     """A lone seed among several, too."""
     draw = np.random.default_rng(sum(seeds))
     apart = 0
     for _ in range(400):
-        samples = [system_sample(draw.normal(size=number).tolist(), None, None, SAMPLES, draw) for number in seeds]
+        samples = [
+            system_sample(draw.normal(size=number).tolist(), None, None, SAMPLES, draw)
+            for number in seeds
+        ]
         found = p_of_difference(*samples)
         assert found is not None
         apart += found < 0.05
@@ -130,7 +158,9 @@ def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(seeds: t
 
 
 def test_estimate_interval_over_three_seeds_hardly_depends_on_the_draw():
-    """One outlier of three: the sample that holds nothing else, 1 of 27, lies within every interval of 95 %."""
+    """One outlier of three: the sample that holds nothing else, 1 of 27, lies within every interval
+    of 95 %.
+    """
     lows = []
     for seed in range(20):
         random = np.random.default_rng(seed)

@@ -51,10 +51,14 @@ def test_sentence_of_an_unreadable_override_shows_what_to_type_at_a_shell(overri
     said = sentence(caught.value)
     assert said.startswith(f"{override!r} cannot be read: ")
     typed = f"printf %s {said.partition(', as in ')[2]}"
-    assert subprocess.run(["sh", "-c", typed], capture_output=True, check=True).stdout.decode() == suggestion
+    assert (
+        subprocess.run(["sh", "-c", typed], capture_output=True, check=True).stdout.decode()
+        == suggestion
+    )
 
 
-# Of a text with commas, a suggestion that is a sweep would end in the next refusal, and a lost space in another text.
+# Of a text with commas, a suggestion that is a sweep would end in the next refusal, and a lost
+# space in another text.
 @given(st.text(st.sampled_from("a 안,!~=:'\"[]{}()"), min_size=1))
 def test_suggestion_for_text_that_is_no_list_has_the_text_as_its_value(text):
     said = unreadable(f"key={text}")
@@ -66,7 +70,8 @@ def test_suggestion_for_text_that_is_no_list_has_the_text_as_its_value(text):
 def test_sentence_with_multirun_offers_the_text_and_the_sweep():
     said = unreadable("tracking.note=안녕, 세계", is_multirun=True)
     assert said.endswith(
-        "as in \"tracking.note='안녕, 세계'\"; or, for a sweep over several values, \"tracking.note='안녕','세계'\""
+        "as in \"tracking.note='안녕, 세계'\"; or, for a sweep over several values, "
+        "\"tracking.note='안녕','세계'\""
     )
     assert " or, " not in unreadable("tracking.note=안녕, 세계")
     assert unreadable("data.path=[한],b", is_multirun=True).endswith("as in \"data.path=['한'],b\"")

@@ -32,8 +32,18 @@ from attnlab.model.scopes import GlobalScope
 
 SOURCES = ["March 1, 2026", "<b>May</b> 13 & 14", "Sunday"]
 TARGETS = ["2026년 3월 1일", "5월 13일 일요일", "<i>월요일"]
-BEAM = {"_target_": "attnlab.search.beam.BeamSearch", "size": 3, "length_penalty": 1.0, "max_length": 9}
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+BEAM = {
+    "_target_": "attnlab.search.beam.BeamSearch",
+    "size": 3,
+    "length_penalty": 1.0,
+    "max_length": 9,
+}
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 
 
 @pytest.fixture
@@ -43,7 +53,9 @@ def translator(tiny_model) -> Callable[..., Translator]:
     characters = trainer.train(SOURCES), trainer.train(TARGETS)
 
     def build(
-        search: dict[str, Any] = BEAM, tokenizers: tuple[Tokenizer, Tokenizer] = characters, **choices: Any
+        search: dict[str, Any] = BEAM,
+        tokenizers: tuple[Tokenizer, Tokenizer] = characters,
+        **choices: Any,
     ) -> Translator:
         source, target = tokenizers
         sizes = {"source_vocabulary_size": source.size, "target_vocabulary_size": target.size}
@@ -60,10 +72,19 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
     """Six test pairs to reverse, with their alignment."""
     folder = tmp_path_factory.mktemp("corpus") / "data"
     corpus = ReverseCorpus(
-        num_pairs=60, num_symbols=5, min_length=2, max_length=6, test_min_length=None, test_max_length=None,
-        distinct=False, validation_fraction=0.1, test_fraction=0.1, seed=1, bleu_tokenize="none",
+        num_pairs=60,
+        num_symbols=5,
+        min_length=2,
+        max_length=6,
+        test_min_length=None,
+        test_max_length=None,
+        distinct=False,
+        validation_fraction=0.1,
+        test_fraction=0.1,
+        seed=1,
+        bleu_tokenize="none",
         tokenizer=WordTrainer(split="whitespace", min_frequency=1),
-    )  # fmt: skip
+    )
     prepare(corpus, folder)
     return PreparedData(folder)
 
@@ -78,7 +99,9 @@ def classifier() -> SentenceClassifier:
     tokenizer = WordTrainer(min_frequency=1).train(["good film", "bad <b> film"])
     attention = (Part(BahdanauScore, size=5), None, Softmax(), Part(GlobalScope), None)
     counts = {"source_vocabulary_size": tokenizer.size, "num_classes": 2, "padding": Padding()}
-    model = Classifier(Part(Encoder, **sizes, **way), *attention, dense_size=6, dropout=0.0, **counts)
+    model = Classifier(
+        Part(Encoder, **sizes, **way), *attention, dense_size=6, dropout=0.0, **counts
+    )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter *= 3
@@ -105,7 +128,9 @@ class Visit:
 
     def wait(self, text: str) -> None:
         """Until the picture of a text stands, and nothing newer is being drawn."""
-        self.page.locator(f"html[data-shown='{text}']:not([data-drawing])").wait_for(state="attached", timeout=20_000)
+        self.page.locator(f"html[data-shown='{text}']:not([data-drawing])").wait_for(
+            state="attached", timeout=20_000
+        )
 
     def settle(self) -> None:
         self.page.locator("html:not([data-drawing])").wait_for(state="attached", timeout=20_000)
@@ -120,7 +145,9 @@ class Visit:
         return [[float(cell) for cell in row.locator("td").all_inner_texts()] for row in rows.all()]
 
     def effects(self) -> list[list[float]]:
-        """Log-probability before and after of each target token, as the table of effects has them."""
+        """Log-probability before and after of each target token, as the table of effects has
+        them.
+        """
         self.settle()
         rows = self.page.locator("table.effects tbody tr").all()
         return [[float(cell) for cell in row.locator("td").all_inner_texts()[:2]] for row in rows]
@@ -154,12 +181,17 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
         while not server.started:
             time.sleep(0.01)
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        page = browser.new_page(**({"viewport": {"width": 1200, "height": 900}, "locale": "en-US"} | context))
+        page = browser.new_page(
+            **({"viewport": {"width": 1200, "height": 900}, "locale": "en-US"} | context)
+        )
         here = (address, "data:", "blob:", "file:")
         made = Visit(page, address)
         page.on("console", lambda message: made.problems.append(message.text))
         page.on("pageerror", lambda error: made.problems.append(str(error)))
-        page.on("request", lambda asked: None if asked.url.startswith(here) else made.problems.append(asked.url))
+        page.on(
+            "request",
+            lambda asked: None if asked.url.startswith(here) else made.problems.append(asked.url),
+        )
         visits.append(made)
         return made
 

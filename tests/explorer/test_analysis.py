@@ -20,13 +20,21 @@ from attnlab.model.attention.intervention import Intervention
 TEXT = "May 13, 2026"
 
 
-@pytest.mark.parametrize("intervene", [Intervention(), Intervention("uniform"), Intervention(hide=[0, 3])])
-@pytest.mark.parametrize("choices", [{}, {"attention": "dot", "decoder": "step_then_attend"}, {"heads": 2}])
+@pytest.mark.parametrize(
+    "intervene", [Intervention(), Intervention("uniform"), Intervention(hide=[0, 3])]
+)
+@pytest.mark.parametrize(
+    "choices", [{}, {"attention": "dot", "decoder": "step_then_attend"}, {"heads": 2}]
+)
 def test_translate_gives_the_values_of_the_api(translator, choices, intervene):
     ours = translator(**choices)
     shown, answer = analysis.translate(ours, TEXT, intervene), ours(TEXT, intervene=intervene)
     json.dumps(shown, allow_nan=False)
-    assert (shown["text"], shown["target"], shown["source"]) == (answer.text, answer.tokens, answer.source_tokens)
+    assert (shown["text"], shown["target"], shown["source"]) == (
+        answer.text,
+        answer.tokens,
+        answer.source_tokens,
+    )
     assert shown["score"] == pytest.approx(answer.score)
     np.testing.assert_allclose(shown["attention"], answer.attention, atol=2e-6)
     length_penalty = (5 + len(shown["ids"])) / 6
@@ -36,7 +44,9 @@ def test_translate_gives_the_values_of_the_api(translator, choices, intervene):
 def test_translate_lists_the_likeliest_tokens_in_order(translator):
     ours = translator()
     shown = analysis.translate(ours, TEXT)
-    for log_prob, token, likeliest in zip(shown["log_probs"], shown["ids"], shown["likeliest"], strict=True):
+    for log_prob, token, likeliest in zip(
+        shown["log_probs"], shown["ids"], shown["likeliest"], strict=True
+    ):
         probabilities = [probability for _, _, probability in likeliest]
         assert probabilities == sorted(probabilities, reverse=True)
         assert len(likeliest) == 5
@@ -61,7 +71,9 @@ def test_score_of_ids_and_of_text_agree(translator):
     by_text = analysis.score(ours, TEXT, "3월 1일")
     by_ids = analysis.score(ours, TEXT, by_text["ids"])
     assert by_text == by_ids
-    np.testing.assert_allclose(by_text["log_probs"], ours.score(TEXT, "3월 1일").log_probs, atol=2e-6)
+    np.testing.assert_allclose(
+        by_text["log_probs"], ours.score(TEXT, "3월 1일").log_probs, atol=2e-6
+    )
 
 
 def test_edit_is_the_text_with_its_tokens_moved_and_left_out(translator):
@@ -82,7 +94,9 @@ def test_masked_pads_change_nothing_and_get_no_weight(translator):
 
 
 def test_unmasked_pads_get_weight(translator):
-    shown = analysis.score(translator(), TEXT, "3월", Intervention(mask_pads=False), Edit(before=2, behind=3))
+    shown = analysis.score(
+        translator(), TEXT, "3월", Intervention(mask_pads=False), Edit(before=2, behind=3)
+    )
     weights = np.array(shown["attention"])
     assert (weights[:, :2].sum(1) + weights[:, -3:].sum(1) > 0).all()
     np.testing.assert_allclose(weights.sum(1), 1, atol=1e-5)
@@ -92,7 +106,10 @@ def test_unmasked_pads_get_weight(translator):
     ("wrong", "message"),
     [
         ({"text": "a", "target": [99]}, "99 is no token"),
-        ({"text": "a", "target": "1", "intervene": Intervention(hide=[7])}, "hide must name positions below 2"),
+        (
+            {"text": "a", "target": "1", "intervene": Intervention(hide=[7])},
+            "hide must name positions below 2",
+        ),
     ],
 )
 def test_wrong_questions_are_refused(translator, wrong, message):
@@ -109,10 +126,16 @@ def test_model_without_attention_has_no_map_and_refuses_changes_of_it(translator
         analysis.translate(ours, TEXT, Intervention("uniform"))
 
 
-def test_describe_names_the_score_and_the_first_example_that_the_vocabulary_covers(translator, classifier):
+def test_describe_names_the_score_and_the_first_example_that_the_vocabulary_covers(
+    translator, classifier
+):
     ours = translator(attention="dot", projection=4, heads=2)
     facts = analysis.describe(ours, ["日曜日", "May 1, 2026"])
-    assert (facts["score"], facts["normaliser"], facts["context_in_cell"]) == ("Dot", "Softmax", True)
+    assert (facts["score"], facts["normaliser"], facts["context_in_cell"]) == (
+        "Dot",
+        "Softmax",
+        True,
+    )
     assert facts["example"] == "May 1, 2026"
     assert analysis.describe(ours)["example"] == analysis.EXAMPLES["translation"]
     assert analysis.describe(classifier)["example"] == ""
@@ -122,27 +145,42 @@ def test_describe_names_the_score_and_the_first_example_that_the_vocabulary_cove
     "intervene", [Intervention(), Intervention("permuted", hide=[1]), Intervention(temperature=9.0)]
 )
 def test_classify_gives_the_values_of_the_api(classifier, intervene):
-    shown, found = analysis.classify(classifier, "good film", intervene), classifier("good film", intervene=intervene)
+    shown, found = (
+        analysis.classify(classifier, "good film", intervene),
+        classifier("good film", intervene=intervene),
+    )
     json.dumps(shown, allow_nan=False)
-    assert (shown["source"], shown["label"], shown["probabilities"]) == (found.tokens, found.label, found.probabilities)
+    assert (shown["source"], shown["label"], shown["probabilities"]) == (
+        found.tokens,
+        found.label,
+        found.probabilities,
+    )
     np.testing.assert_allclose(shown["attention"], found.attention, atol=1e-6)
     assert analysis.describe(classifier)["labels"] == ["bad", "good"]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_analyses_of_a_text_in_another_form_are_those_of_the_clean_text(translator, classifier, form):
+def test_analyses_of_a_text_in_another_form_are_those_of_the_clean_text(
+    translator, classifier, form
+):
     ours, change = translator(), FORMS[form]
     ours.cleaning = classifier.cleaning = Cleaning(max_source_length=1, max_characters=1)
     text, target, intervene = "May  13, 2026 é", "3월 1일", Intervention(hide=[0, 3])
     clean = "May 13, 2026 é"
-    assert analysis.translate(ours, change(text), intervene) == analysis.translate(ours, clean, intervene)
+    assert analysis.translate(ours, change(text), intervene) == analysis.translate(
+        ours, clean, intervene
+    )
     assert analysis.score(ours, change(text), change(target)) == analysis.score(ours, clean, target)
-    assert analysis.classify(classifier, change("good film")) == analysis.classify(classifier, "good film")
+    assert analysis.classify(classifier, change("good film")) == analysis.classify(
+        classifier, "good film"
+    )
     assert beam(ours, change(text)) == beam(ours, clean)
     ids = analysis.score(ours, clean, target)["ids"]
     assert step_numbers(ours, change(text), ids) == step_numbers(ours, clean, ids)
     dropped = Edit(drop=[3])  # the space
-    assert analysis.translate(ours, change(text), edit=dropped) == analysis.translate(ours, "May13, 2026 é")
+    assert analysis.translate(ours, change(text), edit=dropped) == analysis.translate(
+        ours, "May13, 2026 é"
+    )
 
 
 def test_example_counts_unknown_tokens_of_the_cleaned_text(translator):

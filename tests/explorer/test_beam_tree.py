@@ -17,7 +17,9 @@ def path(nodes, end):
 
 
 @pytest.mark.parametrize("size", [1, 3, 8])
-@pytest.mark.parametrize("more", [{}, {"length_penalty": 0.0}, {"min_length": 4}, {"coverage_penalty": 0.2}])
+@pytest.mark.parametrize(
+    "more", [{}, {"length_penalty": 0.0}, {"min_length": 4}, {"coverage_penalty": 0.2}]
+)
 def test_hypotheses_are_those_of_the_search(translator, size, more):
     ours = translator()
     tree = beam(ours, "May 13", {"beam": size, **more})
@@ -38,7 +40,11 @@ def test_every_step_keeps_the_beam_and_shows_what_is_pruned(translator):
     for step in range(steps):
         here = [node for node in nodes if node["step"] == step]
         kept = [node["log_prob"] for node in here if node["status"] == "kept"]
-        pruned = [node["log_prob"] for node in here if node["status"] == "pruned" and node["token"] != "<eos>"]
+        pruned = [
+            node["log_prob"]
+            for node in here
+            if node["status"] == "pruned" and node["token"] != "<eos>"
+        ]
         assert len(kept) == 3
         assert len(here) == 6
         assert min(kept) >= max(pruned)

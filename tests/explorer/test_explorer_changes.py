@@ -35,7 +35,9 @@ def test_weights_made_uniform_show_their_effect_on_every_token(visit, translator
     seen.page.get_by_role("button", name="Permute again").click()
     seen.page.get_by_label("Temperature").fill("0.5")
     seen.page.get_by_text("Temperature 3.16").wait_for()
-    after = analysis.score(ours, TEXT, base["ids"], Intervention("permuted", seed=1, temperature=10**0.5))
+    after = analysis.score(
+        ours, TEXT, base["ids"], Intervention("permuted", seed=1, temperature=10**0.5)
+    )
     np.testing.assert_allclose(np.array(seen.effects())[:, 1], after["log_probs"], atol=SHOWN)
 
 
@@ -54,7 +56,9 @@ def test_weight_is_dragged_and_moved_by_keys_and_the_row_sums_to_one(visit, tran
     seen.settle()
     slider.press("ArrowUp")
     seen.settle()
-    weights = seen.page.locator(".sliders input").evaluate_all("inputs => inputs.map(input => Number(input.value))")
+    weights = seen.page.locator(".sliders input").evaluate_all(
+        "inputs => inputs.map(input => Number(input.value))"
+    )
     assert 0.6 < weights[2] <= 1
     assert sum(weights) == pytest.approx(1, abs=1e-4)
     after = analysis.score(ours, TEXT, base["ids"], Intervention(weights={0: weights}))

@@ -1,4 +1,6 @@
-"""What one takes away from the explorer's page: link, picture, numbers, and a page that works without the model."""
+"""What one takes away from the explorer's page: link, picture, numbers, and a page that works
+without the model.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def test_csv_has_the_numbers_of_the_map(visit, translator, tmp_path):
         head, *rows = (row for row in csv.reader(file) if row)
     assert head[1:] == answer.source_tokens
     assert [row[0] for row in rows] == answer.tokens
-    np.testing.assert_allclose(np.array([row[1:] for row in rows], dtype=float), answer.attention, atol=1e-5)
+    np.testing.assert_allclose(
+        np.array([row[1:] for row in rows], dtype=float), answer.attention, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -65,7 +69,10 @@ def test_every_view_is_saved_as_picture_and_numbers(visit, translator, tmp_path,
 
 
 def test_saved_page_shows_every_view_without_the_model(visit, translator, tmp_path):
-    models = {"runs/a/model": translator(), "runs/b/model": translator(attention="dot", projection=3)}
+    models = {
+        "runs/a/model": translator(),
+        "runs/b/model": translator(attention="dot", projection=3),
+    }
     seen, answers = visit(models), [model(TEXT) for model in models.values()]
     seen.open(TEXT)
     path = saved(seen, "Save page", tmp_path / "a.html")
@@ -94,4 +101,6 @@ def test_saved_page_of_a_classifier_works_without_the_model(visit, classifier, t
     shown = seen.page.locator("figure[data-key=own] .tokens > *").evaluate_all(
         "all => all.map(one => one.dataset.weight)"
     )
-    np.testing.assert_allclose(np.array(shown, dtype=float), classifier("good film").attention, atol=1e-5)
+    np.testing.assert_allclose(
+        np.array(shown, dtype=float), classifier("good film").attention, atol=1e-5
+    )

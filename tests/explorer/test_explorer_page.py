@@ -20,9 +20,13 @@ def test_typed_sentence_shows_translation_map_and_likeliest_tokens(visit, transl
     assert seen.page.locator(".translation").inner_text().strip() == answer.text.strip()
     np.testing.assert_allclose(seen.table("own"), answer.attention, atol=1e-5)
     assert seen.page.locator(".labels > *").all_inner_texts() == answer.tokens
-    probabilities = [float(text) for text in seen.page.locator(".likeliest .number").all_inner_texts()]
+    probabilities = [
+        float(text) for text in seen.page.locator(".likeliest .number").all_inner_texts()
+    ]
     assert len(probabilities) == 5
-    shown = dict(zip(seen.page.locator(".likeliest bdi").all_inner_texts(), probabilities, strict=True))
+    shown = dict(
+        zip(seen.page.locator(".likeliest bdi").all_inner_texts(), probabilities, strict=True)
+    )
     expected = np.exp(ours.score(TEXT, answer.text).log_probs[0])
     assert shown[answer.tokens[0]] == pytest.approx(expected, abs=6e-5)
 
@@ -36,7 +40,10 @@ def test_arrow_keys_move_the_cursor_and_announce_the_value(visit, translator):
         seen.page.keyboard.press(key)
     announced = seen.page.locator("figure output")
     assert announced.get_attribute("aria-live") == "polite"
-    assert announced.inner_text() == f"{answer.tokens[0]} ← {answer.source_tokens[1]}: {answer.attention[0, 1]:.4f}"
+    assert (
+        announced.inner_text()
+        == f"{answer.tokens[0]} ← {answer.source_tokens[1]}: {answer.attention[0, 1]:.4f}"
+    )
 
 
 def test_tokens_are_shown_as_text_never_as_markup(visit, translator):
@@ -59,7 +66,9 @@ def test_other_token_translates_the_rest_anew_and_an_unknown_one_is_refused(visi
     branch = ours(TEXT, intervene=Intervention(force={0: base.tokens[0], 1: token}))
     np.testing.assert_allclose(seen.table("branch"), branch.attention, atol=1e-5)
     np.testing.assert_allclose(seen.table("own"), base.attention, atol=1e-5)
-    assert seen.page.locator("figure[data-key=branch] .labels > *").all_inner_texts() == branch.tokens
+    assert (
+        seen.page.locator("figure[data-key=branch] .labels > *").all_inner_texts() == branch.tokens
+    )
     seen.page.locator("input[name=token]").fill("일")
     seen.page.keyboard.press("Enter")
     typed = ours(TEXT, intervene=Intervention(force={0: base.tokens[0], 1: "일"}))
@@ -90,12 +99,15 @@ def test_models_are_compared_on_one_sentence(visit, translator):
     seen.page.get_by_role("checkbox", name="general").uncheck()
     seen.page.get_by_role("checkbox", name="none").check()
     seen.page.get_by_text("This model has no attention.").wait_for()
-    seen.page.locator("header select").select_option("runs/general/model")  # the chosen one is always shown
+    # The chosen one is always shown
+    seen.page.locator("header select").select_option("runs/general/model")
     seen.page.locator("figcaption", has_text="general · General").wait_for()
     assert seen.page.locator("main figure").count() == 4
 
 
-def test_menu_has_the_names_of_the_experiments_and_the_paths_of_those_that_share_one(visit, translator):
+def test_menu_has_the_names_of_the_experiments_and_the_paths_of_those_that_share_one(
+    visit, translator
+):
     config = {"model": {"attention": {"_target_": "attnlab.model.attention.dot.DotScore"}}}
     models = {f"runs/{number}/model": translator() for number in range(4)}
     for name, seed in (("runs/0/model", 1), ("runs/1/model", 2), ("runs/2/model", 2)):
@@ -124,7 +136,9 @@ def test_narrow_screen_scrolls_the_map_and_not_the_page(visit, translator):
     seen = visit({"a": translator()}, viewport={"width": 390, "height": 844})
     seen.open("March 1, 2026 " * 5)
     assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
-    widths = seen.page.locator(".map .scroll").first.evaluate("box => [box.scrollWidth, box.clientWidth]")
+    widths = seen.page.locator(".map .scroll").first.evaluate(
+        "box => [box.scrollWidth, box.clientWidth]"
+    )
     assert widths[0] > widths[1]
 
 
@@ -134,21 +148,31 @@ def test_newest_text_wins_when_typing_is_faster_than_the_model(visit, translator
     seen.open("S")
     seen.page.locator("textarea").press_sequentially("unday, May 13")
     seen.wait("Sunday, May 13")
-    assert seen.page.locator(".translation").inner_text().strip() == ours("Sunday, May 13").text.strip()
+    assert (
+        seen.page.locator(".translation").inner_text().strip()
+        == ours("Sunday, May 13").text.strip()
+    )
 
 
-@pytest.mark.parametrize("address", ["", "#%E0%A4%A", "#[1,2", "#3", '#{"model":"b","text":7,"view":"nothing"}'])
+@pytest.mark.parametrize(
+    "address", ["", "#%E0%A4%A", "#[1,2", "#3", '#{"model":"b","text":7,"view":"nothing"}']
+)
 def test_unknown_address_opens_the_page_as_at_the_start(visit, translator, address):
     seen = visit({"a": translator()})
     seen.page.goto(seen.address + address)
     seen.wait("Wednesday, January 13, 2010")
     assert seen.page.get_by_role("tab", name="Heat map").get_attribute("aria-selected") == "true"
-    seen.page.evaluate("location.hash = encodeURIComponent(JSON.stringify({text: 'May', model: 'c', view: 'pads'}))")
+    seen.page.evaluate(
+        "location.hash = encodeURIComponent(JSON.stringify({text: 'May', model: 'c', view: "
+        "'pads'}))"
+    )
     seen.wait("May")
     assert seen.page.get_by_role("tab", name="Pads").get_attribute("aria-selected") == "true"
 
 
-def test_narrow_korean_browser_gets_a_page_that_fits_and_shows_the_chosen_tab(visit, translator, corpus):
+def test_narrow_korean_browser_gets_a_page_that_fits_and_shows_the_chosen_tab(
+    visit, translator, corpus
+):
     context = {"viewport": {"width": 390, "height": 800}, "locale": "ko-KR"}
     seen = visit({"a": translator(coverage=1.0, hidden_size=9)}, corpus, **context)
     for view in ("compare", "weights", "source", "beam", "numbers", "pads", "reference"):

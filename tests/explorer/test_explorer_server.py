@@ -28,7 +28,10 @@ def client(models):
 
 
 def test_answers_are_those_of_the_analysis(client, models):
-    asked = {"text": "May 13", "intervene": {"weights": {"0": [0, 0, 1, 0, 0, 0, 0]}, "force": {"1": "월"}}}
+    asked = {
+        "text": "May 13",
+        "intervene": {"weights": {"0": [0, 0, 1, 0, 0, 0, 0]}, "force": {"1": "월"}},
+    }
     answer = client.post("/api/translate", json={"model": "b", **asked})
     assert answer.status_code == 200
     intervene = analysis.Intervention(weights={0: [0, 0, 1, 0, 0, 0, 0]}, force={1: "월"})
@@ -69,15 +72,22 @@ def test_models_are_listed_with_their_kind(client):
 
 
 def test_model_is_listed_with_the_name_of_its_experiment(client, models):
-    models["a"].config = {"model": {"attention": {"_target_": "attnlab.model.attention.dot.DotScore"}}, "seed": 3}
+    models["a"].config = {
+        "model": {"attention": {"_target_": "attnlab.model.attention.dot.DotScore"}},
+        "seed": 3,
+    }
     assert [each["title"] for each in client.get("/api/models").json()] == ["dot · seed 3", None]
 
 
-@pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/views/translate.js", "/api/models"])
+@pytest.mark.parametrize(
+    "path", ["/", "/app.js", "/style.css", "/views/translate.js", "/api/models"]
+)
 def test_page_forbids_requests_to_elsewhere(client, path):
     answer = client.get(path)
     assert answer.status_code == 200
-    assert answer.headers["content-security-policy"].startswith("default-src 'self'; script-src 'self' 'sha256-")
+    assert answer.headers["content-security-policy"].startswith(
+        "default-src 'self'; script-src 'self' 'sha256-"
+    )
 
 
 @pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "192.168.0.1"])
@@ -88,7 +98,9 @@ def test_other_hosts_are_refused(client, host):
 
 def test_form_of_another_site_is_refused(client):
     answer = client.post(
-        "/api/translate", content='{"model": "a", "text": "x"}', headers={"content-type": "text/plain"}
+        "/api/translate",
+        content='{"model": "a", "text": "x"}',
+        headers={"content-type": "text/plain"},
     )
     assert answer.status_code == 415
 
@@ -99,15 +111,26 @@ def test_form_of_another_site_is_refused(client):
         (b'{"model": "c", "text": "x"}', "model must be one of a, b; got 'c'"),
         (b'{"model": "a"}', "text"),
         (b'{"model": "a", "text": 3}', "text"),
-        (b'{"model": "a", "text": "\\ud55c\\ud800"}', "each text must be Unicode text, but character 2 of"),
+        (
+            b'{"model": "a", "text": "\\ud55c\\ud800"}',
+            "each text must be Unicode text, but character 2 of",
+        ),
         (b'{"model": "a", "text": "x", "colour": 3}', "colour"),
-        (b'{"model": "a", "text": "x", "intervene": {"temperature": 0}}', "temperature must be above 0"),
-        (b'{"model": "a", "text": "x", "intervene": {"hide": [9]}}', "hide must name positions below 2"),
+        (
+            b'{"model": "a", "text": "x", "intervene": {"temperature": 0}}',
+            "temperature must be above 0",
+        ),
+        (
+            b'{"model": "a", "text": "x", "intervene": {"hide": [9]}}',
+            "hide must name positions below 2",
+        ),
         (b'{"model": "a", "text": "x", "settings": {"bean": 3}}', "bean is no setting of a search"),
     ],
 )
 def test_bad_requests_get_one_sentence(client, body, message):
-    answer = client.post("/api/translate", content=body, headers={"content-type": "application/json"})
+    answer = client.post(
+        "/api/translate", content=body, headers={"content-type": "application/json"}
+    )
     assert answer.status_code == 400
     (sentence,) = answer.json().values()
     assert message in sentence

@@ -31,7 +31,9 @@ def seen_in(visit):
 
 
 def numbers_of(rows):
-    return [[float(text) for text in row.locator("td").all_inner_texts()[1:3]] for row in rows.all()]
+    return [
+        [float(text) for text in row.locator("td").all_inner_texts()[1:3]] for row in rows.all()
+    ]
 
 
 def test_beam_shows_every_candidate_and_the_effect_of_the_length_penalty(seen_in, translator):
@@ -59,7 +61,11 @@ def test_beam_shows_every_candidate_and_the_effect_of_the_length_penalty(seen_in
 
 @pytest.mark.parametrize(
     ("decoder", "query"),
-    [("attend_then_step", "s = sₜ₋₁"), ("step_then_attend", "s = sₜ"), ("conditional_gru", "s = s′ₜ")],
+    [
+        ("attend_then_step", "s = sₜ₋₁"),
+        ("step_then_attend", "s = sₜ"),
+        ("conditional_gru", "s = s′ₜ"),
+    ],
 )
 def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder, query):
     ours = translator(decoder=decoder, attention="general")
@@ -70,7 +76,9 @@ def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder,
     (head,) = shown["heads"]
     seen.page.get_by_role("button", name="Next step").click()
     seen.page.locator(".steps button[aria-pressed=true]:nth-of-type(3)").wait_for()
-    cells = [row.locator("td").all_inner_texts() for row in seen.page.locator(".numbers tbody tr").all()]
+    cells = [
+        row.locator("td").all_inner_texts() for row in seen.page.locator(".numbers tbody tr").all()
+    ]
     np.testing.assert_allclose([float(row[0]) for row in cells], head["energies"][1], atol=6e-5)
     np.testing.assert_allclose([float(row[2]) for row in cells], head["weights"][1], atol=6e-5)
     formulas = seen.page.locator(".formula code").all_inner_texts()
@@ -82,8 +90,20 @@ def test_step_shows_its_numbers_beside_the_formula(seen_in, translator, decoder,
 
 
 def test_every_score_has_its_formula(visit, translator):
-    keys = {"dot": "hᵢ", "scaled_dot": "hᵢ", "general": "W hᵢ", "scaled_luong": "W hᵢ", "concat": "W₂ hᵢ"}
-    keys |= {"bahdanau": "U hᵢ", "normed_bahdanau": "U hᵢ + b", "cosine": "hᵢ", "location": "i", "uniform": "i"}
+    keys = {
+        "dot": "hᵢ",
+        "scaled_dot": "hᵢ",
+        "general": "W hᵢ",
+        "scaled_luong": "W hᵢ",
+        "concat": "W₂ hᵢ",
+    }
+    keys |= {
+        "bahdanau": "U hᵢ",
+        "normed_bahdanau": "U hᵢ + b",
+        "cosine": "hᵢ",
+        "location": "i",
+        "uniform": "i",
+    }
     projected = translator(attention="general", projection=3, coverage=1.0, heads=2)
     seen = visit({score: translator(attention=score) for score in keys} | {"projected": projected})
     seen.open("May 13")
@@ -92,11 +112,19 @@ def test_every_score_has_its_formula(visit, translator):
         seen.page.locator("header select").select_option(score)
         seen.page.locator(f"select[value={score}]").wait_for()
         seen.settle()
-        assert seen.page.locator(".formula code").count() == 7, seen.page.locator("main").inner_text()
-        assert seen.page.locator(".numbers thead th").all_inner_texts()[3:] == [f"key {key}", "value hᵢ"]
+        assert seen.page.locator(".formula code").count() == 7, seen.page.locator(
+            "main"
+        ).inner_text()
+        assert seen.page.locator(".numbers thead th").all_inner_texts()[3:] == [
+            f"key {key}",
+            "value hᵢ",
+        ]
     seen.page.locator("header select").select_option("projected")
     seen.page.get_by_text("eᵢ = q′ · (W k′ᵢ + w κᵢ)", exact=True).wait_for()
-    assert seen.page.locator(".numbers thead th").all_inner_texts()[-2:] == ["key W k′ᵢ", "value vᵢ"]
+    assert seen.page.locator(".numbers thead th").all_inner_texts()[-2:] == [
+        "key W k′ᵢ",
+        "value vᵢ",
+    ]
 
 
 def test_pads_get_weight_only_without_their_mask(seen_in, translator):
@@ -106,11 +134,16 @@ def test_pads_get_weight_only_without_their_mask(seen_in, translator):
     seen.page.locator("input[value='2']").wait_for()
     seen.settle()
     edit = Edit(before=2, behind=4)
-    for name, intervene in {"masked": Intervention(), "unmasked": Intervention(mask_pads=False)}.items():
+    for name, intervene in {
+        "masked": Intervention(),
+        "unmasked": Intervention(mask_pads=False),
+    }.items():
         weights = np.array(analysis.translate(ours, TEXT, intervene, edit=edit)["attention"])
         np.testing.assert_allclose(seen.table(name), weights, atol=1e-5)
         share = 100 * (weights[:, :2].sum(1) + weights[:, -4:].sum(1)).mean()
-        half = seen.page.locator(".half", has=seen.page.get_by_role("heading", name=name.title(), exact=True))
+        half = seen.page.locator(
+            ".half", has=seen.page.get_by_role("heading", name=name.title(), exact=True)
+        )
         assert f"{share:.2f} % of the weight" in half.inner_text()
 
 
@@ -131,27 +164,41 @@ def test_pair_of_the_corpus_brings_its_reference_and_its_alignment(visit, transl
     tokenizers = corpus.source_tokenizer, corpus.target_tokenizer
     ours = translator(tokenizers=tokenizers)
     pair = first_pairs(ours, corpus)[2]
-    seen = visit({"a": ours, "none": translator(tokenizers=tokenizers, decoder="no_attention")}, corpus)
+    seen = visit(
+        {"a": ours, "none": translator(tokenizers=tokenizers, decoder="no_attention")}, corpus
+    )
     seen.open("1 2")
     seen.page.get_by_role("tab", name="Reference").click()
     seen.page.get_by_label("Test pairs of the corpus").select_option(index=3)
     seen.wait(pair["source"])
     assert seen.page.get_by_label("Reference translation").input_value() == pair["target"]
-    cell = float(seen.page.locator(".cells").first.get_attribute("height")) / (len(pair["target"].split()) + 1)
+    cell = float(seen.page.locator(".cells").first.get_attribute("height")) / (
+        len(pair["target"].split()) + 1
+    )
     outlined = seen.page.locator("figure[data-key=fed] .gold.sure").evaluate_all(
-        "(rects, cell) => rects.map(rect => ['y', 'x'].map(side => Math.floor(rect.getAttribute(side) / cell)))", cell
+        "(rects, cell) => rects.map(rect => ['y', 'x'].map(side => "
+        "Math.floor(rect.getAttribute(side) / cell)))",
+        cell,
     )
     own, target = ours(pair["source"]).tokens, pair["target"].split()
     shared = sum(own[row : row + 1] == target[row : row + 1] for row, _ in pair["sure"])
     assert seen.page.locator("figure[data-key=free] .gold.sure").count() == shared
-    assert sorted(outlined) == sorted(pair["sure"]) == sorted(corpus.split("test").links("sure", 2).tolist())
+    assert (
+        sorted(outlined)
+        == sorted(pair["sure"])
+        == sorted(corpus.split("test").links("sure", 2).tolist())
+    )
     weights = ours.score(pair["source"], pair["target"]).attention
     seen.page.locator("header select").select_option("none")
     seen.page.locator("figure[data-key=fed]", has_text="This model has no attention.").wait_for()
     seen.page.locator("header select").select_option("a")
     right = sum(weights[row].argmax() == column for row, column in pair["sure"])
-    assert f" {right} of {len(pair['sure'])} aligned tokens" in seen.page.locator(".agreement").inner_text()
-    assert first_pairs(translator(), corpus)[2] == pair | {"sure": [], "possible": []}  # other tokens, no links
+    assert (
+        f" {right} of {len(pair['sure'])} aligned tokens"
+        in seen.page.locator(".agreement").inner_text()
+    )
+    # Other tokens, no links
+    assert first_pairs(translator(), corpus)[2] == pair | {"sure": [], "possible": []}
 
 
 def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifier):
@@ -159,7 +206,9 @@ def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifi
     seen.open("good <b> film")
     weights = "tokens => tokens.map(token => Number(token.dataset.weight))"
     own = classifier("good <b> film")
-    first, second = (seen.page.locator(f"figure[data-key={key}] .tokens > *") for key in ("own", "changed"))
+    first, second = (
+        seen.page.locator(f"figure[data-key={key}] .tokens > *") for key in ("own", "changed")
+    )
     np.testing.assert_allclose(first.evaluate_all(weights), own.attention, atol=1e-5)
     assert seen.page.locator(".tokens b").count() == 0
     second.nth(2).click()
@@ -182,7 +231,9 @@ def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifi
     uniform = classifier("good <b> film", intervene=Intervention("uniform", hide=[2], seed=1))
     np.testing.assert_allclose(second.evaluate_all(weights), uniform.attention, atol=1e-5)
     bars = [bar.bounding_box() for bar in seen.page.locator(".classes .bar i").all()]
-    assert [bar["width"] / 128 for bar in bars] == pytest.approx(list(uniform.probabilities.values()), abs=0.02)
+    assert [bar["width"] / 128 for bar in bars] == pytest.approx(
+        list(uniform.probabilities.values()), abs=0.02
+    )
     assert min(bar["height"] for bar in bars) > 4
 
     seen.page.get_by_label("Pads before").fill("2")
@@ -194,9 +245,13 @@ def test_classified_sentence_is_coloured_and_takes_interventions(visit, classifi
     seen.page.get_by_role("button", name="Reset").click()
     seen.page.locator(".sliders input").nth(1).fill("1")
     seen.settle()
-    by_hand = classifier("good <b> film", intervene=Intervention(weights={0: np.eye(len(own.tokens))[1].tolist()}))
+    by_hand = classifier(
+        "good <b> film", intervene=Intervention(weights={0: np.eye(len(own.tokens))[1].tolist()})
+    )
     np.testing.assert_allclose(second.evaluate_all(weights), by_hand.attention, atol=1e-5)
-    assert f"{by_hand.probabilities['good']:.5f}" in seen.page.locator(".classes tbody").inner_text()
+    assert (
+        f"{by_hand.probabilities['good']:.5f}" in seen.page.locator(".classes tbody").inner_text()
+    )
     second.nth(1).click()
     seen.settle()
     hidden = classifier("good <b> film", intervene=Intervention(hide=[1]))  # no longer by hand

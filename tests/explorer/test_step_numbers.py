@@ -12,7 +12,16 @@ from attnlab.explorer.analysis import Edit
 from attnlab.explorer.step_numbers import step_numbers
 
 TEXT = "May 13"
-SCORES = ["dot", "scaled_dot", "general", "scaled_luong", "concat", "bahdanau", "normed_bahdanau", "cosine"]
+SCORES = [
+    "dot",
+    "scaled_dot",
+    "general",
+    "scaled_luong",
+    "concat",
+    "bahdanau",
+    "normed_bahdanau",
+    "cosine",
+]
 BY_POSITION = ["location", "uniform"]
 
 
@@ -33,7 +42,9 @@ def test_numbers_follow_from_each_other(translator, score, choices, decoder):
     target = analysis.score(ours, TEXT, "3월 1일")["ids"]
     shown = step_numbers(ours, TEXT, target, edit=Edit(behind=2))
     (head,) = shown["heads"]
-    energies, visible, weights = (np.array(head[name]) for name in ("energies", "visible", "weights"))
+    energies, visible, weights = (
+        np.array(head[name]) for name in ("energies", "visible", "weights")
+    )
     assert energies.shape == (len(target), 9)
     assert np.array(head["keys"]).ndim == np.array(head["query"]).ndim == 2
     assert not visible[:, -2:].any()
@@ -43,12 +54,17 @@ def test_numbers_follow_from_each_other(translator, score, choices, decoder):
     np.testing.assert_allclose(head["context"], weights @ np.array(head["values"]), atol=1e-4)
     np.testing.assert_allclose(shown["attention"], weights, atol=1e-5)
     assert ("projected_query" in head) == ("projection" in choices)
-    query, keys = (np.array(head[name]) for name in ("projected_query" if choices else "query", "keys"))
+    query, keys = (
+        np.array(head[name]) for name in ("projected_query" if choices else "query", "keys")
+    )
     if "coverage" in choices:
         np.testing.assert_allclose(head["coverage"], weights.cumsum(0) - weights, atol=1e-4)
         keys = keys + np.array(head["coverage"])[..., None] * np.array(head["coverage_weight"])
     if score == "cosine":
-        query, keys = (each / np.linalg.norm(each, axis=-1, keepdims=True).clip(1e-12) for each in (query, keys))
+        query, keys = (
+            each / np.linalg.norm(each, axis=-1, keepdims=True).clip(1e-12)
+            for each in (query, keys)
+        )
     if score in PRODUCTS:
         scale = head.get("g", keys.shape[-1] ** -0.5 if score == "scaled_dot" else 1)
         np.testing.assert_allclose(energies, scale * (query[:, None] * keys).sum(-1), atol=1e-3)

@@ -1,7 +1,7 @@
 """Bad configs, derived from the annotations of every constructor that conf/ names.
 
-What a wrong value is, and which words its sentence needs, follows from the annotations by rules of this file, not by
-those of `attnlab.config.binding`, which are under test.
+What a wrong value is, and which words its sentence needs, follows from the annotations by rules of
+this file, not by those of `attnlab.config.binding`, which are under test.
 """
 
 from __future__ import annotations
@@ -30,16 +30,32 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 TARGET = "_target_"
 REMOVED = object()
 # A wrong value of each kind, and the words by which a sentence says that the kind is allowed.
-GIVEN = {"whole": 3, "fraction": 1.5, "flag": True, "text": "abc", "list": [1], "mapping": {"a": 1}, "null": None}
+GIVEN = {
+    "whole": 3,
+    "fraction": 1.5,
+    "flag": True,
+    "text": "abc",
+    "list": [1],
+    "mapping": {"a": 1},
+    "null": None,
+}
 WORDS = {
-    "whole": "a whole number", "fraction": "a number", "flag": "true or false", "text": "text", "path": "a path",
-    "list": "a list of", "mapping": "a mapping of", "null": "null",
-}  # fmt: skip
+    "whole": "a whole number",
+    "fraction": "a number",
+    "flag": "true or false",
+    "text": "text",
+    "path": "a path",
+    "list": "a list of",
+    "mapping": "a mapping of",
+    "null": "null",
+}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A wrong value at a place of a config, or `REMOVED`. said: texts that its sentence must have beside the place."""
+    """A wrong value at a place of a config, or `REMOVED`. said: texts that its sentence must have
+    beside the place.
+    """
 
     path: str
     value: Any
@@ -74,7 +90,9 @@ class Node:
 
 
 def compositions() -> Iterator[tuple[DictConfig, str]]:
-    """The default config of each task, and one for each further class; where its faults are to be tried."""
+    """The default config of each task, and one for each further class; where its faults are to be
+    tried.
+    """
     with initialize_config_dir(str(CONF), version_base="1.3"):
         bases = [[], ["task=classification"]]
         targets = set()
@@ -94,7 +112,10 @@ def compositions() -> Iterator[tuple[DictConfig, str]]:
 
 def _is_for_classifiers(target: str) -> bool:
     annotations = sections_of(task_named("classification"))
-    return any(issubclass(_class(target), component(annotations[name]) or ()) for name in ("data", "training"))
+    return any(
+        issubclass(_class(target), component(annotations[name]) or ())
+        for name in ("data", "training")
+    )
 
 
 def _filled(config: DictConfig) -> DictConfig:
@@ -113,16 +134,22 @@ def _targets(node: Any) -> Iterator[str]:
 
 
 def bad_configs() -> Iterator[tuple[DictConfig, list[Fault]]]:
-    """Configs, each with its faults. Together they make each setting and each class wrong in every way once.
+    """Configs, each with its faults. Together they make each setting and each class wrong in every
+    way once.
 
-    Wrong values stand together in a config; a wrong class stands alone, for it hides what is inside.
+    Wrong values stand together in a config; a wrong class stands alone, for it hides what is
+    inside.
     """
     seen: set[Any] = set()
     turn = itertools.count()
     for config, place in compositions():
         of_settings = []
         for found in _walk(config):
-            key = found.target if isinstance(found, Node) else (_owner(config, found.path), found.path.split(".")[-1])
+            key = (
+                found.target
+                if isinstance(found, Node)
+                else (_owner(config, found.path), found.path.split(".")[-1])
+            )
             if key in seen or not f"{found.path}.".startswith(place):
                 continue
             seen.add(key)
@@ -152,7 +179,9 @@ def _walk(config: DictConfig) -> Iterator[Setting | Node]:
             yield from _walk_value(config, name, annotation, True)
 
 
-def _walk_value(config: DictConfig, path: str, annotation: Any, is_required: bool) -> Iterator[Setting | Node]:
+def _walk_value(
+    config: DictConfig, path: str, annotation: Any, is_required: bool
+) -> Iterator[Setting | Node]:
     if component(annotation) is None:
         yield Setting(path, annotation, is_required)
         return
@@ -165,7 +194,9 @@ def _walk_value(config: DictConfig, path: str, annotation: Any, is_required: boo
     yield Node(path, target, tuple(name for name in parameters if name in value))
     for name, parameter in parameters.items():
         if name in value:
-            yield from _walk_value(config, f"{path}.{name}", hints[name], parameter.default is parameter.empty)
+            yield from _walk_value(
+                config, f"{path}.{name}", hints[name], parameter.default is parameter.empty
+            )
 
 
 def _class(target: str) -> type:
@@ -173,7 +204,7 @@ def _class(target: str) -> type:
     return getattr(importlib.import_module(module), name)
 
 
-# ----- one setting ---------------------------------------------------------------------------------------------------
+# ----- one setting -------------------------------------------------------------------------------
 
 
 def _of_setting(setting: Setting, turn: Iterator[int]) -> Iterator[Fault]:
@@ -181,7 +212,9 @@ def _of_setting(setting: Setting, turn: Iterator[int]) -> Iterator[Fault]:
     allowed = (*(WORDS[kind] for kind in kinds if kind in WORDS), *_choices(setting.annotation))
     if "whole" in kinds and "fraction" in kinds:
         allowed = tuple(words for words in allowed if words != WORDS["whole"])
-    wrong = [kind for kind in GIVEN if kind not in kinds and not (kind == "text" and "path" in kinds)]
+    wrong = [
+        kind for kind in GIVEN if kind not in kinds and not (kind == "text" and "path" in kinds)
+    ]
     value = GIVEN[wrong[next(turn) % len(wrong)]]
     yield Fault(path, value, (f"got {_shown(value)}", *allowed))
     for edge, beyond in _beyond_bounds(setting.annotation, whole="fraction" not in kinds):
@@ -215,7 +248,8 @@ def _kinds(annotation: Any) -> set[str]:
 def _choices(annotation: Any) -> tuple[str, ...]:
     if get_origin(annotation) is Literal:
         return tuple(
-            str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in get_args(annotation)
+            str(choice).lower() if isinstance(choice, bool) else str(choice)
+            for choice in get_args(annotation)
         )
     if get_origin(annotation) in (Union, types.UnionType, Annotated):
         return tuple(itertools.chain(*map(_choices, get_args(annotation))))
@@ -230,7 +264,13 @@ def _beyond_bounds(annotation: Any, whole: bool) -> Iterator[tuple[float, float]
     if get_origin(annotation) is not Annotated:
         return
     for item in get_args(annotation)[1:]:
-        parts = item.metadata if isinstance(item, FieldInfo) else item if isinstance(item, GroupedMetadata) else [item]
+        parts = (
+            item.metadata
+            if isinstance(item, FieldInfo)
+            else item
+            if isinstance(item, GroupedMetadata)
+            else [item]
+        )
         for part in parts:
             if isinstance(part, Gt | Lt):
                 edge = part.gt if isinstance(part, Gt) else part.lt
@@ -240,7 +280,7 @@ def _beyond_bounds(annotation: Any, whole: bool) -> Iterator[tuple[float, float]
                 yield edge, edge + way if whole else math.nextafter(edge, way * math.inf)
 
 
-# ----- one class -----------------------------------------------------------------------------------------------------
+# ----- one class ---------------------------------------------------------------------------------
 
 
 def _of_node(node: Node) -> Iterator[Fault]:
@@ -255,5 +295,7 @@ def _of_node(node: Node) -> Iterator[Fault]:
 
 def groups() -> Iterator[tuple[str, list[str]]]:
     """Each group of conf/ with its choices; Hydra's own groups have further ones."""
-    for folder in sorted({file.parent for file in CONF.rglob("*.yaml")} - {CONF, *(CONF / "hydra").rglob("*")}):
+    for folder in sorted(
+        {file.parent for file in CONF.rglob("*.yaml")} - {CONF, *(CONF / "hydra").rglob("*")}
+    ):
         yield str(folder.relative_to(CONF)), sorted(file.stem for file in folder.glob("*.yaml"))

@@ -1,4 +1,6 @@
-"""What users get wrong, in configs and in data files: each mistake ends in a sentence with the place and the remedy."""
+"""What users get wrong, in configs and in data files: each mistake ends in a sentence with the
+place and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,21 @@ from attnlab.experiment.composition import check
 
 
 def unlike(problems: list[str], faults: list[Fault]) -> list[str]:
-    """What is wrong with the sentences for these faults; empty where each fault has one, and there are no more."""
+    """What is wrong with the sentences for these faults; empty where each fault has one, and there
+    are no more.
+    """
     wrong, left = [], list(problems)
     for fault in faults:
-        found = [problem for problem in left if problem.startswith((f"{fault.path} ", f"{fault.path}:"))]
+        found = [
+            problem for problem in left if problem.startswith((f"{fault.path} ", f"{fault.path}:"))
+        ]
         if len(found) != 1:
             wrong.append(f"{fault.path}={fault.value!r} has {len(found)} sentences")
         for problem in found:
             left.remove(problem)
-            wrong += [f"{text!r} is missing in: {problem}" for text in fault.said if text not in problem]
+            wrong += [
+                f"{text!r} is missing in: {problem}" for text in fault.said if text not in problem
+            ]
     return wrong + [f"one sentence too many: {problem}" for problem in left]
 
 
@@ -59,29 +67,57 @@ def test_unknown_choice_is_refused_with_the_choices_of_its_group(
     assert "'nonsense'" in said
 
 
-PAIRS = "".join(json.dumps({"source": f"ein Hund {i}", "target": f"a dog {i}"}) + "\n" for i in range(30))
+PAIRS = "".join(
+    json.dumps({"source": f"ein Hund {i}", "target": f"a dog {i}"}) + "\n" for i in range(30)
+)
 HUB = ("data=hub", "data.splits.train=0.6", "data.splits.validation=0.2", "data.splits.test=0.2")
 FILES: dict[str, tuple[dict[str, str | bytes], tuple[str, ...], tuple[str, ...]]] = {
     "wrong path": ({}, (*HUB, "data.path=nowhere"), ("nowhere",)),
     "empty file": ({"a.jsonl": ""}, (*HUB, "data.path=a.jsonl"), ("a.jsonl",)),
     "header alone": ({"a.csv": "source,target\n"}, (*HUB, "data.path=a.csv"), ("a.csv",)),
-    "torn row": ({"a.jsonl": PAIRS + '{"source": "a", \n'}, (*HUB, "data.path=a.jsonl"), ("a.jsonl", "line 31")),
-    "semicolons": ({"a.csv": "source;target\n" + "a;b\n" * 30}, (*HUB, "data.path=a.csv"), ("data.source",)),
-    "lists for text": ({"a.jsonl": '{"source": [1], "target": "a"}\n' * 30}, (*HUB, "data.path=a.jsonl"), ("source",)),
-    "empty texts": ({"a.jsonl": '{"source": "", "target": "a"}\n' * 30}, (*HUB, "data.path=a.jsonl"), ("data",)),
+    "torn row": (
+        {"a.jsonl": PAIRS + '{"source": "a", \n'},
+        (*HUB, "data.path=a.jsonl"),
+        ("a.jsonl", "line 31"),
+    ),
+    "semicolons": (
+        {"a.csv": "source;target\n" + "a;b\n" * 30},
+        (*HUB, "data.path=a.csv"),
+        ("data.source",),
+    ),
+    "lists for text": (
+        {"a.jsonl": '{"source": [1], "target": "a"}\n' * 30},
+        (*HUB, "data.path=a.jsonl"),
+        ("source",),
+    ),
+    "empty texts": (
+        {"a.jsonl": '{"source": "", "target": "a"}\n' * 30},
+        (*HUB, "data.path=a.jsonl"),
+        ("data",),
+    ),
     "too few rows": ({"a.jsonl": PAIRS[:40] + "\n"}, (*HUB, "data.path=a.jsonl"), ("data",)),
-    "fractions above 1": ({"a.jsonl": PAIRS}, (*HUB, "data.path=a.jsonl", "data.splits.test=0.9"), ("data.splits",)),
+    "fractions above 1": (
+        {"a.jsonl": PAIRS},
+        (*HUB, "data.path=a.jsonl", "data.splits.test=0.9"),
+        ("data.splits",),
+    ),
     "nothing short enough": (
-        {"a.jsonl": PAIRS}, (*HUB, "data.path=a.jsonl", "data.cleaning.max_source_length=1"), ("data.cleaning",),
+        {"a.jsonl": PAIRS},
+        (*HUB, "data.path=a.jsonl", "data.cleaning.max_source_length=1"),
+        ("data.cleaning",),
     ),
     "one side alone": (
-        {"data/train.de": "a\n" * 30}, (*HUB, "data.path=data", "data.source=de", "data.target=en"), ("data",),
+        {"data/train.de": "a\n" * 30},
+        (*HUB, "data.path=data", "data.source=de", "data.target=en"),
+        ("data",),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_data_with_a_mistake_are_refused_with_the_place(name: str, command: Command, folder: Path) -> None:
+def test_data_with_a_mistake_are_refused_with_the_place(
+    name: str, command: Command, folder: Path
+) -> None:
     files, arguments, said = FILES[name]
     for path, content in files.items():
         (folder / path).parent.mkdir(exist_ok=True)

@@ -1,4 +1,6 @@
-"""A full disk, a read-only or removed folder: the command ends with one sentence, and no finished file is lost."""
+"""A full disk, a read-only or removed folder: the command ends with one sentence, and no finished
+file is lost.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ from attnlab.training.checkpoints import checkpoint_step
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 TINY = (
     "data=copy", "data.num_pairs=300", "data.max_length=6", "model.encoder.embedding_size=64",
-    "model.encoder.hidden_size=64", "model.decoder.hidden_size=64", "model.readout.size=64", "search.size=2",
-    "search.max_length=8", "training.max_steps=60", "training.validate_every=10", "training.batching.size=16",
-    "training.validation_search.max_length=8", "chain=false", "paths.data=data",
+    "model.encoder.hidden_size=64", "model.decoder.hidden_size=64", "model.readout.size=64",
+    "search.size=2", "search.max_length=8", "training.max_steps=60", "training.validate_every=10",
+    "training.batching.size=16", "training.validation_search.max_length=8", "chain=false",
+    "paths.data=data",
 )  # fmt: skip
 NOBODY = "65534"  # a user
 UNTRACKED = ("tracking=none",)
@@ -33,13 +36,23 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def run(warm_python: Path) -> Run:
     def run(
-        folder: Path, script: str, *arguments: str, tracking: tuple[str, ...] = UNTRACKED, **environment: str
+        folder: Path,
+        script: str,
+        *arguments: str,
+        tracking: tuple[str, ...] = UNTRACKED,
+        **environment: str,
     ) -> subprocess.CompletedProcess[str]:
         """A stage in a folder."""
         command = [warm_python, PIPELINES / script, *TINY, *tracking, *arguments]
         environment = {**os.environ, **environment}
         return subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, timeout=300, env=environment
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env=environment,
         )
 
     return run
@@ -72,7 +85,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(place)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(place)],
+        capture_output=True,
+        check=False,
     )
     if mounted.returncode != 0:
         pytest.skip("no file system can be mounted here (it takes root)")
@@ -83,7 +98,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("tracking", [UNTRACKED, TRACKED], ids=["untracked", "tracked"])
 def test_training_on_a_disk_that_fills_up_stops_and_resumes(
-    tracking: tuple[str, ...], start: Path, small_disk: Path, tmp_path: Path, run: Run, empty_database: Path
+    tracking: tuple[str, ...],
+    start: Path,
+    small_disk: Path,
+    tmp_path: Path,
+    run: Run,
+    empty_database: Path,
 ) -> None:
     if tracking == TRACKED:  # its database lies elsewhere: the disk is for checkpoints
         shutil.copy(empty_database, tmp_path / "mlflow.db")
@@ -93,7 +113,9 @@ def test_training_on_a_disk_that_fills_up_stops_and_resumes(
         shutil.copytree(start, each)
     assert run(whole, "train.py", "paths.model=model").returncode == 0
     # Room for the first checkpoints, but not for all that training keeps.
-    (checkpoint,) = (path.stat().st_size for path in (whole / "runs" / "points").glob("*/checkpoints/last.ckpt"))
+    (checkpoint,) = (
+        path.stat().st_size for path in (whole / "runs" / "points").glob("*/checkpoints/last.ckpt")
+    )
     free = shutil.disk_usage(small_disk).free
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(free - int(2.5 * checkpoint)))
@@ -125,15 +147,19 @@ def test_stage_beyond_a_file_quota_leaves_outputs_alone(
     more = ("data.num_pairs=400",) if script == "prepare.py" else ()
     ended = run(folder, script, *more, WARM_PYTHON_FILE_LIMIT=limit)
     one_sentence(ended.returncode, ended.stderr, "File too large")
-    assert {path: path.read_bytes() for path in (folder / "data").rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in (folder / "data").rglob("*") if path.is_file()
+    } == before
     assert left_half(folder) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["prepare.py", "train.py"])
-def test_stage_in_a_read_only_folder_says_permission_denied(script: str, start: Path, run: Run) -> None:
-    # Not below pytest's own folder, into which only the user that runs the tests may look. Root may write everywhere,
-    # so it is another user that meets the folder.
+def test_stage_in_a_read_only_folder_says_permission_denied(
+    script: str, start: Path, run: Run
+) -> None:
+    # Not below pytest's own folder, into which only the user that runs the tests may look. Root may
+    # write everywhere, so it is another user that meets the folder.
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o777)
         folder = Path(place) / "work"
@@ -151,7 +177,9 @@ def test_stage_in_a_read_only_folder_says_permission_denied(script: str, start: 
 def test_training_whose_folder_is_removed_starts_again(
     tracking: tuple[str, ...], start: Path, tmp_path: Path, run: Run, warm_python: Path
 ) -> None:
-    """runs/ is removed during training: the command ends with a sentence, and the same command starts again."""
+    """runs/ is removed during training: the command ends with a sentence, and the same command
+    starts again.
+    """
     folder = tmp_path / "work"
     shutil.copytree(start, folder)
     longer = ("training.max_steps=4000", "paths.model=model")

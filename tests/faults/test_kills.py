@@ -1,4 +1,5 @@
-"""Commands that are killed at random moments and started again end with the bytes of commands that were never killed.
+"""Commands that are killed at random moments and started again end with the bytes of commands that
+were never killed.
 
 Each kind is killed once; ATTNLAB_FAULTS sets another number:
 
@@ -33,9 +34,10 @@ MODEL = (
 )  # fmt: skip
 # Epochs of 20 steps: it is killed in the middle of some. A checkpoint is written every few steps.
 TRAINING = (
-    "training.max_steps=70", "training.validate_every=9", "training.batching.size=16", "training.log_every=1",
-    "training.validation_search.max_length=8", "training.teacher_forcing.ratio=0.5", "training.patience=6",
-    "save_every_minutes=0.002", "tracking.system_metrics=false", "tracking.heat_map_sentences=1",
+    "training.max_steps=70", "training.validate_every=9", "training.batching.size=16",
+    "training.log_every=1", "training.validation_search.max_length=8",
+    "training.teacher_forcing.ratio=0.5", "training.patience=6", "save_every_minutes=0.002",
+    "tracking.system_metrics=false", "tracking.heat_map_sentences=1",
 )  # fmt: skip
 ALL = (*DATA, *MODEL, *TRAINING)
 
@@ -53,10 +55,14 @@ BUILT = ("paths.data=built/data", "paths.model=built/model")
 KINDS = {
     "preparing": Kind("prepare.py", (*ALL, "data.num_pairs=3000", "paths.data=built/data")),
     "training": Kind(
-        "train.py", (*ALL, *BUILT, "chain=false", "hardware.workers=2"), (("prepare.py", (*ALL, *BUILT)),)
+        "train.py",
+        (*ALL, *BUILT, "chain=false", "hardware.workers=2"),
+        (("prepare.py", (*ALL, *BUILT)),),
     ),
     "training in two processes": Kind(
-        "train.py", (*ALL, *BUILT, "chain=false", "hardware=ddp_cpu"), (("prepare.py", (*ALL, *BUILT)),)
+        "train.py",
+        (*ALL, *BUILT, "chain=false", "hardware=ddp_cpu"),
+        (("prepare.py", (*ALL, *BUILT)),),
     ),
     "evaluating": Kind(
         "evaluate.py",
@@ -82,12 +88,16 @@ class Ended:
 
 @pytest.fixture
 def run(warm_python: Path) -> Callable[..., Ended]:
-    def run(script: str, arguments: tuple[str, ...], folder: Path, seconds: float = SECONDS) -> Ended:
+    def run(
+        script: str, arguments: tuple[str, ...], folder: Path, seconds: float = SECONDS
+    ) -> Ended:
         """Run a command in a folder; after so many seconds it is killed with all its processes."""
         command = [warm_python, PIPELINES / script, *arguments]
         began = time.monotonic()
         try:
-            ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=seconds)
+            ended = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, check=False, timeout=seconds
+            )
         except subprocess.TimeoutExpired as killed:
             return Ended(None, str(killed.stderr), time.monotonic() - began)
         return Ended(ended.returncode, ended.stderr, time.monotonic() - began)
@@ -108,7 +118,13 @@ def outputs(folder: Path) -> dict[str, bytes]:
             inside = path.relative_to(folder)
             if not path.is_file() or path.name in ("lock", "leader.lock", "history.log"):
                 continue
-            if inside.parts[0] == "built" or {"model", "training", "evaluated", "data", "evaluation"} & {*inside.parts}:
+            if inside.parts[0] == "built" or {
+                "model",
+                "training",
+                "evaluated",
+                "data",
+                "evaluation",
+            } & {*inside.parts}:
                 found[str(inside)] = path.read_bytes()
     return found
 
@@ -116,7 +132,11 @@ def outputs(folder: Path) -> dict[str, bytes]:
 def differences(found: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
     """What is missing, more than expected, or another."""
     names = sorted(found.keys() | expected.keys())
-    return [f"{name} differs" for name in names if name not in found or found[name] != expected.get(name)]
+    return [
+        f"{name} differs"
+        for name in names
+        if name not in found or found[name] != expected.get(name)
+    ]
 
 
 def tracked(folder: Path) -> dict[str, object]:
@@ -126,13 +146,20 @@ def tracked(folder: Path) -> dict[str, object]:
     client = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
     found: dict[str, object] = {}
     runs = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
-    assert not [name for name, count in Counter(run.info.run_name for run in runs).items() if count > 1]
+    assert not [
+        name for name, count in Counter(run.info.run_name for run in runs).items() if count > 1
+    ]
     for run in runs:
-        names = sorted(name for name in run.data.metrics if not name.startswith((*VOLATILE, "sweep/")))
+        names = sorted(
+            name for name in run.data.metrics if not name.startswith((*VOLATILE, "sweep/"))
+        )
         curves = {name: client.get_metric_history(run.info.run_id, name) for name in names}
         for name, curve in curves.items():
             assert len(curve) == len({point.step for point in curve}), f"{name} was logged twice"
-        points = {name: sorted((point.step, point.value) for point in curve) for name, curve in curves.items()}
+        points = {
+            name: sorted((point.step, point.value) for point in curve)
+            for name, curve in curves.items()
+        }
         artifacts = sorted(info.path for info in client.list_artifacts(run.info.run_id))
         found[run.info.run_name] = (run.info.status, points, artifacts)
     return found
@@ -146,7 +173,8 @@ def test_killed_command_started_again_gives_same_bytes(
 ) -> None:
     kind, start = KINDS[name], tmp_path / "start"
     (start / "runs").mkdir(parents=True)
-    if name in ("training in two processes", "sweeping"):  # the others are also killed while they make one
+    # The others are also killed while they make one
+    if name in ("training in two processes", "sweeping"):
         shutil.copy(empty_database, start / "runs" / "mlflow.db")
     for script, arguments in kind.before:
         finished(run(script, arguments, start))
@@ -171,11 +199,21 @@ def test_killed_command_started_again_gives_same_bytes(
         if again.code != 0:
             faults = [f"ended with {again.code}: {again.err}"]
         else:
-            faults = differences(outputs(folder), expected) + differences(tracked(folder), expected_runs)
-        wrong += [f"killed after {moment:.3f} s of {seconds:.3f} s, folder {number}: {fault}" for fault in faults]
+            faults = differences(outputs(folder), expected) + differences(
+                tracked(folder), expected_runs
+            )
+        wrong += [
+            f"killed after {moment:.3f} s of {seconds:.3f} s, folder {number}: {fault}"
+            for fault in faults
+        ]
         if not faults:
             shutil.rmtree(folder)
     assert wrong == [], "\n".join(wrong)
     assert len(moments) == KILLS
-    record = {"kind": name, "kills": KILLS, "seconds": round(seconds, 1), "moments": [round(m, 2) for m in moments]}
+    record = {
+        "kind": name,
+        "kills": KILLS,
+        "seconds": round(seconds, 1),
+        "moments": [round(m, 2) for m in moments],
+    }
     print(f"\n{json.dumps(record)}")

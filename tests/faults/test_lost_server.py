@@ -1,4 +1,5 @@
-"""A tracking server that goes away in the middle of a training, for good or for a while: nothing is missing in the end.
+"""A tracking server that goes away in the middle of a training, for good or for a while: nothing is
+missing in the end.
 
 It is lost twice, once for good and once for a while; ATTNLAB_FAULTS is how often otherwise:
 
@@ -30,9 +31,10 @@ VALIDATIONS = 10
 VOLATILE = ("time/", "speed/", "system/")
 TRAINING = (
     "data=copy", "data.num_pairs=300", "data.max_length=6", "model.encoder.embedding_size=8",
-    "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "model.readout.size=16", "search.size=2",
-    "search.max_length=8", f"training.max_steps={10 * VALIDATIONS}", "training.validate_every=10",
-    "training.batching.size=16", "training.validation_search.max_length=8", "tracking.system_metrics=false",
+    "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "model.readout.size=16",
+    "search.size=2", "search.max_length=8", f"training.max_steps={10 * VALIDATIONS}",
+    "training.validate_every=10", "training.batching.size=16",
+    "training.validation_search.max_length=8", "tracking.system_metrics=false",
     "tracking.heat_map_sentences=1",
 )  # fmt: skip
 
@@ -48,12 +50,25 @@ class Server:
 
     def start(self) -> None:
         command = [
-            sys.executable, "-m", "mlflow", "server", "--backend-store-uri", f"sqlite:///{self._folder}/server.db",
-            "--artifacts-destination", str(self._folder / "artifacts"), "--host", "127.0.0.1", "--port",
-            str(self._port), "--workers", "1",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "mlflow",
+            "server",
+            "--backend-store-uri",
+            f"sqlite:///{self._folder}/server.db",
+            "--artifacts-destination",
+            str(self._folder / "artifacts"),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self._port),
+            "--workers",
+            "1",
+        ]
         with (self._folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, start_new_session=True
+            )
         wait_for_port(self._port, self._process, self._folder / "server.log", 240)
 
     def kill(self) -> None:
@@ -83,7 +98,9 @@ def stored(address: str) -> dict[str, object]:
     (run,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
     names = sorted(name for name in run.data.metrics if not name.startswith(VOLATILE))
     curves = {
-        name: [(point.step, point.value) for point in client.get_metric_history(run.info.run_id, name)]
+        name: [
+            (point.step, point.value) for point in client.get_metric_history(run.info.run_id, name)
+        ]
         for name in names
     }
     return {
@@ -103,7 +120,9 @@ def _files(client: MlflowClient, run_id: str, folder: str) -> list[str]:
 
 def start_training(python: Path, folder: Path, address: str) -> subprocess.Popen[str]:
     command = [python, PIPELINES / "train.py", *TRAINING, f"tracking.uri={address}"]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
 
 
 @dataclass
@@ -186,19 +205,27 @@ def test_training_that_loses_its_server_is_uploaded_whole(
         delivered = subprocess.run(deliver, cwd=place, check=False, capture_output=True, text=True)
         assert delivered.returncode == 0, delivered.stderr
         found = stored(server.address)
-        assert [name for name in expected if found[name] != expected[name]] == [], f"lost at validation {validation}"
+        assert [name for name in expected if found[name] != expected[name]] == [], (
+            f"lost at validation {validation}"
+        )
         server.kill()
         shutil.rmtree(place)
     print(f"\n{LOSSES} losses of the server, nothing missing; from one validation to the next")
     lost = statistics.median(paces)
-    print(f"{usual:.2f} s with it, {lost:.2f} s once it was lost for good (medians); at most {max(paces):.2f} s")
-    # One call to a server that is gone, with its retries, takes MLflow 4 seconds; one that waits for an answer 30.
+    print(
+        f"{usual:.2f} s with it, {lost:.2f} s once it was lost for good (medians); at most "
+        f"{max(paces):.2f} s"
+    )
+    # One call to a server that is gone, with its retries, takes MLflow 4 seconds; one that waits
+    # for an answer 30.
     assert lost < 1.5 * usual + 2
     assert max(paces) < 2 * max(undisturbed.paces()) + 10
 
 
 @pytest.mark.slow
-def test_training_without_its_server_is_refused_within_twenty_seconds(tmp_path: Path, warm_python: Path) -> None:
+def test_training_without_its_server_is_refused_within_twenty_seconds(
+    tmp_path: Path, warm_python: Path
+) -> None:
     began = time.monotonic()
     training = start_training(warm_python, tmp_path, f"http://127.0.0.1:{free_port()}")
     _, err = training.communicate(timeout=200)
@@ -206,4 +233,7 @@ def test_training_without_its_server_is_refused_within_twenty_seconds(tmp_path: 
     assert "start the server, correct tracking.uri, or choose tracking=none" in err
     assert "Traceback" not in err
     assert not list(tmp_path.glob("runs/points/*/checkpoints"))
-    print(f"{time.monotonic() - began:.1f} s, the start of Python and the data's preparation among them")
+    print(
+        f"{time.monotonic() - began:.1f} s, the start of Python and the data's preparation among "
+        "them"
+    )

@@ -1,4 +1,6 @@
-"""A translator of a few units, over a few words, and model folders of a translator and a classifier."""
+"""A translator of a few units, over a few words, and model folders of a translator and a
+classifier.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def translator(tiny_model):
 
     def build(search=BEAM, padding: Padding = Padding(), **choices) -> Translator:  # noqa: B008 (frozen)
         sizes = {"source_vocabulary_size": source.size, "target_vocabulary_size": target.size}
-        model = tiny_model(**({"scale": 4.0, "dtype": torch.float32, "padding": padding} | sizes | choices))
+        model = tiny_model(
+            **({"scale": 4.0, "dtype": torch.float32, "padding": padding} | sizes | choices)
+        )
         with torch.no_grad():
             model.output.bias[EOS] += 2.0
         return Translator(model, source, target, search)

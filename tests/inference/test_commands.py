@@ -68,9 +68,16 @@ def test_translate_prints_a_line_for_each_text(attnlab, translator_folder, trans
     assert mixed == expected
 
 
-def test_translate_reads_lines_of_stdin_and_keeps_their_order(attnlab, stdin, translator_folder, translator):
+def test_translate_reads_lines_of_stdin_and_keeps_their_order(
+    attnlab, stdin, translator_folder, translator
+):
     texts = ["", SOURCES[0], "  ", "\r", SOURCES[4], "", SOURCES[1] + "\x85\u2028학교", "a\rb", ""]
-    stdin("".join(f"{text}\n" for text in texts).encode() + SOURCES[2].encode() + b"\r\n" + SOURCES[3].encode())
+    stdin(
+        "".join(f"{text}\n" for text in texts).encode()
+        + SOURCES[2].encode()
+        + b"\r\n"
+        + SOURCES[3].encode()
+    )
     texts += SOURCES[2:4]
     expected = [line(translator(text).text) if text.strip() else "" for text in texts]
     assert attnlab("translate", translator_folder, "--batch-size", 3) == expected
@@ -98,19 +105,25 @@ def cleaning_folders(tmp_path_factory):
 
 @pytest.fixture
 def answers(attnlab):
-    """Runs a command; returns what it answers with its numbers, without the texts that were given."""
+    """Runs a command; returns what it answers with its numbers, without the texts that were
+    given.
+    """
 
     def run(command, *arguments):
         shown = [json.loads(each) for each in attnlab(command, "--json", *arguments)]
         given = ("text",) if command == "classify" else ("source", "target")
-        return [{name: value for name, value in each.items() if name not in given} for each in shown]
+        return [
+            {name: value for name, value in each.items() if name not in given} for each in shown
+        ]
 
     return run
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("command", ["translate", "classify", "score"])
-def test_texts_in_another_form_are_answered_as_the_clean_ones(answers, stdin, cleaning_folders, command, form):
+def test_texts_in_another_form_are_answered_as_the_clean_ones(
+    answers, stdin, cleaning_folders, command, form
+):
     """As arguments, and as lines of a file that Windows wrote."""
     model, change = cleaning_folders[command], FORMS[form]
     clean = [[source] for source in SOURCES]
@@ -129,7 +142,9 @@ def test_texts_in_another_form_are_answered_as_the_clean_ones(answers, stdin, cl
 def test_byte_order_mark_at_the_start_of_stdin_is_no_text(
     answers, stdin, translator_folder, classifier_folder, command
 ):
-    """Also for a model that keeps its texts as they are. Within the input it is text as any other."""
+    """Also for a model that keeps its texts as they are. Within the input it is text as any
+    other.
+    """
     model = classifier_folder if command == "classify" else translator_folder
     line = "\t".join([SOURCES[0], "go to school"]) if command == "score" else SOURCES[0]
     stdin(f"{line}\n".encode())
@@ -143,8 +158,18 @@ def test_byte_order_mark_at_the_start_of_stdin_is_no_text(
 
 
 # What stands between two texts, and whether it ends a line.
-BETWEEN = {"\n": True, "\r\n": True, "\r": False, "\u2028": False, "\u2029": False, "\x85": False, "\x0b": False,
-           "\x0c": False, "\x1c": False, "\x00": False}  # fmt: skip
+BETWEEN = {
+    "\n": True,
+    "\r\n": True,
+    "\r": False,
+    "\u2028": False,
+    "\u2029": False,
+    "\x85": False,
+    "\x0b": False,
+    "\x0c": False,
+    "\x1c": False,
+    "\x00": False,
+}
 
 
 @pytest.mark.parametrize("between", BETWEEN, ids=ascii)
@@ -155,7 +180,9 @@ def test_each_line_of_stdin_gives_one_answer(attnlab, stdin, cleaning_folders, c
     assert len(attnlab(command, cleaning_folders[command])) == (5 if BETWEEN[between] else 4)
 
 
-def test_carriage_return_at_the_end_of_the_input_is_text(attnlab, stdin, translator_folder, translator):
+def test_carriage_return_at_the_end_of_the_input_is_text(
+    attnlab, stdin, translator_folder, translator
+):
     """No line feed follows, so that it ends no line."""
     stdin(b"x\r\nx\r")
     shown = [json.loads(each) for each in attnlab("translate", translator_folder, "--json")]
@@ -163,14 +190,18 @@ def test_carriage_return_at_the_end_of_the_input_is_text(attnlab, stdin, transla
 
 
 def test_line_break_in_a_translation_is_printed_as_a_space(attnlab, translator_folder):
-    forced = [argument for step, token in enumerate("a\nb") for argument in ("--force", f"{step}={token}")]
+    forced = [
+        argument for step, token in enumerate("a\nb") for argument in ("--force", f"{step}={token}")
+    ]
     forced += ["--force", "3=<eos>", SOURCES[0]]
     assert attnlab("translate", translator_folder, *forced) == ["a b"]
     (shown,) = attnlab("translate", translator_folder, *forced, "--json")
     assert json.loads(shown)["text"] == "a\nb"
 
 
-def test_each_line_is_answered_before_the_next_is_read_at_a_terminal(stdin, capsys, translator_folder):
+def test_each_line_is_answered_before_the_next_is_read_at_a_terminal(
+    stdin, capsys, translator_folder
+):
     printed = []
 
     def typed():
@@ -200,15 +231,23 @@ def test_n_best_lines_have_number_score_and_translation(attnlab, translator_fold
         (["--beam", "4"], {"beam": 4}),
         (["--set", "search=greedy"], {"search": "greedy"}),
         (["--set", "temperature=5.0", "--set", "seed=3"], {"temperature": 5.0, "seed": 3}),
-        (["--set", "max_length=2", "--set", "max_length_ratio=null"], {"max_length": 2, "max_length_ratio": None}),
+        (
+            ["--set", "max_length=2", "--set", "max_length_ratio=null"],
+            {"max_length": 2, "max_length_ratio": None},
+        ),
     ],
 )
 def test_flags_change_the_search(attnlab, translator_folder, translator, flags, settings):
     answers = translator(SOURCES, **settings)
     assert [each.score for each in answers] != [each.score for each in translator(SOURCES)]
-    shown = [json.loads(each) for each in attnlab("translate", translator_folder, "--json", *flags, *SOURCES)]
+    shown = [
+        json.loads(each)
+        for each in attnlab("translate", translator_folder, "--json", *flags, *SOURCES)
+    ]
     assert [each["tokens"] for each in shown] == [each.tokens for each in answers]
-    assert [each["score"] for each in shown] == pytest.approx([each.score for each in answers], abs=1e-6)
+    assert [each["score"] for each in shown] == pytest.approx(
+        [each.score for each in answers], abs=1e-6
+    )
 
 
 def test_json_has_the_fields_of_a_translation(attnlab, translator_folder, translator):
@@ -217,8 +256,17 @@ def test_json_has_the_fields_of_a_translation(attnlab, translator_folder, transl
     assert shown.keys() == vars(answer).keys()
     assert (shown["source"], shown["source_tokens"]) == (answer.source, answer.source_tokens)
     np.testing.assert_allclose(shown["attention"], answer.attention, atol=1e-6)
-    assert [each["text"] for each in shown["alternatives"]] == [each.text for each in answer.alternatives]
-    nothing = {"text": "", "tokens": [], "score": 0.0, "source_tokens": [], "attention": None, "alternatives": []}
+    assert [each["text"] for each in shown["alternatives"]] == [
+        each.text for each in answer.alternatives
+    ]
+    nothing = {
+        "text": "",
+        "tokens": [],
+        "score": 0.0,
+        "source_tokens": [],
+        "attention": None,
+        "alternatives": [],
+    }
     assert json.loads(blank) == {"source": "", **nothing}
 
 
@@ -250,29 +298,48 @@ def test_classify_prints_class_and_probability(attnlab, stdin, classifier_folder
     (shown,) = attnlab("classify", classifier_folder, "--json", "--hide", "1", SOURCES[0])
     hidden, shown = classifier(SOURCES[0], intervene=Intervention(hide=[1])), json.loads(shown)
     assert shown["probabilities"] == pytest.approx(hidden.probabilities)
-    assert (list(shown["probabilities"]), shown["label"], shown["tokens"]) == (LABELS, hidden.label, hidden.tokens)
+    assert (list(shown["probabilities"]), shown["label"], shown["tokens"]) == (
+        LABELS,
+        hidden.label,
+        hidden.tokens,
+    )
     np.testing.assert_allclose(shown["attention"], hidden.attention, atol=1e-6)
 
 
-def test_score_of_texts_and_stdin_is_the_log_probability(attnlab, stdin, translator_folder, translator):
+def test_score_of_texts_and_stdin_is_the_log_probability(
+    attnlab, stdin, translator_folder, translator
+):
     sources, targets = SOURCES[:3], ["go", "", "school a"]
     answers = translator.score(sources, targets)
     totals = [f"{each.total:.4f}" for each in answers]
     assert attnlab("score", translator_folder, sources[0], targets[0]) == totals[:1]
-    stdin("".join(f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)).encode())
+    stdin(
+        "".join(
+            f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)
+        ).encode()
+    )
     assert attnlab("score", translator_folder) == totals
     (first,) = attnlab("score", translator_folder, sources[0], targets[0], "--tokens")
     named = zip(["g", "o", "<eos>"], answers[0].log_probs, strict=True)
-    assert first.split("\t") == [totals[0], *(f"{token} {log_prob:.4f}" for token, log_prob in named)]
-    (shown,) = attnlab("score", translator_folder, sources[0], targets[0], "--json", "--intervene", "uniform")
+    assert first.split("\t") == [
+        totals[0],
+        *(f"{token} {log_prob:.4f}" for token, log_prob in named),
+    ]
+    (shown,) = attnlab(
+        "score", translator_folder, sources[0], targets[0], "--json", "--intervene", "uniform"
+    )
     uniform = translator.score(sources[0], targets[0], Intervention("uniform"))
     assert json.loads(shown)["total"] == pytest.approx(uniform.total, abs=1e-5) != answers[0].total
     assert json.loads(shown)["log_probs"] == pytest.approx(uniform.log_probs.tolist(), abs=1e-5)
 
 
-def test_heat_map_is_drawn_of_one_text_and_of_several(attnlab, translator_folder, classifier_folder, tmp_path):
+def test_heat_map_is_drawn_of_one_text_and_of_several(
+    attnlab, translator_folder, classifier_folder, tmp_path
+):
     attnlab("translate", translator_folder, "--heat-map", tmp_path / "one.png", SOURCES[0], "")
-    attnlab("score", translator_folder, "--heat-map", tmp_path / "new" / "scored.png", SOURCES[0], "go")
+    attnlab(
+        "score", translator_folder, "--heat-map", tmp_path / "new" / "scored.png", SOURCES[0], "go"
+    )
     attnlab("translate", translator_folder, "--heat-map", tmp_path / "many.png", *SOURCES[:2])
     attnlab("translate", translator_folder, "--heat-map", tmp_path / "page.html", *SOURCES[:2])
     attnlab("classify", classifier_folder, "--heat-map", tmp_path / "classes.png", *SOURCES[:2])
@@ -286,19 +353,49 @@ def test_heat_map_is_drawn_of_one_text_and_of_several(attnlab, translator_folder
 
 MISTAKES = {
     "no folder": (["translate", "nowhere", "x"], "nowhere must be a model folder"),
-    "a classifier translates": (["translate", "{c}", "x"], "holds no model that translates; use attnlab classify"),
-    "a translator classifies": (["classify", "{m}", "x"], "holds no model that classifies; use attnlab translate"),
-    "unknown setting": (["translate", "{m}", "x", "--set", "bean=3"], "bean is no setting of a search"),
+    "a classifier translates": (
+        ["translate", "{c}", "x"],
+        "holds no model that translates; use attnlab classify",
+    ),
+    "a translator classifies": (
+        ["classify", "{m}", "x"],
+        "holds no model that classifies; use attnlab translate",
+    ),
+    "unknown setting": (
+        ["translate", "{m}", "x", "--set", "bean=3"],
+        "bean is no setting of a search",
+    ),
     "setting out of range": (["translate", "{m}", "x", "--beam", "0"], "search.size must be"),
-    "n-best beyond the beam": (["translate", "{m}", "x", "--n-best", "9"], "n_best must be at most the beam's size"),
-    "hidden token beyond the source": (["translate", "{m}", "x", "--hide", "7"], "hide must name positions below 2"),
-    "temperature": (["translate", "{m}", "x", "--attention-temperature", "0"], "temperature must be above 0, got 0.0"),
-    "forced token": (["translate", "{m}", "x", "--force", "0=수"], "'수' is no token that the model can write"),
-    "device": (["translate", "{m}", "x", "--device", "abacus"], "the device abacus cannot be used here: "),
-    "nothing to draw": (["translate", "{m}", "", "--heat-map", "a.png"], "there is no attention to draw; a.png is"),
-    "unwritable picture": (["translate", "{m}", "x", "--heat-map", "{file}/a.png"], "{file} cannot be used: "),
+    "n-best beyond the beam": (
+        ["translate", "{m}", "x", "--n-best", "9"],
+        "n_best must be at most the beam's size",
+    ),
+    "hidden token beyond the source": (
+        ["translate", "{m}", "x", "--hide", "7"],
+        "hide must name positions below 2",
+    ),
+    "temperature": (
+        ["translate", "{m}", "x", "--attention-temperature", "0"],
+        "temperature must be above 0, got 0.0",
+    ),
+    "forced token": (
+        ["translate", "{m}", "x", "--force", "0=수"],
+        "'수' is no token that the model can write",
+    ),
+    "device": (
+        ["translate", "{m}", "x", "--device", "abacus"],
+        "the device abacus cannot be used here: ",
+    ),
+    "nothing to draw": (
+        ["translate", "{m}", "", "--heat-map", "a.png"],
+        "there is no attention to draw; a.png is",
+    ),
+    "unwritable picture": (
+        ["translate", "{m}", "x", "--heat-map", "{file}/a.png"],
+        "{file} cannot be used: ",
+    ),
     "source without target": (["score", "{m}", "x"], "give SOURCE and TARGET"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -318,7 +415,9 @@ def test_mistake_is_reported_as_one_sentence(
     assert {path.name for path in tmp_path.iterdir()} == {"file", "empty"}
 
 
-def test_model_with_a_class_of_the_user_needs_to_be_allowed(attnlab, capsys, translator_folder, tmp_path, monkeypatch):
+def test_model_with_a_class_of_the_user_needs_to_be_allowed(
+    attnlab, capsys, translator_folder, tmp_path, monkeypatch
+):
     folder = shutil.copytree(translator_folder, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
     config["model"]["attention"]["_target_"] = "attnlab_own_scores.OwnScore"
@@ -336,10 +435,18 @@ def test_model_with_a_class_of_the_user_needs_to_be_allowed(attnlab, capsys, tra
 @pytest.mark.parametrize(
     ("command", "content", "sentence"),
     [
-        ("translate", b"x\nab\xff\n", "line 2 of stdin is not UTF-8: byte 3 is 0xff; convert the text first"),
+        (
+            "translate",
+            b"x\nab\xff\n",
+            "line 2 of stdin is not UTF-8: byte 3 is 0xff; convert the text first",
+        ),
         ("classify", "x\n학교\n".encode("cp949"), "line 2 of stdin is not UTF-8: byte 1 is 0xc7"),
         ("score", "a\tb\n".encode("utf-16"), "line 1 of stdin is not UTF-8 but UTF-16"),
-        ("score", b"a\tb\nno tab\n", "line 2 of stdin must be a source, a tab and a target, got 'no tab'"),
+        (
+            "score",
+            b"a\tb\nno tab\n",
+            "line 2 of stdin must be a source, a tab and a target, got 'no tab'",
+        ),
         ("score", b"a\tb\tc\n", "line 1 of stdin must be"),
     ],
 )
@@ -347,13 +454,17 @@ def test_wrong_line_of_stdin_is_reported_with_its_number(
     command, content, sentence, stdin, capsys, translator_folder, classifier_folder
 ):
     stdin(content)
-    assert main([command, str(classifier_folder if command == "classify" else translator_folder)]) == 1
+    assert (
+        main([command, str(classifier_folder if command == "classify" else translator_folder)]) == 1
+    )
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize(("command", "texts"), [("translate", ["x"]), ("classify", ["x"]), ("score", ["x", "y"])])
+@pytest.mark.parametrize(
+    ("command", "texts"), [("translate", ["x"]), ("classify", ["x"]), ("score", ["x", "y"])]
+)
 def test_argument_that_is_not_utf8_is_reported_with_its_number(
     command, texts, stdin, capsys, translator_folder, classifier_folder
 ):
@@ -362,7 +473,10 @@ def test_argument_that_is_not_utf8_is_reported_with_its_number(
     wrong = [*texts[:-1], os.fsdecode(b"\xc7\xd0")]
     assert main([command, str(model), *wrong]) == 1
     error = capsys.readouterr().err
-    assert error == f"error: text {len(wrong)} of the command line is not UTF-8, got '\\udcc7\\udcd0'\n"
+    assert (
+        error
+        == f"error: text {len(wrong)} of the command line is not UTF-8, got '\\udcc7\\udcd0'\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -398,7 +512,9 @@ def test_ctrl_c_ends_with_130_and_keeps_what_is_answered(stdin, capsys, translat
     assert err == "stopped by Ctrl-C\n"
 
 
-def test_reader_that_goes_away_ends_the_command_quietly(stdin, capsys, translator_folder, monkeypatch):
+def test_reader_that_goes_away_ends_the_command_quietly(
+    stdin, capsys, translator_folder, monkeypatch
+):
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
@@ -407,15 +523,22 @@ def test_reader_that_goes_away_ends_the_command_quietly(stdin, capsys, translato
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="only Linux has a device that is always full"
+)
 def test_full_disk_under_stdout_is_reported(stdin, capsys, translator_folder, monkeypatch):
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert main(["translate", str(translator_folder), *SOURCES]) == 1
-    assert capsys.readouterr().err == "error: stdin or stdout cannot be used: No space left on device\n"
+    assert (
+        capsys.readouterr().err
+        == "error: stdin or stdout cannot be used: No space left on device\n"
+    )
 
 
-def test_progress_of_a_file_is_shown_on_a_terminal_only(stdin, capsys, translator_folder, monkeypatch):
+def test_progress_of_a_file_is_shown_on_a_terminal_only(
+    stdin, capsys, translator_folder, monkeypatch
+):
     stdin("\n".join(SOURCES).encode())
     terminal = io.StringIO()
     terminal.isatty = lambda: True  # type: ignore[method-assign]
@@ -429,7 +552,9 @@ def test_progress_of_a_file_is_shown_on_a_terminal_only(stdin, capsys, translato
 
 
 def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
 
 
 def test_console_script_answers_help_without_heavy_imports():
@@ -447,14 +572,28 @@ except SystemExit as ended:
     out = run_python(code).stdout
     assert {"translate", "classify", "score"} <= set(out.split())
     assert "\n0\n" in out
-    assert not {"torch", "numpy", "pydantic", "hydra", "rich", "matplotlib", "attnlab.api"} & set(out.split())
+    assert not {"torch", "numpy", "pydantic", "hydra", "rich", "matplotlib", "attnlab.api"} & set(
+        out.split()
+    )
 
 
 def test_translate_in_a_new_process_is_quiet_and_imports_no_compiler(translator_folder, translator):
     """torch._dynamo takes longer to import than all that a translation needs."""
-    code = "import sys; from attnlab.commands import main; print(main(sys.argv[1:])); print(*sys.modules)"
+    code = (
+        "import sys; from attnlab.commands import main; print(main(sys.argv[1:])); "
+        "print(*sys.modules)"
+    )
     done = run_python(code, "translate", str(translator_folder), SOURCES[0])
     text, ended, modules = done.stdout.splitlines()
     assert (text, ended, done.stderr) == (line(translator(SOURCES[0]).text), "0", "")
-    unwanted = {"torch._dynamo", "sympy", "datasets", "jinja2", "matplotlib", "mlflow", "pytorch_lightning", "rich"}
+    unwanted = {
+        "torch._dynamo",
+        "sympy",
+        "datasets",
+        "jinja2",
+        "matplotlib",
+        "mlflow",
+        "pytorch_lightning",
+        "rich",
+    }
     assert not unwanted & set(modules.split())

@@ -22,7 +22,9 @@ def test_answer_is_the_best_hypothesis_of_the_search(translator, side):
         answer = ours(text)
         ids = ours.source_tokenizer.encode_ids([text])
         batch = make_batch(ids, [[]], ours.padding)
-        ((best,),) = BeamSearch(2, 1.0, 7)(ours.model, batch.source, batch.source_mask, with_attention=True)
+        ((best,),) = BeamSearch(2, 1.0, 7)(
+            ours.model, batch.source, batch.source_mask, with_attention=True
+        )
         assert answer.text == ours.target_tokenizer.decode(best.tokens)
         assert answer.tokens == ours.target_tokenizer.tokens(best.tokens + [EOS] * best.finished)
         assert answer.source_tokens == ours.source_tokenizer.tokens([*ids[0], EOS])
@@ -70,7 +72,9 @@ def test_settings_change_the_search_for_one_call(translator):
     ours = translator()
     own = ours(SOURCES[0])
     assert len(ours(SOURCES[0], max_length=2).tokens) <= 2
-    assert ours(SOURCES[0], search="greedy").text == ours(SOURCES[0], beam=1, length_penalty=0.0).text
+    assert (
+        ours(SOURCES[0], search="greedy").text == ours(SOURCES[0], beam=1, length_penalty=0.0).text
+    )
     drawn = {ours(SOURCES[0], temperature=5.0, seed=seed).text for seed in range(5)}
     assert len(drawn) > 1
     assert ours(SOURCES[0]).text == own.text
@@ -82,7 +86,10 @@ def test_settings_change_the_search_for_one_call(translator):
         ({"bean": 3}, "bean is no setting of a search; there are beam, search, coverage_penalty"),
         ({"beam": 0}, "search.size must be .*got 0"),
         ({"beam": 3, "n_best": 4}, "n_best must be at most the beam's size"),
-        ({"beam": 3, "temperature": 2.0}, "'beam', 'temperature' do not go together with one search"),
+        (
+            {"beam": 3, "temperature": 2.0},
+            "'beam', 'temperature' do not go together with one search",
+        ),
         ({"search": "greedy", "beam": 3}, "do not go together with search='greedy'"),
         ({"search": "best"}, "search must be one of greedy, beam, sample; got 'best'"),
     ],
@@ -130,7 +137,9 @@ def test_own_weights_given_back_translate_the_same(translator):
     ours = translator()
     for text in SOURCES:
         answer = ours(text, beam=1)
-        again = ours(text, beam=1, intervene=Intervention(weights=dict(enumerate(answer.attention.tolist()))))
+        again = ours(
+            text, beam=1, intervene=Intervention(weights=dict(enumerate(answer.attention.tolist())))
+        )
         assert again.tokens == answer.tokens
         assert again.score == pytest.approx(answer.score, abs=1e-6)
 
@@ -139,7 +148,9 @@ def test_forced_token_stands_where_it_was_asked_for(translator):
     ours = translator()
     answer = ours(SOURCES[0], intervene=Intervention(force={1: "school", 2: "<eos>"}))
     assert answer.tokens[1:] == ["school", "<eos>"]
-    by_id = ours(SOURCES[0], intervene=Intervention(force={1: ours.target_tokenizer.id_of("school"), 2: EOS}))
+    by_id = ours(
+        SOURCES[0], intervene=Intervention(force={1: ours.target_tokenizer.id_of("school"), 2: EOS})
+    )
     assert by_id.tokens == answer.tokens
 
 
@@ -165,8 +176,12 @@ def test_score_takes_a_forced_token_in_the_place_of_the_targets(translator):
     first = wanted.tokens[0]
     forced = ours.score(SOURCES[0], TARGETS[0], Intervention(force={0: first, 2: "<eos>"}))
     assert forced.tokens == [first, words[1], "<eos>"]
-    np.testing.assert_allclose(forced.log_probs, ours.score(SOURCES[0], f"{first} {words[1]}").log_probs, atol=1e-6)
-    with pytest.raises(ExperimentError, match="must name steps below 5, the most tokens of this target, got 7"):
+    np.testing.assert_allclose(
+        forced.log_probs, ours.score(SOURCES[0], f"{first} {words[1]}").log_probs, atol=1e-6
+    )
+    with pytest.raises(
+        ExperimentError, match="must name steps below 5, the most tokens of this target, got 7"
+    ):
         ours.score(SOURCES[0], TARGETS[0], Intervention(force={7: first}))
 
 

@@ -1,7 +1,8 @@
-"""One small model for each YAML file of the model's groups: found by looking into the folders, so that a new file is
-covered.
+"""One small model for each YAML file of the model's groups: found by looking into the folders, so
+that a new file is covered.
 
-The files are put together here, for Hydra takes a quarter of a second for each; a test holds this to what Hydra makes.
+The files are put together here, for Hydra takes a quarter of a second for each; a test holds this
+to what Hydra makes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,14 @@ COMPANIONS: dict[tuple[str, str], dict[str, str]] = {
 }
 VOCABULARY = {"source_vocabulary_size": 11, "target_vocabulary_size": 9}
 # With its usual scale, the cosine of a few units saturates sparsemax, which then has no gradient.
-SMALL = {"embedding_size": 6, "size": 5, "heads": 2, "max_length": 12, "width": 2, "initial_scale": 1.0}
+SMALL = {
+    "embedding_size": 6,
+    "size": 5,
+    "heads": 2,
+    "max_length": 12,
+    "width": 2,
+    "initial_scale": 1.0,
+}
 ENCODER_SIZE, QUERY_SIZE, VALUE_SIZE = 4, 8, 8
 
 
@@ -62,11 +70,17 @@ def _file(path: str) -> Any:
 
 
 def names_of(choices: Mapping[str, str]) -> dict[str, str]:
-    """{group: name} of conf/model/seq2seq.yaml with some of its choices replaced, as `model/<group>=<name>` does."""
+    """{group: name} of conf/model/seq2seq.yaml with some of its choices replaced, as
+    `model/<group>=<name>` does.
+    """
     nodes = _file("seq2seq")["defaults"]
     # A file may choose for other groups too, but what is asked for goes before.
-    nodes = nodes + [node for choice in choices.items() for node in _file("/".join(choice)).get("defaults", [])]
-    names = {group: name for node in nodes if isinstance(node, dict) for group, name in node.items()}
+    nodes = nodes + [
+        node for choice in choices.items() for node in _file("/".join(choice)).get("defaults", [])
+    ]
+    names = {
+        group: name for node in nodes if isinstance(node, dict) for group, name in node.items()
+    }
     return {group.removeprefix("override /model/"): name for group, name in names.items()} | choices
 
 
@@ -81,7 +95,9 @@ def composed(choices: Mapping[str, str]) -> dict[str, Any]:
 
 def choices_of(variant: Variant) -> dict[str, str]:
     decoder = {} if variant.decoder is None else {"decoder": variant.decoder}
-    return decoder | {variant.group: variant.name} | COMPANIONS.get((variant.group, variant.name), {})
+    return (
+        decoder | {variant.group: variant.name} | COMPANIONS.get((variant.group, variant.name), {})
+    )
 
 
 @functools.cache
@@ -89,8 +105,12 @@ def _section(group: str, name: str) -> dict[str, Any] | None:
     return composed(choices_of(Variant(group, name)))[group]
 
 
-def part_of(group: str, name: str, sizes: Mapping[str, Any] = SMALL, **values: Any) -> Part[Any] | None:
-    """A choice as a Part: its YAML with those of the sizes that it has, and the values; None where it is null."""
+def part_of(
+    group: str, name: str, sizes: Mapping[str, Any] = SMALL, **values: Any
+) -> Part[Any] | None:
+    """A choice as a Part: its YAML with those of the sizes that it has, and the values; None where
+    it is null.
+    """
     node = _section(group, name)
     if node is None:
         return None
@@ -106,7 +126,10 @@ def contexts_of(decoder: str) -> list[str]:
     """Where the decoder's context can go; the place that its YAML names stands first."""
     part = part_of("decoder", decoder)
     assert part is not None
-    return sorted(get_args(constructor_hints(part.target)["context"]), key=lambda name: name != part.values["context"])
+    return sorted(
+        get_args(constructor_hints(part.target)["context"]),
+        key=lambda name: name != part.values["context"],
+    )
 
 
 def config_of(variant: Variant) -> dict[str, Any]:
@@ -153,4 +176,6 @@ ATTENDING = _unlike(
         for decoder in ("attend_then_step", "step_then_attend")
     ]
 )
-VARIANTS = _unlike([*ATTENDING, *(Variant(group, name) for group in OF_THE_MODEL for name in files_of(group))])
+VARIANTS = _unlike(
+    [*ATTENDING, *(Variant(group, name) for group in OF_THE_MODEL for name in files_of(group))]
+)

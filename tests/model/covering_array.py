@@ -1,7 +1,8 @@
-"""A covering array of strength 2: few experiments that hold every pair of choices that can go together.
+"""A covering array of strength 2: few experiments that hold every pair of choices that can go
+together.
 
-Greedy, one row for each pair that is left, filled up so as to hold as many others as it can; the rules of
-`legal_choices` prune the filling.
+Greedy, one row for each pair that is left, filled up so as to hold as many others as it can; the
+rules of `legal_choices` prune the filling.
 """
 
 from __future__ import annotations
@@ -36,15 +37,20 @@ def narrowed(row: Row, possible: Domains, name: str) -> dict[str, list[Any]]:
         if len(missing) == 1:
             (other,) = missing
             others = [(value, {**row, other: value}) for value in narrow[other]]
-            narrow[other] = [value for value, whole in others if not rule.refuses(*(whole[f] for f in rule.factors))]
+            narrow[other] = [
+                value
+                for value, whole in others
+                if not rule.refuses(*(whole[f] for f in rule.factors))
+            ]
     return narrow
 
 
 def completed(row: Row, possible: Domains, uncovered: set[Pair]) -> Row | None:
-    """The row with a value for each factor, so that all go together; None where there is no such row.
+    """The row with a value for each factor, so that all go together; None where there is no such
+    row.
 
-    Depth first, the factor with the fewest possible values next; of these the one first that makes the most uncovered
-    pairs with what is already there.
+    Depth first, the factor with the fewest possible values next; of these the one first that makes
+    the most uncovered pairs with what is already there.
     """
     if not possible:
         return row
@@ -63,11 +69,14 @@ def completed(row: Row, possible: Domains, uncovered: set[Pair]) -> Row | None:
 
 
 def filled(choices: Row, uncovered: set[Pair]) -> Row | None:
-    """A row of these choices and others that go together with them and with each other; None where there is none.
+    """A row of these choices and others that go together with them and with each other; None where
+    there is none.
 
     Whether the choices themselves go together is not asked.
     """
-    possible: Domains = {factor: values for factor, values in FACTORS.items() if factor not in choices}
+    possible: Domains = {
+        factor: values for factor, values in FACTORS.items() if factor not in choices
+    }
     for name in choices:
         possible = narrowed(choices, possible, name)
     row = completed(choices, possible, uncovered)
@@ -76,7 +85,9 @@ def filled(choices: Row, uncovered: set[Pair]) -> Row | None:
 
 @functools.cache
 def covering_array() -> tuple[list[Row], list[Row]]:
-    """Rows of choices that go together and hold every pair that can; and the pairs that no such row can hold."""
+    """Rows of choices that go together and hold every pair that can; and the pairs that no such row
+    can hold.
+    """
     uncovered = {pair for choices in every_pair() for pair in pairs_of(choices)}
     rows, impossible = [], []
     for choices in every_pair():

@@ -1,7 +1,9 @@
-"""All choices of a model, of how it is trained and of what searches with it; which do not go together, and why.
+"""All choices of a model, of how it is trained and of what searches with it; which do not go
+together, and why.
 
 Choices that are YAML files of conf/model are found in its folders, so that a new file is covered.
-A row is a mapping factor -> value; `arguments` makes of it what the `tiny_model` fixture takes. `one_training_step`
+A row is a mapping factor -> value; `arguments` makes of it what the `tiny_model` fixture takes.
+`one_training_step`
 and `one_search` read the rest.
 """
 
@@ -44,7 +46,8 @@ OF_THE_MODEL: dict[str, list[Any]] = {
     "coverage": [None, 1.0],
     "heads": [None, 2],
     "decoder": [*ATTENDING, *WITHOUT_ATTENTION],
-    "decoder_hidden_size": [None, 5],  # None is the encoder's width; 5 differs from every width of the encoder
+    # None is the encoder's width; 5 differs from every width of the encoder
+    "decoder_hidden_size": [None, 5],
     "readout": usual_first("readout"),
     "readout_size": [7, 3],
     "input_feeding": FEEDINGS,
@@ -94,7 +97,8 @@ def _idle(factor: str) -> Rule:
     )
 
 
-# In the order in which a model is built and then searched with: the first that refuses is what the user reads.
+# In the order in which a model is built and then searched with: the first that refuses is what the
+# user reads.
 RULES = [
     _rule(
         "merge must be concatenate where bidirectional is false",
@@ -116,7 +120,10 @@ RULES = [
     _rule(
         "score needs a query and keys of one width",
         lambda attention, projection, heads, decoder_hidden_size: (
-            attention in EQUAL_WIDTHS and projection is None and heads is None and decoder_hidden_size is not None
+            attention in EQUAL_WIDTHS
+            and projection is None
+            and heads is None
+            and decoder_hidden_size is not None
         ),
     ),
     _rule(
@@ -129,15 +136,21 @@ RULES = [
     ),
     _rule(
         "this decoder hands its readout no context",
-        lambda decoder, readout: readout == "attentional" and decoder[1] in WITHOUT_CONTEXT_IN_READOUT,
+        lambda decoder, readout: (
+            readout == "attentional" and decoder[1] in WITHOUT_CONTEXT_IN_READOUT
+        ),
     ),
     _rule(
         "the state readout reads no context, but this decoder hands it one",
-        lambda decoder, readout: readout == "state" and decoder[1] not in WITHOUT_CONTEXT_IN_READOUT,
+        lambda decoder, readout: (
+            readout == "state" and decoder[1] not in WITHOUT_CONTEXT_IN_READOUT
+        ),
     ),
     _rule(
         "feeding the attentional hidden state needs a readout that makes one",
-        lambda input_feeding, readout: input_feeding == "attentional_hidden" and readout != "attentional",
+        lambda input_feeding, readout: (
+            input_feeding == "attentional_hidden" and readout != "attentional"
+        ),
     ),
     _rule(
         "the copy bridge needs equal states",
@@ -149,7 +162,9 @@ RULES = [
     ),
     _rule(
         "the copy bridge needs equal states",
-        lambda bridge, cell, decoder_cell: bridge == "copy" and (cell == "lstm") != (decoder_cell == "lstm"),
+        lambda bridge, cell, decoder_cell: (
+            bridge == "copy" and (cell == "lstm") != (decoder_cell == "lstm")
+        ),
     ),
     _rule(
         "the linear bridge maps layer to layer",
@@ -161,7 +176,9 @@ RULES = [
     ),
     _rule(
         "the first_backward bridge maps layer to layer",
-        lambda bridge, layers, decoder_layers: bridge == "first_backward" and layers != decoder_layers,
+        lambda bridge, layers, decoder_layers: (
+            bridge == "first_backward" and layers != decoder_layers
+        ),
     ),
     _rule(
         "bridge hands nothing of the source to a decoder that never looks at it",
@@ -169,11 +186,15 @@ RULES = [
     ),
     _rule(
         "needs a readout as wide as the target embedding",
-        lambda tied_embeddings, readout: tied_embeddings != "none" and readout in ("plain", "state"),
+        lambda tied_embeddings, readout: (
+            tied_embeddings != "none" and readout in ("plain", "state")
+        ),
     ),
     _rule(
         "needs a readout as wide as the target embedding",
-        lambda tied_embeddings, readout_size: tied_embeddings != "none" and readout_size != TARGET_EMBEDDING_SIZE,
+        lambda tied_embeddings, readout_size: (
+            tied_embeddings != "none" and readout_size != TARGET_EMBEDDING_SIZE
+        ),
     ),
     _rule(
         "needs one vocabulary and one embedding width on both sides",
@@ -189,7 +210,9 @@ RULES = [
 def refusal(row: Mapping[str, Any]) -> str | None:
     """Why these choices are refused, as far as they are made; None where they go together."""
     for rule in RULES:
-        if all(name in row for name in rule.factors) and rule.refuses(*(row[name] for name in rule.factors)):
+        if all(name in row for name in rule.factors) and rule.refuses(
+            *(row[name] for name in rule.factors)
+        ):
             return rule.reason
     return None
 

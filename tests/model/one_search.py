@@ -17,7 +17,9 @@ LONGEST = 4
 SEARCHES: dict[str, Search] = {
     "greedy": GreedySearch(LONGEST),
     "beam": BeamSearch(3, 0.0, LONGEST),
-    "beam_with_penalties": BeamSearch(3, 1.0, LONGEST, coverage_penalty=0.2, min_length=1, n_best=2),
+    "beam_with_penalties": BeamSearch(
+        3, 1.0, LONGEST, coverage_penalty=0.2, min_length=1, n_best=2
+    ),
     "sample": SampleSearch(1.5, 6, 0.9, 1, LONGEST, n_best=2),
 }
 
@@ -29,7 +31,9 @@ def search_once(model: Seq2Seq, batch: Batch, row: Row) -> list[list[Hypothesis]
 
 
 def check_hypotheses(found: list[list[Hypothesis]], batch: Batch, row: Row) -> None:
-    """For each sentence some, the best first, of real tokens; with attention weights where the model attends."""
+    """For each sentence some, the best first, of real tokens; with attention weights where the
+    model attends.
+    """
     assert len(found) == len(batch)
     for hypotheses in found:
         assert 1 <= len(hypotheses) <= SEARCHES[row["search"]].n_best
@@ -37,7 +41,10 @@ def check_hypotheses(found: list[list[Hypothesis]], batch: Batch, row: Row) -> N
         assert scores.isfinite().all()
         assert (scores.diff() <= 0).all()
         for hypothesis in hypotheses:
-            written, weights = len(hypothesis.tokens) + hypothesis.finished, hypothesis.attention_weights
+            written, weights = (
+                len(hypothesis.tokens) + hypothesis.finished,
+                hypothesis.attention_weights,
+            )
             assert written == LONGEST or (hypothesis.finished and written < LONGEST)
             assert not {PAD, BOS, EOS} & set(hypothesis.tokens)
             assert (weights is None) == (row["attention"] is None)

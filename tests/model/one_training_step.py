@@ -27,7 +27,8 @@ FORCINGS: dict[str, Callable[..., TeacherForcing]] = {
     "exponential": partial(teacher_forcing.ExponentialTeacherForcing, k=0.93),
     "inverse_sigmoid": partial(teacher_forcing.InverseSigmoidTeacherForcing, k=5.0),
 }
-# Steps so small that the gradient predicts the change of the loss, and that no likeliest token, fed as a guess,
+# Steps so small that the gradient predicts the change of the loss, and that no likeliest token, fed
+# as a guess,
 # becomes another.
 OPTIMIZERS: dict[str, Optimizer] = {
     "sgd": SGD(1e-4), "adam": Adam(1e-5), "adadelta": Adadelta(0.01), "adagrad": Adagrad(1e-5, 0.0),
@@ -48,7 +49,9 @@ def in_precision(row: Row) -> AbstractContextManager[Any]:
 
 
 def loss_of(model: Seq2Seq, batch: Batch, row: Row = USUAL) -> torch.Tensor:
-    unrolled = model(batch, fed_reference(row, batch), sample_guesses=forcing_of(row).guess == "sample")
+    unrolled = model(
+        batch, fed_reference(row, batch), sample_guesses=forcing_of(row).guess == "sample"
+    )
     loss = summed_loss(model.output, unrolled, batch, row["label_smoothing"]).loss
     return loss if unrolled.coverage_loss is None else loss + unrolled.coverage_loss
 
@@ -76,14 +79,17 @@ def parameters_that_nothing_reads(model: Seq2Seq, row: Row) -> set[str]:
     """Parameters that have no part in the loss of a legal model, each with its reason."""
     top = len(model.encoder.forward_layers) - 1
     named = {name for name, _ in model.named_parameters()}
-    # Bahdanau's first state is that of the backward direction alone, and without attention nothing else is read.
+    # Bahdanau's first state is that of the backward direction alone, and without attention nothing
+    # else is read.
     if row["bridge"] == "first_backward" and row["decoder"] == ("no_attention", "initial_state"):
         return {name for name in named if name.startswith(f"encoder.forward_layers.{top}.")}
     return set()
 
 
 def loss_must_fall(row: Row) -> bool:
-    """Guesses that are drawn anew, or sums that bfloat16 has rounded, may hide what a small step does."""
+    """Guesses that are drawn anew, or sums that bfloat16 has rounded, may hide what a small step
+    does.
+    """
     draws = row["guess"] == "sample" and row["teacher_forcing"] != "constant_1"
     return row["precision"] == "full" and not draws
 

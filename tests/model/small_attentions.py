@@ -15,7 +15,9 @@ from attnlab.model.attention.memory import Memory, count_positions
 from attnlab.model.attention.score import Score
 
 B, T, S, H, D = 2, 3, 5, 4, 6  # all different: a swapped axis shows
-PARTS: dict[str, Part[Score]] = {name: part_of("attention", name, {"size": 7, "max_length": 8}) for name in SCORES}
+PARTS: dict[str, Part[Score]] = {
+    name: part_of("attention", name, {"size": 7, "max_length": 8}) for name in SCORES
+}
 MASK = torch.tensor([[True] * 5, [False, False, True, True, True]])
 POSITIONS = count_positions(MASK)
 
@@ -33,6 +35,8 @@ def inputs(name: str, seed: int = 1) -> Inputs:
     return Inputs(query, torch.randn(B, S, D, generator=random, dtype=torch.float64))
 
 
-def memory_of(attention: Attention | MultiHeadAttention, outputs: Tensor, masked: bool = True) -> Memory:
+def memory_of(
+    attention: Attention | MultiHeadAttention, outputs: Tensor, masked: bool = True
+) -> Memory:
     keys, values = attention.project(outputs, POSITIONS)
     return Memory(outputs[:, 0], keys, values, MASK if masked else None, POSITIONS, MASK.sum(1))

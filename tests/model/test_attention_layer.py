@@ -1,4 +1,6 @@
-"""attnlab.Attention: its contract for every score, normaliser and scope, and equality with other toolkits."""
+"""attnlab.Attention: its contract for every score, normaliser and scope, and equality with other
+toolkits.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,16 @@ def every_choice(test):
     return every_score(every_normaliser(every_scope(test)))
 
 
-def made(score: str, normaliser: str = "softmax", scope: str = "global", **changed) -> attnlab.Attention:
+def made(
+    score: str, normaliser: str = "softmax", scope: str = "global", **changed
+) -> attnlab.Attention:
     settings = part_of("attention", score).values | part_of("scope", scope).values
     torch.manual_seed(1)
     return attnlab.Attention(
-        score, normaliser=normaliser, scope=scope, **settings | {"query_size": H, "key_size": D} | changed
+        score,
+        normaliser=normaliser,
+        scope=scope,
+        **settings | {"query_size": H, "key_size": D} | changed,
     ).double()
 
 
@@ -53,7 +60,9 @@ def drawn(*shape: int, seed: int = 1) -> Tensor:
 
 
 def check_weights(weights: Tensor, renormalised: bool = True) -> None:
-    """Zeros at pads and in the row without a real key; the others sum to one, or to less where the scope has it so."""
+    """Zeros at pads and in the row without a real key; the others sum to one, or to less where the
+    scope has it so.
+    """
     assert (weights.masked_select(~MASK.unsqueeze(1).expand_as(weights)) == 0).all()
     sums = weights[:EMPTY].sum(-1)
     if renormalised:
@@ -65,25 +74,38 @@ def check_weights(weights: Tensor, renormalised: bool = True) -> None:
 QUERY, KEYS, VALUES = drawn(B, T, H), drawn(B, S, D, seed=2), drawn(B, S, E, seed=3)
 
 
-@pytest.mark.parametrize(("group", "kind"), [("attention", Score), ("normaliser", Normaliser), ("scope", Scope)])
+@pytest.mark.parametrize(
+    ("group", "kind"), [("attention", Score), ("normaliser", Normaliser), ("scope", Scope)]
+)
 def test_every_yaml_choice_has_its_name_in_the_layer(group, kind):
     parts = {name: part_of(group, name) for name in files_of(group)}
-    assert classes_by_name(kind) == {name: part.target for name, part in parts.items() if part is not None}
+    assert classes_by_name(kind) == {
+        name: part.target for name, part in parts.items() if part is not None
+    }
     assert len(parts) >= 2
 
 
-@pytest.mark.parametrize(("group", "kind"), [("score", Score), ("normaliser", Normaliser), ("scope", Scope)])
+@pytest.mark.parametrize(
+    ("group", "kind"), [("score", Score), ("normaliser", Normaliser), ("scope", Scope)]
+)
 def test_docs_page_lists_every_name_with_its_settings(group, kind):
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith(f"| {group} |")]
-    listed = {re.findall(r'`"(\w+)"`', name)[0]: re.findall(r"`([a-z_]+)`", settings) for _, name, _, settings in rows}
-    assert listed == {name: list(settings_of(found)) for name, found in classes_by_name(kind).items()}
+    listed = {
+        re.findall(r'`"(\w+)"`', name)[0]: re.findall(r"`([a-z_]+)`", settings)
+        for _, name, _, settings in rows
+    }
+    assert listed == {
+        name: list(settings_of(found)) for name, found in classes_by_name(kind).items()
+    }
 
 
 @every_choice
 @pytest.mark.parametrize("mask", [MASK, torch.zeros_like(MASK)], ids=["one empty row", "all empty"])
 @pytest.mark.parametrize("scale", [1.0, 1e4])
-def test_weights_are_zero_at_pads_and_sum_to_one_and_average_the_values(scale, mask, score, normaliser, scope):
+def test_weights_are_zero_at_pads_and_sum_to_one_and_average_the_values(
+    scale, mask, score, normaliser, scope
+):
     """A row without real keys gives zeros, and its gradients are zeros too."""
     attention, empty = made(score, normaliser, scope), ~mask.any(1)
     # The largest keys stand at pads: a finite score would leak there.
@@ -99,7 +121,8 @@ def test_weights_are_zero_at_pads_and_sum_to_one_and_average_the_values(scale, m
     torch.testing.assert_close(context, weights @ VALUES)
     (context.square().sum() + weights.square().sum()).backward()
     for x in (query, keys, values):
-        # Sparsemax may look at one key alone, and a score by position at no key: these have no gradient.
+        # Sparsemax may look at one key alone, and a score by position at no key: these have no
+        # gradient.
         assert x.grad is None or (x.grad.isfinite().all() and (x.grad[empty] == 0).all())
     assert values.grad is not None
     assert empty.all() or values.grad[:EMPTY].abs().sum() > 0
@@ -109,7 +132,9 @@ def test_weights_are_zero_at_pads_and_sum_to_one_and_average_the_values(scale, m
 @every_choice
 @pytest.mark.parametrize(("b", "t", "s"), [(1, 1, 1), (1, 3, 1), (1, 2, 5), (3, 1, 5), (1, 5, 2)])
 def test_smallest_and_unequal_sizes(b, t, s, score, normaliser, scope):
-    context, weights = made(score, normaliser, scope)(drawn(b, t, H), drawn(b, s, D, seed=2), drawn(b, s, E, seed=3))
+    context, weights = made(score, normaliser, scope)(
+        drawn(b, t, H), drawn(b, s, D, seed=2), drawn(b, s, E, seed=3)
+    )
     assert (context.shape, weights.shape) == ((b, t, E), (b, t, s))
     if scope != "local_p":
         torch.testing.assert_close(weights.sum(-1), torch.ones(b, t).double())
@@ -139,7 +164,9 @@ def test_pads_before_the_real_keys_change_nothing(score, normaliser, scope):
 def test_layer_equals_the_attention_of_the_models(name):
     given = inputs(name)
     sizes = {"query_size": given.query.shape[2], "key_size": given.outputs.shape[2]}
-    model = MemoryAttention(PARTS[name](**sizes), Softmax(), GlobalScope(query_size=sizes["query_size"])).double()
+    model = MemoryAttention(
+        PARTS[name](**sizes), Softmax(), GlobalScope(query_size=sizes["query_size"])
+    ).double()
     layer = attnlab.Attention(name, **sizes, **PARTS[name].values).double()
     layer.attention.load_state_dict(model.state_dict())
     t = torch.arange(given.query.shape[1]).expand(len(given.query), -1)
@@ -155,23 +182,36 @@ def test_window_of_local_m_follows_t():
     centres = [[3, 4, 5], [1, 2, 3], [0, 1]]
     assert [weights[0, i].nonzero().flatten().tolist() for i in range(T)] == centres
     default = attention(QUERY, KEYS)[1]
-    assert [default[0, i].nonzero().flatten().tolist() for i in range(T)] == [[0, 1], [0, 1, 2], [1, 2, 3]]
+    assert [default[0, i].nonzero().flatten().tolist() for i in range(T)] == [
+        [0, 1],
+        [0, 1, 2],
+        [1, 2, 3],
+    ]
     _, by_row = attention(QUERY[:, 0], KEYS, t=torch.tensor([0, 1, 2, 9]))
-    assert [row.nonzero().flatten().tolist() for row in by_row] == [[0, 1], [0, 1, 2], [1, 2, 3], [4, 5]]
+    assert [row.nonzero().flatten().tolist() for row in by_row] == [
+        [0, 1],
+        [0, 1, 2],
+        [1, 2, 3],
+        [4, 5],
+    ]
 
 
 def test_local_p_with_renormalise_sums_to_one():
     _, weights = made("general", scope="local_p", width=2, renormalise=True)(QUERY, KEYS, mask=MASK)
     check_weights(weights)
     assert not made("general", scope="local_p", renormalise=False).attention.scope.renormalise
-    assert not attnlab.Attention("dot", query_size=H, scope="local_p", width=2).attention.scope.renormalise
+    assert not attnlab.Attention(
+        "dot", query_size=H, scope="local_p", width=2
+    ).attention.scope.renormalise
 
 
 def test_projection_brings_two_widths_together():
     attention = made("dot", query_size=3, key_size=D, projection=4)
     context, weights = attention(QUERY[:, :, :3], KEYS, VALUES, MASK)
     score = attention.attention.score
-    expected = (score.P(QUERY[:, :, :3]) @ score.R(KEYS).transpose(1, 2)).masked_fill(~MASK[:, None], -torch.inf)
+    expected = (score.P(QUERY[:, :, :3]) @ score.R(KEYS).transpose(1, 2)).masked_fill(
+        ~MASK[:, None], -torch.inf
+    )
     torch.testing.assert_close(weights[:EMPTY], expected[:EMPTY].softmax(-1))
     assert context.shape == (B, T, E)
 
@@ -271,17 +311,25 @@ def test_parts_of_ones_own_as_class_instance_or_function(score, settings):
 
 @pytest.mark.parametrize(
     ("scope", "settings"),
-    [(FirstOnes, {"count": 2}), (FirstOnes(2, query_size=H), {}), (functools.partial(FirstOnes, 2), {})],
+    [
+        (FirstOnes, {"count": 2}),
+        (FirstOnes(2, query_size=H), {}),
+        (functools.partial(FirstOnes, 2), {}),
+    ],
 )
 def test_scope_of_ones_own(scope, settings):
-    _, weights = attnlab.Attention("dot", query_size=H, scope=scope, **settings)(QUERY, KEYS, mask=MASK)
+    _, weights = attnlab.Attention("dot", query_size=H, scope=scope, **settings)(
+        QUERY, KEYS, mask=MASK
+    )
     assert (weights[2, 0] > 0).tolist() == [False] * 3 + [True] * 2 + [False]
 
 
 SCORE_NAMES = f"score must be one of {', '.join(sorted(SCORES))}"
 SIZE = "ConcatScore: size must be a whole number above 0, got"
 OTHER_SETTINGS = "is not a setting; CosineScore has: initial_scale; LocalP has: width, renormalise"
-TWO_OWNERS = "is a setting of Scaled and of Sharpened; give one of them as an instance or a function"
+TWO_OWNERS = (
+    "is a setting of Scaled and of Sharpened; give one of them as an instance or a function"
+)
 NO_SETTINGS = "is not a setting; the chosen parts have no settings"
 
 
@@ -291,19 +339,47 @@ NO_SETTINGS = "is not a setting; the chosen parts have no settings"
         ({"score": "bahdanua"}, ValueError, f"{SCORE_NAMES}, got 'bahdanua'"),
         ({"score": 3}, TypeError, f"{SCORE_NAMES}, or a Score of your own, got 3"),
         ({"score": nn.Linear}, TypeError, f"{SCORE_NAMES}, or a Score of your own, got <class"),
-        ({"normaliser": "hardmax"}, ValueError, "normaliser must be one of softmax, sparsemax, got 'hardmax'"),
-        ({"scope": "local"}, ValueError, "scope must be one of global, local_m, local_p, got 'local'"),
-        ({"score": "bahdanau"}, ValueError, "BahdanauScore: size is missing; it must be a whole number above 0"),
+        (
+            {"normaliser": "hardmax"},
+            ValueError,
+            "normaliser must be one of softmax, sparsemax, got 'hardmax'",
+        ),
+        (
+            {"scope": "local"},
+            ValueError,
+            "scope must be one of global, local_m, local_p, got 'local'",
+        ),
+        (
+            {"score": "bahdanau"},
+            ValueError,
+            "BahdanauScore: size is missing; it must be a whole number above 0",
+        ),
         ({"score": "concat", "size": 0}, ValueError, f"{SIZE} 0"),
         ({"score": "concat", "size": "8"}, ValueError, f"{SIZE} '8'"),
         ({"score": "concat", "sise": 8}, TypeError, "sise is not a setting; ConcatScore has: size"),
         ({"size": 8}, TypeError, f"size {NO_SETTINGS}"),
         ({"score": Scaled(4, 4), "scale": 8}, TypeError, f"scale {NO_SETTINGS}"),
         ({"scope": "local_p", "score": "cosine", "x": 1}, TypeError, f"x {OTHER_SETTINGS}"),
-        ({"scope": "local_m"}, ValueError, "LocalM: width is missing; it must be a whole number above 0"),
-        ({"score": Scaled, "normaliser": Sharpened, "scale": 2.0}, TypeError, f"scale {TWO_OWNERS}"),
-        ({"key_size": 6}, ValueError, "the dot score needs a query and keys of one width, but the query has 4 and"),
-        ({"score": "location", "max_length": 9, "projection": 4}, ValueError, "scores have no keys to project"),
+        (
+            {"scope": "local_m"},
+            ValueError,
+            "LocalM: width is missing; it must be a whole number above 0",
+        ),
+        (
+            {"score": Scaled, "normaliser": Sharpened, "scale": 2.0},
+            TypeError,
+            f"scale {TWO_OWNERS}",
+        ),
+        (
+            {"key_size": 6},
+            ValueError,
+            "the dot score needs a query and keys of one width, but the query has 4 and",
+        ),
+        (
+            {"score": "location", "max_length": 9, "projection": 4},
+            ValueError,
+            "scores have no keys to project",
+        ),
     ],
 )
 def test_wrong_choice_is_refused_by_one_sentence(arguments, error, message):
@@ -337,7 +413,8 @@ def test_scaled_dot_equals_torch(masked):
     context, _ = made("scaled_dot")(QUERY, KEYS, VALUES, MASK if masked else None)
     mask = MASK.unsqueeze(1) if masked else None
     expected = nn.functional.scaled_dot_product_attention(QUERY, KEYS, VALUES, attn_mask=mask)
-    torch.testing.assert_close(context, expected, rtol=0, atol=1e-6)  # zeros in a row without a real key
+    # Zeros in a row without a real key
+    torch.testing.assert_close(context, expected, rtol=0, atol=1e-6)
 
 
 def sized(score: str) -> dict[str, int]:
@@ -356,15 +433,20 @@ def global_attention(monkeypatch):
             monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pytest.importorskip("onmt.modules.global_attention", exc_type=ImportError).GlobalAttention
+        return pytest.importorskip(
+            "onmt.modules.global_attention", exc_type=ImportError
+        ).GlobalAttention
 
 
 @every_normaliser
 @pytest.mark.parametrize(
-    ("theirs", "ours"), [("dot", "dot"), ("general", "general"), ("mlp", "normed_bahdanau"), ("mlp", "bahdanau")]
+    ("theirs", "ours"),
+    [("dot", "dot"), ("general", "general"), ("mlp", "normed_bahdanau"), ("mlp", "bahdanau")],
 )
 def test_layer_equals_global_attention_of_opennmt(global_attention, theirs, ours, normaliser):
-    """general: their W maps the query. mlp: its bias stands at the query; without it, it is Bahdanau's score."""
+    """general: their W maps the query. mlp: its bias stands at the query; without it, it is
+    Bahdanau's score.
+    """
     torch.manual_seed(2)
     peer = global_attention(D, attn_type=theirs, attn_func=normaliser).double()
     layer = attnlab.Attention(ours, query_size=D, normaliser=normaliser, **sized(ours)).double()
@@ -373,7 +455,12 @@ def test_layer_equals_global_attention_of_opennmt(global_attention, theirs, ours
     if theirs == "mlp":
         bias = peer.linear_query.bias
         copy_weights(
-            layer, {"W.weight": peer.linear_query.weight, "U.weight": peer.linear_context.weight, "v": peer.v.weight[0]}
+            layer,
+            {
+                "W.weight": peer.linear_query.weight,
+                "U.weight": peer.linear_context.weight,
+                "v": peer.v.weight[0],
+            },
         )
         if ours == "normed_bahdanau":
             copy_weights(layer, {"U.bias": bias, "g": peer.v.weight.norm()})
@@ -384,8 +471,11 @@ def test_layer_equals_global_attention_of_opennmt(global_attention, theirs, ours
     context, weights = layer(query, keys, mask=mask)
     attentional, their_weights = peer(query, keys, mask.sum(1))
     torch.testing.assert_close(weights, their_weights, rtol=0, atol=1e-6)
-    readout = peer.linear_out(torch.cat([context, query], 2))  # their answer is Luong's attentional hidden state
-    torch.testing.assert_close(readout if theirs == "mlp" else readout.tanh(), attentional, rtol=0, atol=1e-6)
+    # Their answer is Luong's attentional hidden state
+    readout = peer.linear_out(torch.cat([context, query], 2))
+    torch.testing.assert_close(
+        readout if theirs == "mlp" else readout.tanh(), attentional, rtol=0, atol=1e-6
+    )
 
 
 @pytest.fixture
@@ -395,10 +485,13 @@ def keras(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours"), [("Attention", "dot"), ("Attention", "scaled_luong"), ("AdditiveAttention", "bahdanau")]
+    ("theirs", "ours"),
+    [("Attention", "dot"), ("Attention", "scaled_luong"), ("AdditiveAttention", "bahdanau")],
 )
 def test_layer_equals_keras(keras, theirs, ours):
-    """use_scale of Attention is the g of scaled Luong; AdditiveAttention takes query and keys as they are."""
+    """use_scale of Attention is the g of scaled Luong; AdditiveAttention takes query and keys as
+    they are.
+    """
     peer = getattr(keras.layers, theirs)(use_scale=ours != "dot")
     query, keys, values = (x[:EMPTY].float().numpy() for x in (QUERY, KEYS, VALUES))
     peer.build([query.shape, values.shape, keys.shape])
@@ -409,7 +502,11 @@ def test_layer_equals_keras(keras, theirs, ours):
     if ours == "bahdanau":
         v = torch.from_numpy(np.array(peer.get_weights()[0]))
         copy_weights(layer, {"W.weight": torch.eye(D), "U.weight": torch.eye(D), "v": v})
-    expected = peer([query, values, keys], mask=[None, MASK[:EMPTY].numpy()], return_attention_scores=True)
+    expected = peer(
+        [query, values, keys], mask=[None, MASK[:EMPTY].numpy()], return_attention_scores=True
+    )
     found = layer(*(torch.from_numpy(x) for x in (query, keys, values)), MASK[:EMPTY])
     for mine, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(mine.detach().numpy(), keras.ops.convert_to_numpy(other), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            mine.detach().numpy(), keras.ops.convert_to_numpy(other), rtol=0, atol=1e-6
+        )

@@ -20,7 +20,13 @@ from attnlab.batch import EOS, PAD, Padding
 from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
 from attnlab.model.classifier import Classifier
-from attnlab.model.model_folder import FROM_LABELLED_DATA, ModelFacts, load_classifier, load_model, save_model
+from attnlab.model.model_folder import (
+    FROM_LABELLED_DATA,
+    ModelFacts,
+    load_classifier,
+    load_model,
+    save_model,
+)
 
 SENTENCES = [[5, 4, 9, 7], [6], [10, 4, 8, 8, 5, 9, 4], [7, 7]]
 VOCABULARY = 11
@@ -37,7 +43,13 @@ def config(
     **encoder: Any,
 ) -> dict[str, Any]:
     """The node of a small classifier, made of the project's own YAML files."""
-    parts = {"attention": attention, "scope": scope, "normaliser": normaliser, "projection": projection, "heads": heads}
+    parts = {
+        "attention": attention,
+        "scope": scope,
+        "normaliser": normaliser,
+        "projection": projection,
+        "heads": heads,
+    }
     sizes = {"embedding_size": 6, "hidden_size": 4, "layers": 1} | dict.fromkeys(
         ("word_dropout", "dropout", "layer_dropout", "output_dropout"), 0.0
     )
@@ -53,7 +65,9 @@ def config(
 def build(num_classes: int = 2, padding: Padding = Padding(), **changed: Any) -> Classifier:  # noqa: B008 (frozen)
     torch.manual_seed(1)
     part = bind(config(**changed), Classifier, "model")
-    model: Classifier = part(source_vocabulary_size=VOCABULARY, num_classes=num_classes, padding=padding)
+    model: Classifier = part(
+        source_vocabulary_size=VOCABULARY, num_classes=num_classes, padding=padding
+    )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter *= 2.0  # at birth small models hardly prefer anything
@@ -65,17 +79,25 @@ def padded(sentences: list[list[int]], side: str, more: int = 0) -> tuple[Tensor
     width = max(map(len, sentences)) + 1 + more
     rows = [[*sentence, EOS] for sentence in sentences]
     pads = [[PAD] * (width - len(row)) for row in rows]
-    ids = [[*pad, *row] if side == "pre" else [*row, *pad] for row, pad in zip(rows, pads, strict=True)]
+    ids = [
+        [*pad, *row] if side == "pre" else [*row, *pad] for row, pad in zip(rows, pads, strict=True)
+    ]
     source = torch.tensor(ids)
     return source, source != PAD
 
 
-def by_formula(model: Classifier, sentence: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def by_formula(
+    model: Classifier, sentence: list[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Probabilities (C,) and attention weights (S,) of one sentence, from the papers' equations."""
     w = paper.weights_of(model)
-    encoded = paper.encode(paper.part(w, "encoder."), "lstm", 1, True, "concatenate", False, [*sentence, EOS])
+    encoded = paper.encode(
+        paper.part(w, "encoder."), "lstm", 1, True, "concatenate", False, [*sentence, EOS]
+    )
     q = encoded.final.hidden[-1]
-    c, (a,) = paper.attend(paper.Attention("bahdanau"), paper.part(w, "attention."), q, encoded.outputs, 0)
+    c, (a,) = paper.attend(
+        paper.Attention("bahdanau"), paper.part(w, "attention."), q, encoded.outputs, 0
+    )
     d = np.maximum(w["dense.weight"] @ c + w["dense.bias"], 0)
     z = w["output.weight"] @ d + w["output.bias"]
     if len(z) == 1:
@@ -91,7 +113,9 @@ def test_classifier_equals_its_formula(num_classes: int) -> None:
     found = model(source, mask)
     for i, sentence in enumerate(SENTENCES):
         probabilities, weights = by_formula(model, sentence)
-        assert np.abs(found.log_probabilities[i].exp().detach().numpy() - probabilities).max() < 1e-10
+        assert (
+            np.abs(found.log_probabilities[i].exp().detach().numpy() - probabilities).max() < 1e-10
+        )
         assert np.abs(found.attention_weights[i][mask[i]].detach().numpy() - weights).max() < 1e-10
     assert found.attention_weights[~mask].abs().sum() == 0
 
@@ -111,8 +135,13 @@ def test_classifier_gradient_matches_finite_differences(num_classes: int) -> Non
 @pytest.mark.parametrize(("attention", "scope"), itertools.product(SCORES, ["global", "local_p"]))
 def test_classified_sentence_alone_equals_itself_in_any_batch(attention: str, scope: str) -> None:
     """Before or after it, few pads or many: nothing changes."""
-    models = {side: build(3, Padding(encoder=side), attention=attention, scope=scope) for side in ("pre", "post")}
-    alone = [models["pre"](*padded([sentence], "pre")).log_probabilities[0] for sentence in SENTENCES]
+    models = {
+        side: build(3, Padding(encoder=side), attention=attention, scope=scope)
+        for side in ("pre", "post")
+    }
+    alone = [
+        models["pre"](*padded([sentence], "pre")).log_probabilities[0] for sentence in SENTENCES
+    ]
     for side, more in itertools.product(models, (0, 3)):
         source, mask = padded(SENTENCES, side, more)
         found = models[side](source, mask)
@@ -137,7 +166,9 @@ def test_classified_sentence_alone_equals_itself_in_any_batch(attention: str, sc
 )
 def test_every_score_goes_with_every_other_choice(attention: str, changed: dict[str, Any]) -> None:
     if attention in BY_POSITION and {"projection", "heads"} & set(changed):
-        with pytest.raises((ExperimentError, ValueError), match=r"choose model/(projection=none|heads=one)"):
+        with pytest.raises(
+            (ExperimentError, ValueError), match=r"choose model/(projection=none|heads=one)"
+        ):
             build(3, attention=attention, **changed)
         return
     model = build(3, attention=attention, **changed)
@@ -145,7 +176,11 @@ def test_every_score_goes_with_every_other_choice(attention: str, changed: dict[
     torch.testing.assert_close(found.attention_weights.sum(1), torch.ones(4).double())
     torch.testing.assert_close(found.log_probabilities.exp().sum(1), torch.ones(4).double())
     found.log_probabilities[:, 0].sum().backward()
-    without = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.isfinite().all()]
+    without = [
+        name
+        for name, p in model.named_parameters()
+        if p.grad is None or not p.grad.isfinite().all()
+    ]
     assert without == []
 
 
@@ -179,11 +214,16 @@ def test_half_precision_keeps_whole_logarithms() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         found = model(*padded(SENTENCES, "pre"))
     assert found.log_probabilities.dtype is torch.float32
-    torch.testing.assert_close(found.log_probabilities.exp().sum(1), torch.ones(4), rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        found.log_probabilities.exp().sum(1), torch.ones(4), rtol=0, atol=1e-6
+    )
 
 
 def test_classifier_with_a_window_over_the_target_is_refused() -> None:
-    with pytest.raises(ExperimentError, match=r"model\.scope local_m follows the target .* choose model/scope=global"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"model\.scope local_m follows the target .* choose model/scope=global",
+    ):
         build(scope="local_m")
 
 
@@ -214,7 +254,9 @@ def test_saved_classifier_loads_unchanged(folder: tuple[Path, Classifier]) -> No
     loaded = load_classifier(str(path))
     assert not loaded.training
     source, mask = padded(SENTENCES, "pre")
-    assert torch.equal(loaded(source, mask).log_probabilities, model(source, mask).log_probabilities)
+    assert torch.equal(
+        loaded(source, mask).log_probabilities, model(source, mask).log_probabilities
+    )
 
 
 def test_folder_of_another_task_is_refused(folder: tuple[Path, Classifier]) -> None:
@@ -222,6 +264,8 @@ def test_folder_of_another_task_is_refused(folder: tuple[Path, Classifier]) -> N
     with pytest.raises(ExperimentError, match="goes with task=classification"):
         load_model(path)
     facts = json.loads((path / "model.json").read_text())
-    (path / "model.json").write_text(json.dumps(facts | {"num_classes": None, "target_vocabulary_size": 9}))
+    (path / "model.json").write_text(
+        json.dumps(facts | {"num_classes": None, "target_vocabulary_size": 9})
+    )
     with pytest.raises(ExperimentError, match="goes with task=translation"):
         load_classifier(path)

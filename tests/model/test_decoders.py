@@ -13,9 +13,13 @@ from attnlab.model.dropout import Dropout
 @pytest.mark.parametrize("side", ["pre", "post"])
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
 @pytest.mark.parametrize("masked", [True, False])
-def test_local_m_window_counts_real_tokens_under_any_padding(side, recurrence, masked, tiny_model, pairs):
-    """Token i is seen at step t where |i - t| is at most D = 2, both counted over real tokens, wherever the pads stand
-    and whether or not the recurrence reads them; t stays at the last token of a shorter source."""
+def test_local_m_window_counts_real_tokens_under_any_padding(
+    side, recurrence, masked, tiny_model, pairs
+):
+    """Token i is seen at step t where |i - t| is at most D = 2, both counted over real tokens,
+    wherever the pads stand and whether or not the recurrence reads them; t stays at the last token
+    of a shorter source.
+    """
     padding = Padding(side, side, attention_masked=masked, recurrence=recurrence)
     model = tiny_model(scope="local_m", padding=padding)
     sources, targets = pairs()
@@ -35,10 +39,13 @@ def test_local_m_window_counts_real_tokens_under_any_padding(side, recurrence, m
 
 
 @pytest.mark.parametrize(
-    "where", ["encoder.dropout.0", "encoder.dropout.1", "encoder.layer_dropout", "decoder.body.dropout.1"]
+    "where",
+    ["encoder.dropout.0", "encoder.dropout.1", "encoder.layer_dropout", "decoder.body.dropout.1"],
 )
 def test_dropout_acts_in_training_only(where, tiny_model, pairs):
-    """On embeddings and between layers, one at a time; the same for outputs of the encoder, readout and decoder."""
+    """On embeddings and between layers, one at a time; the same for outputs of the encoder, readout
+    and decoder.
+    """
     batch = make_batch(*pairs(), Padding())
     decoders = [f"decoder.body.{name}" for name in ("dropout.0", "cell.dropout", "readout.dropout")]
     for place in (where, "encoder.output_dropout", *decoders):
@@ -52,7 +59,11 @@ def test_dropout_acts_in_training_only(where, tiny_model, pairs):
 
 def test_dropout_of_the_config_reaches_every_place(tiny_model):
     model = tiny_model(dropout=0.25, layers=2)
-    places = {name: module.p for name, module in model.named_modules() if isinstance(module, torch.nn.Dropout)}
+    places = {
+        name: module.p
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Dropout)
+    }
     assert set(places.values()) == {0.25}
     assert len(places) == 6
 

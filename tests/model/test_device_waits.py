@@ -1,4 +1,6 @@
-"""A pass waits for the device as often for a long target as for a short one: each wait is a pause of a GPU."""
+"""A pass waits for the device as often for a long target as for a short one: each wait is a pause
+of a GPU.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,17 @@ from torch.overrides import TorchFunctionMode
 from attnlab.batch import Padding
 from attnlab.data.padding import make_batch
 
-ASKS = {"nonzero", "item", "tolist", "cpu", "unique", "__bool__", "__int__", "__float__", "__index__"}
+ASKS = {
+    "nonzero",
+    "item",
+    "tolist",
+    "cpu",
+    "unique",
+    "__bool__",
+    "__int__",
+    "__float__",
+    "__index__",
+}
 
 
 class Asked(TorchFunctionMode):
@@ -26,8 +38,12 @@ class Asked(TorchFunctionMode):
 
 @pytest.mark.parametrize("sample", [False, True], ids=["argmax", "sample"])
 @pytest.mark.parametrize("decoder_padding", ["pre", "post"])
-@pytest.mark.parametrize("choices", [{}, {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"}])
-def test_waits_of_a_pass_with_guesses_do_not_grow_with_the_target(choices, decoder_padding, sample, tiny_model):
+@pytest.mark.parametrize(
+    "choices", [{}, {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"}]
+)
+def test_waits_of_a_pass_with_guesses_do_not_grow_with_the_target(
+    choices, decoder_padding, sample, tiny_model
+):
     padding = Padding(decoder=decoder_padding)
     model = tiny_model(padding=padding, **choices)
     counts = []

@@ -1,4 +1,6 @@
-"""A model works where its inputs are: what it makes on the way, it makes there, and not on torch's default device."""
+"""A model works where its inputs are: what it makes on the way, it makes there, and not on torch's
+default device.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ VARIANTS = {
     "bahdanau": {},
     "stacked": {"cell": "lstm", "layers": 2},
     "reverse": {"reverse_source": True},
-    "luong": {"decoder": "step_then_attend", "attention": "general", "input_feeding": "attentional_hidden"},
+    "luong": {
+        "decoder": "step_then_attend",
+        "attention": "general",
+        "input_feeding": "attentional_hidden",
+    },
     "local_m": {"decoder": "step_then_attend", "attention": "dot", "scope": "local_m"},
     "local_p": {"attention": "scaled_luong", "scope": "local_p", "decoder": "step_then_attend"},
     "location": {"attention": "location"},
@@ -25,7 +31,9 @@ VARIANTS = {
     "expected embedding": {"input_feeding": "expected_embedding"},
     "no attention": {"decoder": "no_attention", "context": "every_step"},
     "pads first": {"padding": Padding(encoder="pre", decoder="pre")},
-    "pads read": {"padding": Padding(encoder="pre", decoder="pre", recurrence="read", attention_masked=False)},
+    "pads read": {
+        "padding": Padding(encoder="pre", decoder="pre", recurrence="read", attention_masked=False)
+    },
 }
 
 

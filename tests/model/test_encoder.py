@@ -19,7 +19,9 @@ MERGES = ["concatenate", "sum", "mean"]
 EXACT = {"rtol": 0, "atol": 1e-10}
 
 
-def encoder_of(cell="gru", layers=1, bidirectional=True, merge="concatenate", reverse=False, **padding):
+def encoder_of(
+    cell="gru", layers=1, bidirectional=True, merge="concatenate", reverse=False, **padding
+):
     torch.manual_seed(4)
     sizes = {"source_vocabulary_size": 11, "padding": Padding(**padding)}
     encoder = Encoder(cell, 3, 4, layers, bidirectional, merge, reverse, *[0.0] * 4, **sizes)
@@ -69,7 +71,9 @@ def test_read_consumes_pads_like_words(cell, reverse, side, pairs):
     found = encoder(batch.source, batch.source_mask)
     w = paper.weights_of(encoder)
     for row in range(len(batch)):
-        expected = paper.encode(w, cell, 2, True, "concatenate", reverse, batch.source[row].tolist())
+        expected = paper.encode(
+            w, cell, 2, True, "concatenate", reverse, batch.source[row].tolist()
+        )
         np.testing.assert_allclose(found.outputs[row].detach().numpy(), expected.outputs, **EXACT)
         equals(found.final, row, expected.final)
         equals(found.backward, row, expected.backward)
@@ -102,7 +106,9 @@ def test_output_dropout_leaves_the_final_states_alone(pairs):
         ("copy", "gru", "rnn"),
     ],
 )
-def test_bridge_makes_the_first_state_of_its_equation(bridge, encoder_cell, decoder_cell, tiny_model, pairs):
+def test_bridge_makes_the_first_state_of_its_equation(
+    bridge, encoder_cell, decoder_cell, tiny_model, pairs
+):
     copies = bridge == "copy"
     choices = {"cell": encoder_cell, "decoder_cell": decoder_cell, "layers": 2, "bridge": bridge}
     choices["decoder_layers"] = 3 if bridge in ("mean", "zero") else 2

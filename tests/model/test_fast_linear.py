@@ -14,7 +14,13 @@ from torch import nn
 from torch.nn.functional import linear
 
 from attnlab.model import fast_linear as module
-from attnlab.model.fast_linear import FastLinear, _Collected, fast_linear, gradients_after_the_pass, product
+from attnlab.model.fast_linear import (
+    FastLinear,
+    _Collected,
+    fast_linear,
+    gradients_after_the_pass,
+    product,
+)
 
 
 @pytest.fixture(params=["as it comes", "without oneDNN"])
@@ -57,7 +63,11 @@ def test_product_with_a_slice_of_columns_takes_no_longer_than_with_a_copy():
     """oneDNN takes a thousand times as long, and so did the gradients of several heads."""
 
     def least_seconds(weight: torch.Tensor) -> float:
-        return min(timeit.repeat(lambda: product(torch.ones(64, 64), weight), number=1, timer=time.process_time))
+        return min(
+            timeit.repeat(
+                lambda: product(torch.ones(64, 64), weight), number=1, timer=time.process_time
+            )
+        )
 
     columns = torch.ones(128, 512)[:, :64]
     assert least_seconds(columns) < 30 * least_seconds(columns.contiguous())
@@ -67,7 +77,9 @@ STEPS = 5
 
 
 def loop(layer: nn.Module, x: torch.Tensor, dropped: int | None = None) -> torch.Tensor:
-    """A recurrence that leads through the layer at every step; the output of step `dropped` leads nowhere."""
+    """A recurrence that leads through the layer at every step; the output of step `dropped` leads
+    nowhere.
+    """
     total, state = x.new_zeros(()), x
     for t in range(STEPS):
         found = layer(state)
@@ -77,7 +89,9 @@ def loop(layer: nn.Module, x: torch.Tensor, dropped: int | None = None) -> torch
     return total
 
 
-def gradients(run: Callable[[], torch.Tensor], x: torch.Tensor, layer: nn.Module) -> tuple[torch.Tensor, ...]:
+def gradients(
+    run: Callable[[], torch.Tensor], x: torch.Tensor, layer: nn.Module
+) -> tuple[torch.Tensor, ...]:
     return torch.autograd.grad(run(), [x, *layer.parameters()])
 
 
@@ -86,13 +100,17 @@ def collected(run: Callable[[], torch.Tensor]) -> torch.Tensor:
         return run()
 
 
-def assert_close(found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], tolerance: float = 1e-12) -> None:
+def assert_close(
+    found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], tolerance: float = 1e-12
+) -> None:
     torch.testing.assert_close(tuple(found), tuple(expected), rtol=tolerance, atol=tolerance)
 
 
 @pytest.fixture
 def x() -> torch.Tensor:
-    return torch.randn(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    return torch.randn(
+        3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    ).requires_grad_()
 
 
 @pytest.fixture
@@ -127,12 +145,16 @@ def test_gradients_are_added_to_what_is_there(layer, x):
     _, *plain = gradients(partial(loop, layer, x), x, layer)
     for _ in range(2):
         collected(partial(loop, layer, x)).backward()
-    assert_close((parameter.grad for parameter in layer.parameters()), (2 * expected for expected in plain))
+    assert_close(
+        (parameter.grad for parameter in layer.parameters()), (2 * expected for expected in plain)
+    )
 
 
 @pytest.mark.parametrize("first", ["input alone", "everything"])
 def test_gradients_of_a_second_backward_pass_are_counted_once(first, layer, x):
-    """As a study of gradients does, which asks for the input's alone: the weights' are then not computed."""
+    """As a study of gradients does, which asks for the input's alone: the weights' are then not
+    computed.
+    """
     expected = gradients(partial(loop, layer, x), x, layer)
     total = collected(partial(loop, layer, x))
     wanted = [x, *layer.parameters()]
@@ -159,19 +181,25 @@ def test_frozen_weights_and_passes_without_gradients_are_plain(layer, x):
         assert "AddmmBackward" in type(layer(x).grad_fn).__name__
     layer.requires_grad_(True)
     with torch.no_grad(), gradients_after_the_pass():
-        torch.testing.assert_close(layer(x), nn.functional.linear(x, layer.weight, layer.bias), rtol=0, atol=0)
+        torch.testing.assert_close(
+            layer(x), nn.functional.linear(x, layer.weight, layer.bias), rtol=0, atol=0
+        )
 
 
 def test_half_precision_is_that_of_autocast():
-    """The forward values are the same bits; the gradients come nearer to the truth, for they are summed before they
-    are rounded."""
+    """The forward values are the same bits; the gradients come nearer to the truth, for they are
+    summed before they
+    are rounded.
+    """
     layer = FastLinear(64, 64)
     start = torch.randn(8, 64, generator=torch.Generator().manual_seed(1)).requires_grad_()
     run = partial(loop, layer, start)
     truth = gradients(run, start, layer)
     with torch.autocast("cpu", torch.bfloat16):
         expected, found = run(), collected(run)
-        plain, ours = (torch.autograd.grad(total, [start, *layer.parameters()]) for total in (expected, found))
+        plain, ours = (
+            torch.autograd.grad(total, [start, *layer.parameters()]) for total in (expected, found)
+        )
     assert torch.equal(found, expected)
     for mine, theirs, true in zip(ours, plain, truth, strict=True):
         assert mine.dtype == true.dtype

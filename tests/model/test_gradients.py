@@ -18,7 +18,11 @@ from attnlab.config.part import Part
 from attnlab.data.padding import make_batch
 from attnlab.model.attention.attention import Coverage, MultiHeadAttention, coverage_loss
 from attnlab.model.attention.mechanism import LinearProjection, Mechanism
-from attnlab.model.input_feeding import AttentionalHiddenFeeding, ExpectedEmbeddingFeeding, SoftmaxOutputFeeding
+from attnlab.model.input_feeding import (
+    AttentionalHiddenFeeding,
+    ExpectedEmbeddingFeeding,
+    SoftmaxOutputFeeding,
+)
 from attnlab.model.normalisers import Softmax, Sparsemax
 from attnlab.model.readouts import AttentionalReadout
 
@@ -31,20 +35,27 @@ def drawn(*shape: int, seed: int = 3) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def right(run: Callable[..., object], leaves: list[Tensor], *modules: torch.nn.Module, fast: bool = False) -> bool:
+def right(
+    run: Callable[..., object], leaves: list[Tensor], *modules: torch.nn.Module, fast: bool = False
+) -> bool:
     """Parameters are leaves too: gradcheck moves each where it stands, so that the modules see it.
 
     fast: along one random direction, not along each axis.
     """
     parameters = [parameter for module in modules for parameter in module.parameters()]
     leaves = [leaf.requires_grad_() for leaf in leaves]
-    return torch.autograd.gradcheck(lambda *given: run(*given[: len(leaves)]), (*leaves, *parameters), fast_mode=fast)
+    return torch.autograd.gradcheck(
+        lambda *given: run(*given[: len(leaves)]), (*leaves, *parameters), fast_mode=fast
+    )
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_gradients_of_scores_match_finite_differences(name):
     torch.manual_seed(0)
-    score, given = PARTS[name](query_size=D if name in EQUAL_WIDTHS else H, key_size=D).double(), inputs(name)
+    score, given = (
+        PARTS[name](query_size=D if name in EQUAL_WIDTHS else H, key_size=D).double(),
+        inputs(name),
+    )
     if score.by_position:
         positions = torch.arange(S).expand(B, S)
         assert right(lambda query: score(query, positions), [given.query], score)
@@ -71,8 +82,14 @@ def attends(mechanism: Mechanism, coverage: bool = False, masked: bool = True) -
     t = torch.arange(steps).expand(B, steps) + 1
 
     def run(query: Tensor, outputs: Tensor, seen: Tensor) -> tuple[Tensor, ...]:
-        context, weights = attention(query, memory_of(attention, outputs, masked), t, seen if coverage else None)
-        return (context, weights, coverage_loss(weights[:, :, 0], seen)) if coverage else (context, weights)
+        context, weights = attention(
+            query, memory_of(attention, outputs, masked), t, seen if coverage else None
+        )
+        return (
+            (context, weights, coverage_loss(weights[:, :, 0], seen))
+            if coverage
+            else (context, weights)
+        )
 
     seen = drawn(B, attention.heads, S).abs()
     return right(run, [given.query[:, :steps].clone(), given.outputs, seen], attention, fast=True)
@@ -82,12 +99,18 @@ def attends(mechanism: Mechanism, coverage: bool = False, masked: bool = True) -
 @pytest.mark.parametrize("normaliser", NORMALISERS)
 @pytest.mark.parametrize("masked", [True, False])
 def test_gradients_of_scopes_match_finite_differences(scope, normaliser, masked):
-    assert attends(Mechanism(PARTS["bahdanau"], NORMALISERS[normaliser], SCOPES[scope]), masked=masked)
+    assert attends(
+        Mechanism(PARTS["bahdanau"], NORMALISERS[normaliser], SCOPES[scope]), masked=masked
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in PARTS if name not in (*EQUAL_WIDTHS, *BY_POSITION)])
+@pytest.mark.parametrize(
+    "name", [name for name in PARTS if name not in (*EQUAL_WIDTHS, *BY_POSITION)]
+)
 def test_gradients_of_coverage_match_finite_differences(name):
-    mechanism = Mechanism(PARTS[name], Softmax(), SCOPES["global"], coverage=Part(Coverage, loss_weight=1.0))
+    mechanism = Mechanism(
+        PARTS[name], Softmax(), SCOPES["global"], coverage=Part(Coverage, loss_weight=1.0)
+    )
     assert attends(mechanism, coverage=True)
 
 
@@ -106,7 +129,9 @@ def test_gradients_of_heads_and_projections_match_finite_differences(name, cover
     ("name", "context"),
     [
         (name, size)
-        for name, (size, place) in itertools.product(usual_first("readout"), [(0, "cell"), (D, "readout")])
+        for name, (size, place) in itertools.product(
+            usual_first("readout"), [(0, "cell"), (D, "readout")]
+        )
         if refusal({"readout": name, "decoder": ("attend_then_step", place)}) is None
     ],
 )
@@ -115,7 +140,9 @@ def test_gradients_of_readouts_match_finite_differences(name, context):
     torch.manual_seed(0)
     readout = part_of("readout", name, {"size": 3}, dropout=0.0)(**sizes).double()
     leaves = [drawn(B, H, seed=1), drawn(B, 3, seed=2), *([drawn(B, D)] if context else [])]
-    assert right(lambda hidden, token, *c: readout(hidden, c[0] if c else None, token), leaves, readout)
+    assert right(
+        lambda hidden, token, *c: readout(hidden, c[0] if c else None, token), leaves, readout
+    )
 
 
 def test_gradients_of_input_feedings_match_finite_differences():
@@ -129,15 +156,28 @@ def test_gradients_of_input_feedings_match_finite_differences():
         (AttentionalHiddenFeeding, []),
     ):
         feeding = kind(readout=readout, embedding_size=3, vocabulary_size=7)
-        assert right(lambda x, feeding=feeding: feeding(x, output, embedding), [drawn(B, 5)], *learned)
+        assert right(
+            lambda x, feeding=feeding: feeding(x, output, embedding), [drawn(B, 5)], *learned
+        )
 
 
 @pytest.mark.parametrize("decoder", ["attend_then_step", "step_then_attend"])
-def test_gradients_of_a_model_with_every_feedback_match_finite_differences(decoder, tiny_model, pairs):
+def test_gradients_of_a_model_with_every_feedback_match_finite_differences(
+    decoder, tiny_model, pairs
+):
     """Through the steps: fed vectors, carried contexts, coverage and its loss."""
-    context = "cell_and_readout" if decoder == "attend_then_step" else "readout_and_previous_in_cell"
-    choices = {"decoder": decoder, "context": context, "readout": "attentional", "input_feeding": "attentional_hidden"}
+    context = (
+        "cell_and_readout" if decoder == "attend_then_step" else "readout_and_previous_in_cell"
+    )
+    choices = {
+        "decoder": decoder,
+        "context": context,
+        "readout": "attentional",
+        "input_feeding": "attentional_hidden",
+    }
     model = tiny_model(**choices, coverage=1.0, scope="local_p", scale=2.0)
     batch = make_batch(*pairs((2, 1), (2, 1)), Padding())
 
-    assert right(lambda *_: exact_loss(model, model(batch), batch), [], *model.children(), fast=True)
+    assert right(
+        lambda *_: exact_loss(model, model(batch), batch), [], *model.children(), fast=True
+    )

@@ -1,4 +1,6 @@
-"""How weights are drawn, against the papers' words; embeddings of pads stay zero, and learned scales as they are."""
+"""How weights are drawn, against the papers' words; embeddings of pads stay zero, and learned
+scales as they are.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ import math
 import pytest
 import torch
 
-WIDE = {"hidden_size": 32, "embedding_size": 40, "source_vocabulary_size": 50, "cell": "lstm", "dtype": torch.float32}
+WIDE = {
+    "hidden_size": 32,
+    "embedding_size": 40,
+    "source_vocabulary_size": 50,
+    "cell": "lstm",
+    "dtype": torch.float32,
+}
 
 
 def gates(model):
@@ -46,7 +54,9 @@ def test_glorot_scales_each_gate_by_its_own_width(tiny_model):
         assert gate.abs().max() <= radius
         assert float(gate.std()) == pytest.approx(radius / math.sqrt(3), rel=0.1)
     score = model.decoder.attention.score
-    assert float(score.W.weight.detach().std()) == pytest.approx(math.sqrt(2 / sum(score.W.weight.shape)), rel=0.2)
+    assert float(score.W.weight.detach().std()) == pytest.approx(
+        math.sqrt(2 / sum(score.W.weight.shape)), rel=0.2
+    )
     assert 0 < score.v.abs().max() <= math.sqrt(6 / (1 + len(score.v)))
     assert len(weights(model, "bias_hh")) > 0
     assert not weights(model, "bias").any()

@@ -22,13 +22,18 @@ def readout(context: str) -> str:
 CHOICES = [
     *({"attention": score, "decoder": decoder} for score in SCORES for decoder in DECODERS),
     *({"scope": scope, "decoder": decoder} for scope in SCOPES for decoder in DECODERS),
-    *({"decoder": decoder, "context": context, "readout": readout(context)} for decoder, context in ATTENDING),
+    *(
+        {"decoder": decoder, "context": context, "readout": readout(context)}
+        for decoder, context in ATTENDING
+    ),
     {"normaliser": "sparsemax"},
     {"coverage": 1.0},
     {"heads": 2},
     {"input_feeding": "attentional_hidden", "decoder": "step_then_attend"},
 ]
-every_attention = pytest.mark.parametrize("choices", CHOICES, ids=lambda choices: ",".join(map(str, choices.values())))
+every_attention = pytest.mark.parametrize(
+    "choices", CHOICES, ids=lambda choices: ",".join(map(str, choices.values()))
+)
 
 
 @pytest.fixture
@@ -49,7 +54,9 @@ def test_own_weights_given_back_change_nothing(tiny_model, pairs, choices):
 
 
 @every_attention
-def test_hidden_positions_get_exactly_zero_and_the_others_still_something(tiny_model, batch, choices):
+def test_hidden_positions_get_exactly_zero_and_the_others_still_something(
+    tiny_model, batch, choices
+):
     model = tiny_model(**choices, padding=PADDING)
     weights = model(batch, intervention=Intervention(hide=[0, 2])).attention_weights
     assert weights.isfinite().all()
@@ -115,7 +122,8 @@ def test_temperature_is_that_of_the_softmax(tiny_model, batch, score):
     model = tiny_model(attention=score, decoder="step_then_attend", padding=PADDING, scale=3.0)
     plain = model(batch).attention_weights[:, 0]
     cooler = model(batch, intervention=Intervention(temperature=2.0)).attention_weights[:, 0]
-    expected = plain.sqrt() / plain.sqrt().sum(-1, keepdim=True)  # softmax(z / 2) goes as the root of softmax(z)
+    # softmax(z / 2) goes as the root of softmax(z)
+    expected = plain.sqrt() / plain.sqrt().sum(-1, keepdim=True)
     torch.testing.assert_close(cooler, expected)
 
 
@@ -129,7 +137,9 @@ def test_mask_of_the_pads_can_be_taken_off(tiny_model, batch):
 
 def test_sentence_whose_every_token_is_hidden_gets_zeros(tiny_model, batch):
     for normaliser in ("softmax", "sparsemax"):
-        unrolled = tiny_model(normaliser=normaliser, padding=PADDING)(batch, intervention=Intervention(hide="all"))
+        unrolled = tiny_model(normaliser=normaliser, padding=PADDING)(
+            batch, intervention=Intervention(hide="all")
+        )
         assert (unrolled.attention_weights == 0).all()
         assert unrolled.readout.isfinite().all()
 
@@ -158,7 +168,9 @@ def test_intervention_takes_sets_arrays_and_whole_maps():
 
 
 def test_positions_beyond_the_source_are_refused():
-    with pytest.raises(ValueError, match="hide must name positions below 5, the source's tokens, got 5"):
+    with pytest.raises(
+        ValueError, match="hide must name positions below 5, the source's tokens, got 5"
+    ):
         Intervention(hide=[5]).check_source(5)
     with pytest.raises(ValueError, match="weights of step 2 must be 5"):
         Intervention(weights={2: np.ones(4).tolist()}).check_source(5)

@@ -27,8 +27,15 @@ SHORT = (4, 1, 3), (2, 3, 1)  # lengths of sources and targets
 every_choice = pytest.mark.parametrize("variant", VARIANTS, ids=str)
 
 
-SPECIAL = [Variant("attention", "none"), Variant("decoder", "step_then_attend"), Variant("decoder", "no_attention")]
-SPECIAL += [Variant("coverage", "see2017", "step_then_attend"), Variant("input_feeding", "attentional_hidden")]
+SPECIAL = [
+    Variant("attention", "none"),
+    Variant("decoder", "step_then_attend"),
+    Variant("decoder", "no_attention"),
+]
+SPECIAL += [
+    Variant("coverage", "see2017", "step_then_attend"),
+    Variant("input_feeding", "attentional_hidden"),
+]
 
 
 @pytest.mark.parametrize("variant", SPECIAL, ids=str)
@@ -49,8 +56,22 @@ def test_decoding_leaves_memory_and_state_as_they_are(variant, pairs):
     model = build(variant)
     batch = make_batch(*pairs(*SHORT), Padding())
     memory, first = model.encode(batch.source, batch.source_mask)
-    tensors = [memory.values, memory.keys, memory.summary, memory.mask, memory.positions, memory.lengths]
-    tensors += [first.recurrent.hidden, first.recurrent.cell, first.position, first.context, first.fed, first.coverage]
+    tensors = [
+        memory.values,
+        memory.keys,
+        memory.summary,
+        memory.mask,
+        memory.positions,
+        memory.lengths,
+    ]
+    tensors += [
+        first.recurrent.hidden,
+        first.recurrent.cell,
+        first.position,
+        first.context,
+        first.fed,
+        first.coverage,
+    ]
     tensors = [tensor for tensor in tensors if tensor is not None]
     before = [tensor.detach().clone() for tensor in tensors]
     state = first
@@ -62,7 +83,10 @@ def test_decoding_leaves_memory_and_state_as_they_are(variant, pairs):
 @every_choice
 def test_nothing_is_kept_from_one_batch_to_the_next(variant, pairs):
     model = build(variant)
-    batch, other = make_batch(*pairs(*SHORT), Padding()), make_batch(*pairs((2, 9), (4, 5), seed=8), Padding())
+    batch, other = (
+        make_batch(*pairs(*SHORT), Padding()),
+        make_batch(*pairs((2, 9), (4, 5), seed=8), Padding()),
+    )
     first = model(batch).readout
     model(other)
     memory, state = model.encode(other.source, other.source_mask)
@@ -85,4 +109,6 @@ def test_saved_model_loads_unchanged(variant: Variant, pairs, tmp_path):
     ours, theirs = model(batch), loaded(batch)
     assert torch.equal(theirs.readout, ours.readout)
     assert (theirs.attention_weights is None) == (ours.attention_weights is None)
-    assert ours.attention_weights is None or torch.equal(theirs.attention_weights, ours.attention_weights)
+    assert ours.attention_weights is None or torch.equal(
+        theirs.attention_weights, ours.attention_weights
+    )

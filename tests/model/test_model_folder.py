@@ -1,4 +1,6 @@
-"""Model folders: complete, without pickles, without foreign code, and readable after classes have moved."""
+"""Model folders: complete, without pickles, without foreign code, and readable after classes have
+moved.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ CONFIG = {
         "bridge": {"_target_": "attnlab.model.bridges.CopyBridge"},
         "attention": {"_target_": "attnlab.model.attention.dot.DotScore"},
     },
-    "padding": {"_target_": "attnlab.batch.Padding"} | dataclasses.asdict(Padding("post", "pre", False, "read")),
+    "padding": {"_target_": "attnlab.batch.Padding"}
+    | dataclasses.asdict(Padding("post", "pre", False, "read")),
     "seed": 1,
 }
 
@@ -128,10 +131,16 @@ def test_model_folder_with_foreign_code_is_refused_before_its_import(folder, tmp
         ("builtins.eval", "builtins"),
     ):
         rewrite(folder, encoder={"_target_": target, "x": 1})
-        with pytest.raises(ExperimentError, match=f"model of this model folder names classes of {module}; .* allow="):
+        with pytest.raises(
+            ExperimentError,
+            match=f"model of this model folder names classes of {module}; .* allow=",
+        ):
             load_model(folder, allow=("attnlab_e",))
     rewrite(folder, encoder={"_target_": "attnlab.model.encoder.nn.Linear"})
-    with pytest.raises(ExperimentError, match=r"model.encoder._target_ must be one of attnlab.model.encoder.Encoder"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"model.encoder._target_ must be one of attnlab.model.encoder.Encoder",
+    ):
         load_model(folder)
 
 
@@ -153,7 +162,10 @@ def test_model_with_a_score_of_the_users_module_trains_is_saved_and_loads_where_
 
     facts = ModelFacts(identity="f" * 16, step=1, **sizes)
     save_model(tmp_path / "own", trained.state_dict(), CONFIG | {"model": model}, facts, prepared)
-    with pytest.raises(ExperimentError, match=r"names classes of my_package.scores; .*allow=\('my_package.scores',\)"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"names classes of my_package.scores; .*allow=\('my_package.scores',\)",
+    ):
         load_model(tmp_path / "own")
     loaded = load_model(tmp_path / "own", allow=("my_package",))
     for name, weight in trained.state_dict().items():
@@ -187,9 +199,15 @@ def test_load_model_missing_folder_or_other_sizes_are_refused_with_a_reason(fold
 
 @pytest.mark.parametrize("which", ["target", "all"])
 def test_load_model_tied_weights_stay_tied(which, tmp_path, prepared):
-    """One matrix in memory before and after, so that a further training step moves it everywhere."""
+    """One matrix in memory before and after, so that a further training step moves it
+    everywhere.
+    """
     size = {"embedding_size": 5}
-    model = MODEL | {"encoder": MODEL["encoder"] | size, "decoder": MODEL["decoder"] | size, "tied_embeddings": which}
+    model = MODEL | {
+        "encoder": MODEL["encoder"] | size,
+        "decoder": MODEL["decoder"] | size,
+        "tied_embeddings": which,
+    }
     vocabulary = {"source_vocabulary_size": 9, "target_vocabulary_size": 9}
     torch.manual_seed(2)
     saved = bind(model, Seq2Seq, "model")(**vocabulary, padding=Padding())

@@ -1,4 +1,6 @@
-"""With a mask and skipped pads the scheme changes no output, loss or gradient; without them it does, measurably."""
+"""With a mask and skipped pads the scheme changes no output, loss or gradient; without them it
+does, measurably.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SCHEMES = list(itertools.product(("pre", "post"), ("pre", "post")))
 
 
 def run(tiny_model, pairs, padding: Padding, coins: bool = False, **choices):
-    """Gradients by name; and the loss, and per sentence the readout and attention weights at real tokens alone."""
+    """Gradients by name; and the loss, and per sentence the readout and attention weights at real
+    tokens alone.
+    """
     model = tiny_model(padding=padding, **choices)
     batch = make_batch(*pairs(), padding)
     feed = None
@@ -40,9 +44,27 @@ def run(tiny_model, pairs, padding: Padding, coins: bool = False, **choices):
 
 
 MODELS = [
-    *itertools.product([{"decoder": name} for name in usual_first("decoder")], ["rnn", "gru", "lstm"]),
-    ({"reverse_source": True, "coverage": 1.0, "scope": "local_p", "input_feeding": "expected_embedding"}, "lstm"),
-    ({"decoder": "step_then_attend", "scope": "local_m", "heads": 2, "input_feeding": "attentional_hidden"}, "gru"),
+    *itertools.product(
+        [{"decoder": name} for name in usual_first("decoder")], ["rnn", "gru", "lstm"]
+    ),
+    (
+        {
+            "reverse_source": True,
+            "coverage": 1.0,
+            "scope": "local_p",
+            "input_feeding": "expected_embedding",
+        },
+        "lstm",
+    ),
+    (
+        {
+            "decoder": "step_then_attend",
+            "scope": "local_m",
+            "heads": 2,
+            "input_feeding": "attentional_hidden",
+        },
+        "gru",
+    ),
     ({"attention": "location", "bridge": "first_backward"}, "lstm"),
 ]
 
@@ -54,7 +76,9 @@ def test_four_schemes_give_one_result(parts, cell, coins, tiny_model, pairs):
     gradients, results = run(tiny_model, pairs, Padding(encoder="post", decoder="post"), **choices)
     assert all(gradient.any() for gradient in gradients.values())
     for encoder_side, decoder_side in SCHEMES:
-        others = run(tiny_model, pairs, Padding(encoder=encoder_side, decoder=decoder_side), **choices)
+        others = run(
+            tiny_model, pairs, Padding(encoder=encoder_side, decoder=decoder_side), **choices
+        )
         torch.testing.assert_close(others, (gradients, results), rtol=0, atol=1e-11)
 
 
@@ -83,6 +107,8 @@ def test_padding_presets_match_their_names():
     for encoder_side, decoder_side in SCHEMES:
         preset = yaml.safe_load((CONF / f"{encoder_side}_{decoder_side}.yaml").read_text())
         assert preset.pop("_target_") == "attnlab.batch.Padding"
-        assert preset == asdict(Padding(encoder_side, decoder_side, attention_masked=True, recurrence="skip"))
+        assert preset == asdict(
+            Padding(encoder_side, decoder_side, attention_masked=True, recurrence="skip")
+        )
     assert yaml.safe_load((CONF / "unmasked.yaml").read_text())["attention_masked"] is False
     assert yaml.safe_load((CONF / "unmasked_read.yaml").read_text())["recurrence"] == "read"

@@ -1,5 +1,7 @@
-"""Every pair of choices of model, padding, training and search: those that go together stand in a few experiments,
-which must learn and then find something; the others are refused with the predicted reason."""
+"""Every pair of choices of model, padding, training and search: those that go together stand in a
+few experiments, which must learn and then find something; the others are refused with the predicted
+reason.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ROWS, IMPOSSIBLE = covering_array()
 def model_and_batch(row, tiny_model, pairs):
     """Autocast leaves 64 bits as they are, so what is to be rounded has 32."""
     dtype = torch.float32 if row["precision"] == "bf16" else torch.float64
-    return tiny_model(**arguments(row), dtype=dtype), make_batch(*pairs((4, 1, 3), (2, 3, 1)), row["padding"])
+    return tiny_model(**arguments(row), dtype=dtype), make_batch(
+        *pairs((4, 1, 3), (2, 3, 1)), row["padding"]
+    )
 
 
 def test_covering_array_holds_every_legal_pair():
@@ -33,17 +37,24 @@ def test_covering_array_holds_every_legal_pair():
     assert not held & impossible
     assert all(row.keys() == FACTORS.keys() for row in ROWS)
     largest, next_largest = sorted(map(len, FACTORS.values()))[-2:]
-    assert len(pairs) == sum(len(FACTORS[a]) * len(FACTORS[b]) for a, b in itertools.combinations(FACTORS, 2))
+    assert len(pairs) == sum(
+        len(FACTORS[a]) * len(FACTORS[b]) for a, b in itertools.combinations(FACTORS, 2)
+    )
     assert len(impossible) < len(pairs) / 20
     assert len(ROWS) < 2 * largest * next_largest  # their pairs alone take a row each
     assert sum(map(loss_must_fall, ROWS)) > 0.7 * len(ROWS)
-    print(f"{len(FACTORS)} factors, {len(pairs)} pairs, {len(impossible)} of them impossible, {len(ROWS)} rows")
+    print(
+        f"{len(FACTORS)} factors, {len(pairs)} pairs, {len(impossible)} of them impossible, "
+        f"{len(ROWS)} rows"
+    )
 
 
 @pytest.mark.parametrize("coin", OF_TRAINING_AND_SEARCH["coin"])
 @pytest.mark.parametrize("forcing", FORCINGS)
 def test_forcing_below_one_with_each_coin_feeds_some_guesses(forcing, coin, pairs):
-    """Past the first token, which has no guess before it; the array would try the reference alone otherwise."""
+    """Past the first token, which has no guess before it; the array would try the reference alone
+    otherwise.
+    """
     batch = make_batch(*pairs((4, 1, 3), (2, 3, 1)), Padding())
     fed = fed_reference(USUAL | {"teacher_forcing": forcing, "coin": coin}, batch)
     assert (fed is None) == (forcing == "constant_1")
@@ -70,7 +81,9 @@ def test_each_experiment_of_the_array_learns_and_searches(number, tiny_model, pa
 
 @pytest.mark.parametrize("choices", IMPOSSIBLE, ids=str)
 def test_incompatible_choices_are_refused_with_the_predicted_reason(choices, tiny_model, pairs):
-    """Where the two are refused by each other, nothing else in the row is wrong; else it takes a third choice."""
+    """Where the two are refused by each other, nothing else in the row is wrong; else it takes a
+    third choice.
+    """
     spoilt_by_them_alone = filled(choices, set())
     assert (spoilt_by_them_alone is None) == (refusal(choices) is None)
     row = spoilt_by_them_alone or USUAL | choices
@@ -97,7 +110,9 @@ def test_incompatible_choices_are_refused_with_the_predicted_reason(choices, tin
     ids=str,
 )
 def test_three_choices_that_do_not_go_together(choices, tiny_model):
-    """Pairs of them can be mended by a third choice, so the array has them; without it they are refused."""
+    """Pairs of them can be mended by a third choice, so the array has them; without it they are
+    refused.
+    """
     reason = refusal(USUAL | choices)
     assert reason is not None
     with pytest.raises(ExperimentError, match=r"choose") as caught:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from attnlab.model.normalisers import Sparsemax
 
-scores = st.lists(st.floats(-20, 20), min_size=1, max_size=8).map(lambda z: torch.tensor(z, dtype=torch.float64))
+scores = st.lists(st.floats(-20, 20), min_size=1, max_size=8).map(
+    lambda z: torch.tensor(z, dtype=torch.float64)
+)
 
 
 @given(scores, st.floats(-50, 50))
@@ -19,9 +21,12 @@ def test_sparsemax_equals_the_paper_whatever_is_added_to_all_scores(z, shift):
     np.testing.assert_allclose(weights.sum().item(), 1.0, rtol=0, atol=1e-12)
     np.testing.assert_allclose(weights.numpy(), paper.sparsemax(z.numpy()), rtol=0, atol=1e-12)
     torch.testing.assert_close(Sparsemax()(z + shift), weights, rtol=0, atol=1e-12)
-    assert torch.equal(weights[z.argsort()].sort().values, weights[z.argsort()])  # larger scores, no smaller weights
+    # Larger scores, no smaller weights
+    assert torch.equal(weights[z.argsort()].sort().values, weights[z.argsort()])
     hidden = torch.cat([z, torch.tensor([-torch.inf], dtype=torch.float64)])
-    assert torch.equal(Sparsemax()(hidden), torch.cat([weights, torch.zeros(1, dtype=torch.float64)]))
+    assert torch.equal(
+        Sparsemax()(hidden), torch.cat([weights, torch.zeros(1, dtype=torch.float64)])
+    )
 
 
 @given(scores)

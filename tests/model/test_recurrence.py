@@ -1,4 +1,6 @@
-"""Recurrent layers: single precision where autocast would halve them (the CPU stands in for the GPU), and dropout."""
+"""Recurrent layers: single precision where autocast would halve them (the CPU stands in for the
+GPU), and dropout.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def halved_on_cpu(monkeypatch):
 
 
 def seen(x, *more):
-    return torch.is_autocast_enabled("cpu"), [None if tensor is None else tensor.dtype for tensor in (x, *more)]
+    return torch.is_autocast_enabled("cpu"), [
+        None if tensor is None else tensor.dtype for tensor in (x, *more)
+    ]
 
 
 INPUTS = torch.zeros(2, dtype=torch.bfloat16), torch.zeros(2), torch.ones(2, dtype=torch.long), None
@@ -29,19 +33,28 @@ INPUTS = torch.zeros(2, dtype=torch.bfloat16), torch.zeros(2), torch.ones(2, dty
 @pytest.mark.usefixtures("halved_on_cpu")
 def test_recurrence_under_autocast_gets_float32_inputs_and_no_autocast():
     with torch.autocast("cpu", torch.bfloat16):
-        assert in_single_precision(seen, *INPUTS) == (False, [torch.float32, torch.float32, torch.long, None])
+        assert in_single_precision(seen, *INPUTS) == (
+            False,
+            [torch.float32, torch.float32, torch.long, None],
+        )
         assert torch.is_autocast_enabled("cpu")
 
 
 @pytest.mark.usefixtures("halved_on_cpu")
 def test_recurrence_without_autocast_gets_its_inputs_unchanged():
-    assert in_single_precision(seen, *INPUTS) == (False, [torch.bfloat16, torch.float32, torch.long, None])
+    assert in_single_precision(seen, *INPUTS) == (
+        False,
+        [torch.bfloat16, torch.float32, torch.long, None],
+    )
 
 
 def test_recurrence_on_the_cpu_stays_under_autocast():
     assert recurrence.HALVES_RECURRENCES == ("cuda",)
     with torch.autocast("cpu", torch.bfloat16):
-        assert in_single_precision(seen, *INPUTS) == (True, [torch.bfloat16, torch.float32, torch.long, None])
+        assert in_single_precision(seen, *INPUTS) == (
+            True,
+            [torch.bfloat16, torch.float32, torch.long, None],
+        )
 
 
 @pytest.mark.usefixtures("halved_on_cpu")
@@ -69,7 +82,8 @@ def test_encoder_under_gpu_autocast_gives_the_numbers_of_float32(cell, recurrenc
 def test_all_steps_of_a_stack_under_gpu_autocast_give_the_numbers_of_float32(cell):
     torch.manual_seed(1)
     stack = StackedCell(cell, 4, 3, layers=2, dropout=0.0)
-    x, hidden = torch.randn(2, 5, 4), torch.randn(2, 2, 3).bfloat16()  # a bridge under autocast leaves bfloat16
+    # A bridge under autocast leaves bfloat16
+    x, hidden = torch.randn(2, 5, 4), torch.randn(2, 2, 3).bfloat16()
     wide = hidden.float()
     expected = stack.all_steps(x, RecurrentState(wide, wide if cell == "lstm" else None))
     with torch.autocast("cpu", torch.bfloat16):
@@ -78,7 +92,9 @@ def test_all_steps_of_a_stack_under_gpu_autocast_give_the_numbers_of_float32(cel
 
 
 @pytest.mark.usefixtures("halved_on_cpu")
-@pytest.mark.parametrize("choices", [{}, {"decoder": "no_attention"}, {"decoder": "step_then_attend"}])
+@pytest.mark.parametrize(
+    "choices", [{}, {"decoder": "no_attention"}, {"decoder": "step_then_attend"}]
+)
 @pytest.mark.parametrize("cell", CELLS)
 def test_model_under_gpu_autocast_trains_with_finite_gradients(cell, choices, tiny_model, pairs):
     model = tiny_model(cell=cell, **choices).float()
@@ -104,7 +120,9 @@ def stack(request: pytest.FixtureRequest) -> StackedCell:
 
 def begin(stack: StackedCell) -> RecurrentState:
     hidden = torch.randn(LAYERS, B, HIDDEN)
-    return RecurrentState(hidden, torch.randn(LAYERS, B, HIDDEN) if stack.state_shape.has_cell else None)
+    return RecurrentState(
+        hidden, torch.randn(LAYERS, B, HIDDEN) if stack.state_shape.has_cell else None
+    )
 
 
 def test_stacked_cell_step_drops_between_layers_only(stack: StackedCell) -> None:
@@ -126,7 +144,9 @@ def test_stacked_cell_all_steps_drop_between_layers_only(stack: StackedCell, lay
 
 
 def read_by(run, lstm, dtype):
-    """Outputs, final states and all gradients of five rows that end in pads, whose numbers are not zero."""
+    """Outputs, final states and all gradients of five rows that end in pads, whose numbers are not
+    zero.
+    """
     torch.manual_seed(2)
     x = torch.randn(5, 6, 3, dtype=dtype, requires_grad=True)
     outputs, final = run(lstm, x, torch.tensor([6, 5, 1, 6, 4]))
@@ -137,7 +157,9 @@ def read_by(run, lstm, dtype):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-14)])
 def test_lstm_behind_shut_gates_equals_packed_sequences_with_gradients(dtype, tolerance):
     lstm = torch.nn.LSTM(3, 4, batch_first=True, dtype=dtype)
-    for ours, theirs in zip(read_by(behind_shut_gates, lstm, dtype), read_by(packed, lstm, dtype), strict=True):
+    for ours, theirs in zip(
+        read_by(behind_shut_gates, lstm, dtype), read_by(packed, lstm, dtype), strict=True
+    ):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=tolerance)
 
 

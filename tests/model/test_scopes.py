@@ -36,7 +36,9 @@ def test_window_and_emphasis_of_local_p_equal_the_paper(renormalise, width):
     assert window.renormalise == renormalise
     for row, length in enumerate(LENGTHS):
         for column in range(4):
-            inside, emphasis = local_p(weights_of(scope), queries[row, column].numpy(), length, width)
+            inside, emphasis = local_p(
+                weights_of(scope), queries[row, column].numpy(), length, width
+            )
             assert window.inside[row, column, :length].tolist() == inside.tolist()
             found = window.emphasis[row, column, :length].detach().numpy()
             np.testing.assert_allclose(found, emphasis, rtol=0, atol=1e-12)

@@ -32,7 +32,8 @@ def make(name: str) -> Score:
     score = PARTS[name](query_size=D if name in EQUAL_WIDTHS else H, key_size=D).double()
     with torch.no_grad():
         for parameter in score.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)  # learned scales and biases leave their first values
+            # Learned scales and biases leave their first values
+            parameter += 0.1 * torch.randn_like(parameter)
     return score
 
 
@@ -47,8 +48,13 @@ def make(name: str) -> Score:
 )
 def test_every_yaml_file_has_an_equation(group, equations):
     missing, left_over = {*files_of(group)} - equations, equations - {*files_of(group)}
-    assert not missing, f"write the equation of {missing} in tests/model/paper_equations/ and add it to the table there"
-    assert not left_over, f"tests/model/paper_equations/ has {left_over}, but conf/model/{group}/ has no such file"
+    assert not missing, (
+        f"write the equation of {missing} in tests/model/paper_equations/ and add it to the table "
+        "there"
+    )
+    assert not left_over, (
+        f"tests/model/paper_equations/ has {left_over}, but conf/model/{group}/ has no such file"
+    )
 
 
 @every_score
@@ -70,16 +76,22 @@ def test_score_equals_the_equation_of_its_paper(name):
 @every_score
 @pytest.mark.parametrize("masked", [True, False])
 def test_attention_over_values(name, masked):
-    """The context is made of the values as they are, neither of keys nor of projected keys; all T steps at once."""
+    """The context is made of the values as they are, neither of keys nor of projected keys; all T
+    steps at once.
+    """
     attention, given = Attention(make(name), Softmax(), GlobalScope(query_size=H)), inputs(name)
-    context, weights = attention(given.query, memory_of(attention, given.outputs, masked), torch.arange(T).expand(B, T))
+    context, weights = attention(
+        given.query, memory_of(attention, given.outputs, masked), torch.arange(T).expand(B, T)
+    )
     w = paper.weights_of(attention)
     for b, t in np.ndindex(B, T):
         # Where pads are weighed they stand behind the last real token.
         seen = MASK[b] if masked else torch.ones(S, dtype=torch.bool)
         order = POSITIONS[b][seen].argsort()
         values = given.outputs[b][seen][order].numpy()
-        expected, (expected_weights,) = paper.attend(paper.Attention(name), w, given.query[b, t].numpy(), values, t)
+        expected, (expected_weights,) = paper.attend(
+            paper.Attention(name), w, given.query[b, t].numpy(), values, t
+        )
         np.testing.assert_allclose(context[b, t].detach().numpy(), expected, rtol=0, atol=1e-10)
         ours = weights[b, 0, t].detach()
         np.testing.assert_allclose(ours[seen][order].numpy(), expected_weights, rtol=0, atol=1e-10)
@@ -87,28 +99,40 @@ def test_attention_over_values(name, masked):
 
 
 def test_scaled_luong_begins_as_general():
-    scaled, general, given = PARTS["scaled_luong"](query_size=H, key_size=D), make("general"), inputs("general")
+    scaled, general, given = (
+        PARTS["scaled_luong"](query_size=H, key_size=D),
+        make("general"),
+        inputs("general"),
+    )
     scaled.W = general.W
-    ours, theirs = (score(given.query, score.project_keys(given.outputs)) for score in (scaled, general))
+    ours, theirs = (
+        score(given.query, score.project_keys(given.outputs)) for score in (scaled, general)
+    )
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
 
 
 def test_additive_score_keeps_its_digits_in_half_precision():
-    """Whatever the constant that the sigmoid's way leaves: v of one sign, where it is as large as it can be."""
+    """Whatever the constant that the sigmoid's way leaves: v of one sign, where it is as large as
+    it can be.
+    """
     random = torch.Generator().manual_seed(0)
     query, keys = (torch.randn(8, n, 64, generator=random) for n in (1, 6))
     v = torch.rand(64, generator=random)
     truth = torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1)) @ v
     with torch.autocast("cpu", torch.bfloat16):
         found = additive(query, keys, v).float()
-    centred = (found - truth) - (found - truth).mean(-1, keepdim=True)  # the softmax knows no constant
+    # The softmax knows no constant
+    centred = (found - truth) - (found - truth).mean(-1, keepdim=True)
     assert centred.abs().max() < 0.04
 
 
 @pytest.mark.parametrize(
     "build",
     [
-        *(partial(score, 400, key_size=2) for score in (BahdanauScore, ConcatScore, NormedBahdanauScore)),
+        *(
+            partial(score, 400, key_size=2)
+            for score in (BahdanauScore, ConcatScore, NormedBahdanauScore)
+        ),
         partial(LocalP, 2, False),
     ],
     ids=lambda build: build.func.__name__,
@@ -126,7 +150,9 @@ def test_v_is_born_between_plus_and_minus_one_over_the_root_of_its_width(build):
         assert found.g.item() == pytest.approx(1 / 20)
 
 
-@pytest.mark.parametrize(("score", "biased"), [(BahdanauScore, []), (ConcatScore, []), (NormedBahdanauScore, ["U"])])
+@pytest.mark.parametrize(
+    ("score", "biased"), [(BahdanauScore, []), (ConcatScore, []), (NormedBahdanauScore, ["U"])]
+)
 def test_only_the_papers_biases_are_there(score, biased):
     found = score(4, query_size=3, key_size=2)
     assert [name for name, part in found.named_children() if part.bias is not None] == biased

@@ -1,4 +1,6 @@
-"""Whole models, from the source's tokens to log-probabilities, against the papers' equations on each sentence alone."""
+"""Whole models, from the source's tokens to log-probabilities, against the papers' equations on
+each sentence alone.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ NOT_OF_THE_EQUATIONS = {
 
 
 def equals_the_equations(row, tiny_model, pairs):
-    """Log-probabilities, attention weights and coverage loss of a padded batch are those of its sentences."""
+    """Log-probabilities, attention weights and coverage loss of a padded batch are those of its
+    sentences.
+    """
     assert refusal(row) is None, row
     given = arguments(row)
     model = tiny_model(**given, scale=2.0)
@@ -46,7 +50,9 @@ def equals_the_equations(row, tiny_model, pairs):
     found = model.output(unrolled.readout).log_softmax(-1).detach().numpy()
     assert (unrolled.attention_weights is None) == (row["attention"] is None)
     assert (unrolled.coverage_loss is None) == (row["coverage"] is None)
-    equations = paper.Model(**{name: value for name, value in given.items() if name not in NOT_OF_THE_EQUATIONS})
+    equations = paper.Model(
+        **{name: value for name, value in given.items() if name not in NOT_OF_THE_EQUATIONS}
+    )
     w = paper.weights_of(model)
     nll = coverage_loss = 0.0
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
@@ -59,7 +65,8 @@ def equals_the_equations(row, tiny_model, pairs):
             assert (ours[:, ~words] == 0).all()
         nll -= sum(expected.log_probs[t][token] for t, token in enumerate([*target, EOS]))
         coverage_loss += expected.coverage_loss
-    np.testing.assert_allclose(summed_nll(model.output, unrolled, batch).item(), nll, rtol=1e-6)  # float32 inside
+    # float32 inside
+    np.testing.assert_allclose(summed_nll(model.output, unrolled, batch).item(), nll, rtol=1e-6)
     if unrolled.coverage_loss is not None:
         assert coverage_loss > 0
         np.testing.assert_allclose(unrolled.coverage_loss.item(), coverage_loss, rtol=0, atol=1e-10)
@@ -77,7 +84,12 @@ def test_models_that_hold_every_pair_of_choices(number, tiny_model, pairs):
 def row_of(number: int, **choices):
     """A legal row, its padding and cells by its number."""
     cells = list(itertools.product(["gru", "lstm", "rnn"], repeat=2))[number % 9]
-    return USUAL | dict(zip(("cell", "decoder_cell"), cells, strict=True)) | {"padding": ALONE[number % 4]} | choices
+    return (
+        USUAL
+        | dict(zip(("cell", "decoder_cell"), cells, strict=True))
+        | {"padding": ALONE[number % 4]}
+        | choices
+    )
 
 
 @pytest.mark.parametrize("decoder", ATTENDING, ids="-".join)
@@ -92,7 +104,12 @@ def readouts_and_feedings():
         [*ATTENDING, *WITHOUT_ATTENTION], FACTORS["readout"], FACTORS["input_feeding"]
     ):
         attention = None if decoder in WITHOUT_ATTENTION else "general"
-        choices = {"attention": attention, "decoder": decoder, "input_feeding": feeding, "readout": readout}
+        choices = {
+            "attention": attention,
+            "decoder": decoder,
+            "input_feeding": feeding,
+            "readout": readout,
+        }
         if refusal(USUAL | choices) is None:
             yield choices
 
@@ -109,10 +126,20 @@ def test_each_feeding_readout_and_decoder(choices, tiny_model, pairs):
 @pytest.mark.parametrize("coverage", [None, 0.7])
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("normaliser", ["softmax", "sparsemax"])
-def test_each_scope_with_heads_and_coverage(normaliser, scope, coverage, heads, decoder, tiny_model, pairs):
+def test_each_scope_with_heads_and_coverage(
+    normaliser, scope, coverage, heads, decoder, tiny_model, pairs
+):
     """Each head has a window and a coverage of its own."""
     number = SCOPES.index(scope) + 4 * (heads is not None)
-    context = "cell_and_readout" if decoder == "attend_then_step" else "readout_and_previous_in_cell"
+    context = (
+        "cell_and_readout" if decoder == "attend_then_step" else "readout_and_previous_in_cell"
+    )
     score = [score for score in SCORES if score not in BY_POSITION][number]
-    choices = {"normaliser": normaliser, "scope": scope, "coverage": coverage, "heads": heads, "attention": score}
+    choices = {
+        "normaliser": normaliser,
+        "scope": scope,
+        "coverage": coverage,
+        "heads": heads,
+        "attention": score,
+    }
     equals_the_equations(row_of(number, decoder=(decoder, context), **choices), tiny_model, pairs)

@@ -1,4 +1,6 @@
-"""The unrolled target against a plain loop over the one step: fed the reference, fed guesses, and mixed."""
+"""The unrolled target against a plain loop over the one step: fed the reference, fed guesses, and
+mixed.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,17 @@ from attnlab.data.padding import make_batch
 DECODERS = usual_first("decoder")
 CARRYING = {  # everything that goes from step to step, alone and together
     **{name: {"decoder": name} for name in DECODERS},
-    "every_step": {"decoder": "no_attention", "context": "every_step", "input_feeding": "expected_embedding"},
-    "fed_covered_windows": {"input_feeding": "expected_embedding", "coverage": 1.0, "heads": 2, "scope": "local_p"},
+    "every_step": {
+        "decoder": "no_attention",
+        "context": "every_step",
+        "input_feeding": "expected_embedding",
+    },
+    "fed_covered_windows": {
+        "input_feeding": "expected_embedding",
+        "coverage": 1.0,
+        "heads": 2,
+        "scope": "local_p",
+    },
     "fed_carried_covered": {
         "decoder": "step_then_attend",
         "context": "readout_and_previous_in_cell",
@@ -25,13 +36,19 @@ CARRYING = {  # everything that goes from step to step, alone and together
         "coverage": 1.0,
         "scope": "local_m",
     },
-    "location_sparse": {"attention": "location", "normaliser": "sparsemax", "scope": "local_p_renormalised"},
+    "location_sparse": {
+        "attention": "location",
+        "normaliser": "sparsemax",
+        "scope": "local_p_renormalised",
+    },
 }
 every_side = pytest.mark.parametrize("side", ["pre", "post"])
 
 
 def by_steps(model, source, target, feed, padding):
-    """Logits (T, V) and attention weights of one sentence alone; feed[t] False takes the guess of step t - 1."""
+    """Logits (T, V) and attention weights of one sentence alone; feed[t] False takes the guess of
+    step t - 1.
+    """
     batch = make_batch([source], [target], padding)
     memory, state = model.encode(batch.source, batch.source_mask)
     logits, weights, followed_a_guess = [], [], False
@@ -57,7 +74,9 @@ def by_steps(model, source, target, feed, padding):
     ],
 )
 def test_fed_readout_is_the_one_that_the_output_layer_reads(decoder, feeding, tiny_model, pairs):
-    """Made once a step, and not a second time under another dropout; where none is fed, all steps' at once."""
+    """Made once a step, and not a second time under another dropout; where none is fed, all steps'
+    at once.
+    """
     batch = make_batch(*pairs(), Padding())
 
     def times_made(**choices):
@@ -72,7 +91,9 @@ def test_fed_readout_is_the_one_that_the_output_layer_reads(decoder, feeding, ti
 
 @pytest.mark.parametrize("choices", CARRYING.values(), ids=CARRYING)
 @every_side
-@pytest.mark.parametrize(("pattern", "share"), [("reference", 2.0), ("guesses", -1.0), ("mixed", 0.5)])
+@pytest.mark.parametrize(
+    ("pattern", "share"), [("reference", 2.0), ("guesses", -1.0), ("mixed", 0.5)]
+)
 def test_unroll_is_a_loop_over_the_step(choices, side, pattern, share, tiny_model, pairs):
     padding = Padding(encoder=side, decoder=side)
     model = tiny_model(**choices, cell="lstm", layers=2, padding=padding, scale=3.0)
@@ -90,19 +111,26 @@ def test_unroll_is_a_loop_over_the_step(choices, side, pattern, share, tiny_mode
             ours = unrolled.attention_weights[row][real][:, batch.source_mask[row]]
             torch.testing.assert_close(ours, torch.stack(weights), rtol=0, atol=1e-11)
         followed_a_guess |= followed
-    assert followed_a_guess == (pattern != "reference")  # else the guesses would have been the reference
+    # Else the guesses would have been the reference
+    assert followed_a_guess == (pattern != "reference")
 
 
-# Single precision has a library of its own: how near the logits must be, and the gradients (relative, absolute)
+# Single precision has a library of its own: how near the logits must be, and the gradients
+# (relative, absolute)
 # where the greatest of a parameter is 1 at most.
 PRECISIONS = [(torch.float64, 1e-11, (1e-9, 1e-10)), (torch.float32, 1e-5, (1e-5, 1e-5))]
 
 
-@pytest.mark.parametrize(("dtype", "close", "gradients_close"), PRECISIONS, ids=["double", "single"])
+@pytest.mark.parametrize(
+    ("dtype", "close", "gradients_close"), PRECISIONS, ids=["double", "single"]
+)
 @pytest.mark.parametrize("number", range(len(covering_array()[0])))
-def test_every_pair_of_choices_unrolls_as_it_steps(number, dtype, close, gradients_close, tiny_model, pairs):
-    """Outputs and the gradient of every parameter, whatever the padding: of the whole batch, step by step, where no
-    pads come first. `step` alone is plain; `forward` takes its fast paths."""
+def test_every_pair_of_choices_unrolls_as_it_steps(
+    number, dtype, close, gradients_close, tiny_model, pairs
+):
+    """Outputs and the gradient of every parameter, whatever the padding: of the whole batch, step
+    by step, where no pads come first. `step` alone is plain; `forward` takes its fast paths.
+    """
     row = covering_array()[0][number]
     padding = replace(row["padding"], decoder="post")
     model = tiny_model(**arguments({**row, "padding": padding}), scale=2.0, dtype=dtype)
@@ -115,7 +143,9 @@ def test_every_pair_of_choices_unrolls_as_it_steps(number, dtype, close, gradien
         steps.append(found)
     by_steps = torch.stack(steps, dim=1)
     torch.testing.assert_close(logits, by_steps, rtol=0, atol=close)
-    weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(1), dtype=logits.dtype)
+    weights = torch.randn(
+        logits.shape, generator=torch.Generator().manual_seed(1), dtype=logits.dtype
+    )
     parameters = dict(model.named_parameters())
     ours, plain = (
         torch.autograd.grad((found * weights).sum(), list(parameters.values()), allow_unused=True)
@@ -126,21 +156,34 @@ def test_every_pair_of_choices_unrolls_as_it_steps(number, dtype, close, gradien
         if mine is not None:
             within = dict(zip(("rtol", "atol"), gradients_close, strict=True))
             size = max(1.0, float(expected.abs().max()))
-            torch.testing.assert_close(mine / size, expected / size, **within, msg=lambda m, name=name: f"{name}: {m}")
+            torch.testing.assert_close(
+                mine / size, expected / size, **within, msg=lambda m, name=name: f"{name}: {m}"
+            )
 
 
 FED_BACK = {  # of each decoder: with and without something that feeds back
-    "attend_then_step": ({"context": "readout"}, [{}, {"coverage": 1.0}, {"input_feeding": "expected_embedding"}]),
+    "attend_then_step": (
+        {"context": "readout"},
+        [{}, {"coverage": 1.0}, {"input_feeding": "expected_embedding"}],
+    ),
     "step_then_attend": (
         {},
-        [{"context": "readout_and_previous_in_cell"}, {"coverage": 1.0}, {"input_feeding": "attentional_hidden"}],
+        [
+            {"context": "readout_and_previous_in_cell"},
+            {"coverage": 1.0},
+            {"input_feeding": "attentional_hidden"},
+        ],
     ),
     "no_attention": ({"context": "every_step"}, [{"input_feeding": "expected_embedding"}]),
 }
 
 
-@pytest.mark.parametrize(("decoder", "free", "bound"), [(name, *choices) for name, choices in FED_BACK.items()])
-def test_all_steps_are_taken_at_once_where_nothing_feeds_back(decoder, free, bound, tiny_model, pairs, monkeypatch):
+@pytest.mark.parametrize(
+    ("decoder", "free", "bound"), [(name, *choices) for name, choices in FED_BACK.items()]
+)
+def test_all_steps_are_taken_at_once_where_nothing_feeds_back(
+    decoder, free, bound, tiny_model, pairs, monkeypatch
+):
     batch = make_batch(*pairs(), Padding())
 
     def steps_taken(choices, coins=None):
@@ -176,14 +219,18 @@ def test_selected_rows_go_on_as_they_would(choices, tiny_model, pairs):
 
 
 def test_sampled_guesses_are_drawn_from_the_models_distribution(tiny_model, monkeypatch):
-    """Often the likeliest token and not always; never `<pad>` or `<bos>`, not even where they are the likeliest."""
+    """Often the likeliest token and not always; never `<pad>` or `<bos>`, not even where they are
+    the likeliest.
+    """
     model = tiny_model(scale=2.0)
     with torch.no_grad():
         model.output.bias[[PAD, BOS]] += 50.0
     batch = make_batch([[5, 6]] * 400, [[4, 4]] * 400, Padding())
     read: list[torch.Tensor] = []
     body, embed = model.decoder.body, model.decoder.body.embed
-    monkeypatch.setattr(body, "embed", lambda tokens, **more: read.append(tokens) or embed(tokens, **more))
+    monkeypatch.setattr(
+        body, "embed", lambda tokens, **more: read.append(tokens) or embed(tokens, **more)
+    )
     torch.manual_seed(0)
     unrolled = model(batch, torch.zeros_like(batch.target_mask), sample_guesses=True)
     guesses = read[1]  # the references were read first, all at once
@@ -199,11 +246,16 @@ def test_sampled_guesses_are_drawn_from_the_models_distribution(tiny_model, monk
 @pytest.mark.parametrize("recurrence", ["skip", "read"])
 @pytest.mark.parametrize(
     ("decoder", "scope"),
-    [*((decoder, "global") for decoder in DECODERS), ("attend_then_step", "local_m"), ("step_then_attend", "local_m")],
+    [
+        *((decoder, "global") for decoder in DECODERS),
+        ("attend_then_step", "local_m"),
+        ("step_then_attend", "local_m"),
+    ],
 )
 def test_no_coins_are_all_heads(decoder, side, recurrence, scope, tiny_model, pairs):
-    """All steps at once against the loop, which draws no random numbers. A window's place counts the steps, leading
-    pads among them where they are read."""
+    """All steps at once against the loop, which draws no random numbers. A window's place counts
+    the steps, leading pads among them where they are read.
+    """
     padding = Padding(decoder=side, recurrence=recurrence)
     model = tiny_model(decoder=decoder, padding=padding, scope=scope)
     batch = make_batch(*pairs(), padding)
@@ -222,13 +274,18 @@ def test_leading_pads_are_never_guessed_over(recurrence, tiny_model, pairs):
     coins = torch.ones_like(batch.target_mask)
     coins[~batch.target_mask | (batch.target_input == BOS)] = False
     real = batch.target_mask
-    torch.testing.assert_close(model(batch, coins).readout[real], model(batch).readout[real], rtol=0, atol=1e-12)
+    torch.testing.assert_close(
+        model(batch, coins).readout[real], model(batch).readout[real], rtol=0, atol=1e-12
+    )
 
 
 def test_guesses_are_fed_as_tokens_and_let_no_gradient_through(tiny_model, pairs):
-    """The embedding of a guess learns, the choice of the guess does not: as in scheduled sampling."""
+    """The embedding of a guess learns, the choice of the guess does not: as in scheduled
+    sampling.
+    """
     model = tiny_model(scale=3.0)
     batch = make_batch(*pairs(), Padding())
     readout = model(batch, torch.zeros_like(batch.target_mask)).readout
     (gradient,) = torch.autograd.grad(readout.sum(), model.output.weight, allow_unused=True)
-    assert gradient is None  # the output layer chose the guesses, and nothing of that is in the graph
+    # The output layer chose the guesses, and nothing of that is in the graph
+    assert gradient is None

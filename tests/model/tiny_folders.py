@@ -19,10 +19,21 @@ from attnlab.model.classifier import Classifier
 from attnlab.model.model_folder import ModelFacts, save_model
 from attnlab.model.seq2seq import Seq2Seq
 
-SOURCES = ["나는 학교 에 간다", "나는 집 에 간다", "학교", "집 에 나는 <b>", "간다 간다 간다 간다 간다 간다"]
+SOURCES = [
+    "나는 학교 에 간다",
+    "나는 집 에 간다",
+    "학교",
+    "집 에 나는 <b>",
+    "간다 간다 간다 간다 간다 간다",
+]
 TARGETS = ["i go to school", "i go home", "school & home"]
 LABELS = ["일상", "이별", "love"]
-BEAM = {"_target_": "attnlab.search.beam.BeamSearch", "size": 2, "length_penalty": 1.0, "max_length": 7}
+BEAM = {
+    "_target_": "attnlab.search.beam.BeamSearch",
+    "size": 2,
+    "length_penalty": 1.0,
+    "max_length": 7,
+}
 PADDING = {
     "_target_": "attnlab.batch.Padding",
     "encoder": "pre",
@@ -33,7 +44,8 @@ PADDING = {
 
 
 CLEANING = {"_target_": "attnlab.data.corpus.Cleaning", "unicode": "nfc", "whitespace": "collapse"}
-# What users give for one of SOURCES, by where it comes from; the data of a model with CLEANING hold none of them.
+# What users give for one of SOURCES, by where it comes from; the data of a model with CLEANING hold
+# none of them.
 FORMS: dict[str, Callable[[str], str]] = {
     "decomposed": lambda text: unicodedata.normalize("NFD", text),
     "no-break spaces": lambda text: text.replace(" ", "\u00a0"),
@@ -44,9 +56,16 @@ FORMS: dict[str, Callable[[str], str]] = {
 
 
 def save(
-    folder: Path, kind: type, model: dict[str, Any], search: Any, cleaning: dict[str, Any] | None, **sizes: int
+    folder: Path,
+    kind: type,
+    model: dict[str, Any],
+    search: Any,
+    cleaning: dict[str, Any] | None,
+    **sizes: int,
 ) -> Path:
-    """An untrained model with clear preferences, as a folder; the tokenizers lie beside it already."""
+    """An untrained model with clear preferences, as a folder; the tokenizers lie beside it
+    already.
+    """
     torch.manual_seed(1)
     weights = bind(model, kind, "model")(**sizes, padding=Padding("pre")).state_dict()
     louder = {name: 3 * tensor for name, tensor in weights.items()}
@@ -61,7 +80,8 @@ def save(
 def write_translator(
     folder: Path, source: TokenizerTrainer | None = None, cleaning: dict[str, Any] | None = None
 ) -> Path:
-    """A model folder inside `folder`: words, or what `source` makes of them, to characters, a line break among them.
+    """A model folder inside `folder`: words, or what `source` makes of them, to characters, a line
+    break among them.
 
     cleaning: what its config has as `data.cleaning`.
     """
@@ -72,7 +92,9 @@ def write_translator(
     (folder / "data.json").write_text("{}")
     sizes = {"source_vocabulary_size": source.size, "target_vocabulary_size": target.size}
     model = config_of(Variant("decoder", "attend_then_step"))
-    return save(folder / "model", Seq2Seq, model, {**BEAM, "max_length_ratio": None}, cleaning, **sizes)
+    return save(
+        folder / "model", Seq2Seq, model, {**BEAM, "max_length_ratio": None}, cleaning, **sizes
+    )
 
 
 def write_classifier(folder: Path, cleaning: dict[str, Any] | None = None) -> Path:
@@ -86,5 +108,12 @@ def write_classifier(folder: Path, cleaning: dict[str, Any] | None = None) -> Pa
 
 def classifier_config() -> dict[str, Any]:
     parts = config_of(Variant("attention", "bahdanau"))
-    model = {name: parts[name] for name in ("encoder", "attention", "projection", "normaliser", "scope", "heads")}
-    return model | {"_target_": "attnlab.model.classifier.Classifier", "dense_size": 6, "dropout": 0.0}
+    model = {
+        name: parts[name]
+        for name in ("encoder", "attention", "projection", "normaliser", "scope", "heads")
+    }
+    return model | {
+        "_target_": "attnlab.model.classifier.Classifier",
+        "dense_size": 6,
+        "dropout": 0.0,
+    }

@@ -1,4 +1,6 @@
-"""The real entry points, run inside the test's process: warm, in an empty folder, with what they print."""
+"""The real entry points, run inside the test's process: warm, in an empty folder, with what they
+print.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,14 @@ from entry_points import PIPELINES, TINY, Command, Ended
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder, away from the project and from the environment of the tests."""
     of_tracker = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME")
-    for name in ("DVC_ROOT", "ATTNLAB_ABSENT", "HYDRA_FULL_ERROR", "LOCAL_RANK", "NODE_RANK", *of_tracker):
+    for name in (
+        "DVC_ROOT",
+        "ATTNLAB_ABSENT",
+        "HYDRA_FULL_ERROR",
+        "LOCAL_RANK",
+        "NODE_RANK",
+        *of_tracker,
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -34,8 +43,12 @@ def database(folder: Path, empty_database: Path) -> Path:
 
 
 @pytest.fixture
-def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
-    """`command("train.py", "seed=2")` is `python pipelines/train.py seed=2`, as `__main__`, in the empty folder."""
+def command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Command:
+    """`command("train.py", "seed=2")` is `python pipelines/train.py seed=2`, as `__main__`, in the
+    empty folder.
+    """
 
     def run(script: str, *arguments: str) -> Ended:
         capfd.readouterr()
@@ -45,7 +58,8 @@ def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         root = logging.getLogger()
         handlers, level = root.handlers[:], root.level
         root.handlers.clear()  # Hydra sets up its own, on the streams of this run
-        for handler in logging.getLogger("optuna").handlers:  # made once, with the stream of an earlier test
+        # Made once, with the stream of an earlier test
+        for handler in logging.getLogger("optuna").handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream.closed:
                 handler.stream = sys.stderr
         code: object = 0

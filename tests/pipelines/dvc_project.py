@@ -21,11 +21,17 @@ def copy_of_project(folder: Path) -> Path:
     for name in PARTS:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "build"))
+            shutil.copytree(
+                source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "build")
+            )
         elif source.is_file():
             shutil.copy(source, folder / name)
     # The sources are dependencies of the stages; what runs is the package as it is installed.
-    shutil.copytree(ROOT / "src" / "attnlab", folder / "src" / "attnlab", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "src" / "attnlab",
+        folder / "src" / "attnlab",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     (folder / ".dvc").mkdir()
     shutil.copy(ROOT / ".dvc" / "config", folder / ".dvc" / "config")
     choose(folder, overrides=[*TINY[1:], "tracking=none"], data="copy")
@@ -39,10 +45,14 @@ def choose(folder: Path, **choices: object) -> None:
 
 
 def dvc(folder: Path, *arguments: str) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))
+    }
     environment |= {"DVC_NO_ANALYTICS": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     program = [sys.executable, "-m", "dvc", *arguments]
-    ended = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        program, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
@@ -54,7 +64,10 @@ def ran(output: str) -> list[str]:
 
 def hashes(build: Path) -> dict[str, str]:
     files = (path for path in sorted(build.rglob("*")) if path.is_file())
-    return {str(path.relative_to(build)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        str(path.relative_to(build)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
 
 
 def commit(folder: Path) -> None:

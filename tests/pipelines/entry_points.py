@@ -34,9 +34,10 @@ def succeeded(ended: Ended) -> Ended:
 
 TINY = (
     "data=copy", "data.num_pairs=200", "data.max_length=6", "model.encoder.embedding_size=8",
-    "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "model.readout.size=16", "model.attention.size=8",
-    "training.max_steps=4", "training.validate_every=4", "training.batching.size=16",
-    "training.validation_search.max_length=8", "search.size=2", "search.max_length=8",
+    "model.encoder.hidden_size=8", "model.decoder.hidden_size=16", "model.readout.size=16",
+    "model.attention.size=8", "training.max_steps=4", "training.validate_every=4",
+    "training.batching.size=16", "training.validation_search.max_length=8", "search.size=2",
+    "search.max_length=8",
 )  # fmt: skip
 """An experiment of a second."""
 ANY_ATTENTION = tuple(choice for choice in TINY if not choice.startswith("model.attention."))

@@ -19,7 +19,9 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
-def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 240.0) -> None:
+def wait_for_port(
+    port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 240.0
+) -> None:
     """Until somebody answers there; fails with the log where the process ends first."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -44,19 +46,23 @@ def mlflow_server(folder: Path, database: str, *options: str) -> Iterator[str]:
 @contextmanager
 def served_model(folder: Path, tracker: str, model: str) -> Iterator[str]:
     """The address of `mlflow models serve` with a model of a tracker."""
-    with running(folder, "models", "serve", "-m", model, "--env-manager", "local", tracker=tracker) as address:
+    with running(
+        folder, "models", "serve", "-m", model, "--env-manager", "local", tracker=tracker
+    ) as address:
         yield address
 
 
 @contextmanager
 def running(folder: Path, *command: str, tracker: str | None = None) -> Iterator[str]:
-    """The address of a command of MLflow that answers at a port of its own; its log is `folder/server.log`.
+    """The address of a command of MLflow that answers at a port of its own; its log is
+    `folder/server.log`.
 
     tracker: MLFLOW_TRACKING_URI, where the command reads it.
     """
     port, log = free_port(), folder / "server.log"
     environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"}
-    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"  # it starts PATH's uvicorn
+    # It starts PATH's uvicorn
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     if tracker is not None:
         environment["MLFLOW_TRACKING_URI"] = tracker
     with log.open("wb") as out:

@@ -22,10 +22,22 @@ def shown(*overrides: str) -> dict[str, str]:
 
 def test_choice_with_a_changed_value_is_shown_as_changed() -> None:
     plain = shown(*CHOSEN[:2])
-    assert (plain["padding"], plain["model/encoder"], plain["hardware"]) == ("post_post", "lstm", "cpu")
-    assert (plain["search"], plain["training/schedule"], plain["model/attention"]) == ("beam", "cosine", "bahdanau")
+    assert (plain["padding"], plain["model/encoder"], plain["hardware"]) == (
+        "post_post",
+        "lstm",
+        "cpu",
+    )
+    assert (plain["search"], plain["training/schedule"], plain["model/attention"]) == (
+        "beam",
+        "cosine",
+        "bahdanau",
+    )
     changed = shown("padding.encoder=post", "search.size=3", "model/attention=none")
-    assert (changed["padding"], changed["search"], changed["hardware"]) == ("pre_post, changed", "beam, changed", "cpu")
+    assert (changed["padding"], changed["search"], changed["hardware"]) == (
+        "pre_post, changed",
+        "beam, changed",
+        "cpu",
+    )
     assert changed["model/attention"] == "none"
 
 
@@ -40,19 +52,41 @@ def rows(page: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_report_shows_choices_instead_of_class_names(command: Command, folder: Path) -> None:
-    overrides = [*(choice for choice in TINY if not choice.startswith("search.size")), "tracking=none", *CHOSEN]
-    stages = {stage: f"paths.{stage}={folder}/build/{stage}" for stage in ("data", "training", "evaluation", "report")}
+    overrides = [
+        *(choice for choice in TINY if not choice.startswith("search.size")),
+        "tracking=none",
+        *CHOSEN,
+    ]
+    stages = {
+        stage: f"paths.{stage}={folder}/build/{stage}"
+        for stage in ("data", "training", "evaluation", "report")
+    }
     succeeded(command("train.py", *overrides, stages["data"], stages["training"]))
     (page,) = (folder / "runs" / "plain").rglob("report/index.html")
     expected = {
-        "data": "copy, changed", "padding": "post_post", "encoder": "lstm, changed", "hardware": "cpu",
-        "attention": "bahdanau, changed", "search": "beam, changed", "batching": "", "schedule": "cosine",
-    }  # fmt: skip
+        "data": "copy, changed",
+        "padding": "post_post",
+        "encoder": "lstm, changed",
+        "hardware": "cpu",
+        "attention": "bahdanau, changed",
+        "search": "beam, changed",
+        "batching": "",
+        "schedule": "cosine",
+    }
     assert {name: rows(page).get(name) for name in expected} == expected
 
     # Under DVC the stages read a config that is composed already.
     (folder / "params.yaml").write_text(yaml.safe_dump({"overrides": overrides}))
     succeeded(command("compose.py"))
     evaluation = page.parents[1] / "evaluation"
-    succeeded(command("report.py", "-cp", str(folder / "build"), "-cn", "resolved", f"paths.evaluation={evaluation}"))
+    succeeded(
+        command(
+            "report.py",
+            "-cp",
+            str(folder / "build"),
+            "-cn",
+            "resolved",
+            f"paths.evaluation={evaluation}",
+        )
+    )
     assert rows(folder / "build" / "report" / "index.html") == rows(page)

@@ -13,12 +13,16 @@ from entry_points import TINY, Command, succeeded
 
 
 @pytest.mark.parametrize(
-    ("there", "precision"), [(False, 32), pytest.param(True, "bf16", marks=pytest.mark.bfloat16)], ids=str
+    ("there", "precision"),
+    [(False, 32), pytest.param(True, "bf16", marks=pytest.mark.bfloat16)],
+    ids=str,
 )
 def test_auto_is_recorded_as_the_precision_that_it_chose(
     there: bool, precision: object, command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the model folder and in the identity: bf16 or 32, given instead, is the same experiment."""
+    """In the model folder and in the identity: bf16 or 32, given instead, is the same
+    experiment.
+    """
     monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: there)
     arguments = (*TINY, "model/encoder=lstm", "tracking=none", "chain=false")
     succeeded(command("train.py", *arguments, "hardware.precision=auto"))
@@ -34,14 +38,18 @@ def test_compose_writes_the_precision_that_auto_chose(
     monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: False)
     (folder / "params.yaml").write_text("overrides: [hardware.precision=auto]\n")
     succeeded(command("compose.py"))
-    assert yaml.safe_load((folder / "build/resolved.yaml").read_text())["hardware"]["precision"] == 32
+    assert (
+        yaml.safe_load((folder / "build/resolved.yaml").read_text())["hardware"]["precision"] == 32
+    )
 
 
 @pytest.mark.parametrize("precision", [32, "bf16"])
 def test_evaluation_in_another_precision_is_a_run_of_its_own(
     precision: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its figures are not those of the training's run, whose params name the precision that it was trained in."""
+    """Its figures are not those of the training's run, whose params name the precision that it was
+    trained in.
+    """
     from attnlab.stages import evaluate
 
     search = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 8}
@@ -56,4 +64,6 @@ def test_evaluation_in_another_precision_is_a_run_of_its_own(
     )
     of_training = tmp_path / "points" / "0123"
     assert (evaluate.state_of_its_run(experiment, tmp_path) == of_training) == (precision == 32)
-    assert evaluate.name_of_run(experiment, tmp_path).endswith(" · precision bf16") == (precision == "bf16")
+    assert evaluate.name_of_run(experiment, tmp_path).endswith(" · precision bf16") == (
+        precision == "bf16"
+    )

@@ -1,4 +1,6 @@
-"""A tiny classifier through the real entry points, what it leaves behind, and mixtures of the two tasks."""
+"""A tiny classifier through the real entry points, what it leaves behind, and mixtures of the two
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ from attnlab.experiment.composition import compose
 from attnlab.tracking.names import readable_name
 
 TASK = (
-    "task=classification", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.attention.size=8",
-    "training.max_steps=30", "training.validate_every=10", "training.batching.size=16",
-    "training.optimizer.learning_rate=0.03",
+    "task=classification", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8",
+    "model.attention.size=8", "training.max_steps=30", "training.validate_every=10",
+    "training.batching.size=16", "training.optimizer.learning_rate=0.03",
 )  # fmt: skip
 CORPORA = ROOT.parent / "shared" / "data"
 
@@ -30,7 +32,10 @@ def corpus(folder: Path) -> Path:
     """Sentences that one word tells apart."""
     folder.mkdir()
     for split, size in (("train", 96), ("validation", 24), ("test", 24)):
-        rows = [{"text": f"w{i % 5} {('좋아', 'bad')[i % 2]} <b> w{i % 7}", "label": i % 2} for i in range(size)]
+        rows = [
+            {"text": f"w{i % 5} {('좋아', 'bad')[i % 2]} <b> w{i % 7}", "label": i % 2}
+            for i in range(size)
+        ]
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
         (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
     return folder
@@ -39,11 +44,18 @@ def corpus(folder: Path) -> Path:
 @pytest.fixture
 def tiny(folder: Path) -> tuple[str, ...]:
     names = "data.label_names=[good,bad]"
-    return (*TASK, f"data.path={corpus(folder / 'corpus')}", "data.tokenizer.min_frequency=1", names)
+    return (
+        *TASK,
+        f"data.path={corpus(folder / 'corpus')}",
+        "data.tokenizer.min_frequency=1",
+        names,
+    )
 
 
 @pytest.mark.slow
-def test_train_then_again_then_evaluate_and_report(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_train_then_again_then_evaluate_and_report(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
     ended = succeeded(command("train.py", *tiny, "tracking=none"))
     assert "validation: nll " in ended.err
     output = next(path.parent for path in (folder / "runs" / "plain").glob("*/*/metrics.json"))
@@ -56,13 +68,21 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
     confusions = json.loads((output / "evaluation" / "confusions.json").read_text())
     assert confusions == {"labels": ["good", "bad"], "counts": [[12, 0], [0, 12]]}
     assert (output / "report" / "index.html").read_text(encoding="utf-8").count("좋아") > 1
-    model, data = folder_of(folder / "runs" / "points", "model.json"), folder_of(folder / "runs" / "data", "stats.json")
+    model, data = (
+        folder_of(folder / "runs" / "points", "model.json"),
+        folder_of(folder / "runs" / "data", "stats.json"),
+    )
     assert "test/accuracy" not in (model.parent / "training" / "history.csv").read_text()
 
     again = command("train.py", *tiny, "tracking=none")
     assert "is finished already; rerun=true trains it again" in again.err
 
-    paths = (f"paths.model={model}", f"paths.data={data}", "paths.evaluation=evaluation", "tracking=none")
+    paths = (
+        f"paths.model={model}",
+        f"paths.data={data}",
+        "paths.evaluation=evaluation",
+        "tracking=none",
+    )
     succeeded(command("evaluate.py", *tiny, *paths))
     for path in (output / "evaluation").iterdir():
         assert path.read_bytes() == (folder / "evaluation" / path.name).read_bytes()
@@ -76,10 +96,16 @@ def test_train_then_again_then_evaluate_and_report(command: Command, folder: Pat
         refused(command(script, *tiny, *paths, "paths.data=pairs"), said)
     named = (*tiny[:-1], "data.label_names=[bad,good]", "paths.data=renamed", "tracking=none")
     succeeded(command("prepare.py", *named))
-    refused(command("evaluate.py", *named, *paths[:1]), "was not prepared with the data.json of the model")
+    refused(
+        command("evaluate.py", *named, *paths[:1]),
+        "was not prepared with the data.json of the model",
+    )
     other = json.loads((model / "tokenizer.json").read_text())
     (model / "tokenizer.json").write_text(json.dumps(other))
-    refused(command("evaluate.py", *tiny, *paths), "was not prepared with the tokenizer.json of the model")
+    refused(
+        command("evaluate.py", *tiny, *paths),
+        "was not prepared with the tokenizer.json of the model",
+    )
     assert not (folder / "evaluation").exists()
 
 
@@ -92,25 +118,39 @@ def test_tracked_classifier_has_pictures_and_a_model_that_names_classes(
     (run,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
     assert run.info.run_name == readable_name(compose(tiny).logged)
     assert run.data.params["task"] == "classification"
-    assert {"validation/accuracy", "validation/f1", "validation/nll", "train/nll", "test/accuracy", "test/f1"} <= set(
-        run.data.metrics
-    )
+    assert {
+        "validation/accuracy",
+        "validation/f1",
+        "validation/nll",
+        "train/nll",
+        "test/accuracy",
+        "test/f1",
+    } <= set(run.data.metrics)
     places = {info.path for info in client.list_artifacts(run.info.run_id, "attention/step_000030")}
     names = ("attention.npz", "confusion_matrix.png", "sentences.html", "sentences.png")
     assert places == {f"attention/step_000030/{name}" for name in names}
     (output,) = run.outputs.model_outputs
     location = client.get_logged_model(output.model_id).artifact_location.removeprefix("file://")
-    monkeypatch.setattr("sys.path", list(__import__("sys").path))  # MLflow puts the model's code there
+    # MLflow puts the model's code there
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
     answers = mlflow.pyfunc.load_model(location).predict(["w1 bad w3", "좋아"])
     assert [answer["label"] for answer in answers] == ["bad", "good"]
 
 
-def test_classifier_trains_on_data_that_prepare_wrote(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_classifier_trains_on_data_that_prepare_wrote(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
     prepared = (*tiny, "paths.data=prepared", "tracking=none")
     ended = succeeded(command("prepare.py", *prepared))
     assert "prepared 96 train, 24 validation, 24 test rows in" in ended.out
-    succeeded(command("train.py", *prepared, "chain=false", "paths.model=model", "paths.training=training"))
-    assert (folder / "model" / "tokenizer.json").read_bytes() == (folder / "prepared" / "tokenizer.json").read_bytes()
+    succeeded(
+        command(
+            "train.py", *prepared, "chain=false", "paths.model=model", "paths.training=training"
+        )
+    )
+    assert (folder / "model" / "tokenizer.json").read_bytes() == (
+        folder / "prepared" / "tokenizer.json"
+    ).read_bytes()
     assert "validation/accuracy" in (folder / "training" / "history.csv").read_text()
 
 
@@ -120,16 +160,34 @@ MIXTURES = {
     "model alone": (("model=classifier",), "it may go with task=classification"),
     "other model": (("task=classification", "model=seq2seq"), "it may go with task=translation"),
     "training alone": (("training=classification",), "it may go with task=classification"),
-    "other training": (("task=classification", "training=standard"), "task=translation (here task=classification)"),
+    "other training": (
+        ("task=classification", "training=standard"),
+        "task=translation (here task=classification)",
+    ),
     "search": (("task=classification", "search=greedy"), "search must be null"),
     "no search": (("search=none",), "got null; it may go with"),
-    "unknown": (("task=tagging",), "task must be one of classification, translation; got 'tagging'"),
-    "teacher forcing": (("task=classification", "training.teacher_forcing.ratio=1"), "teacher_forcing is not"),
-    "no attention": (("task=classification", "model/attention=none"), "Could not override 'model/decoder'"),
-    "coverage": (("task=classification", "model/coverage=see2017"), "Could not override 'model/coverage'"),
-    "window": (("task=classification", "model/scope=local_m"), "model.scope local_m follows the target word by word"),
+    "unknown": (
+        ("task=tagging",),
+        "task must be one of classification, translation; got 'tagging'",
+    ),
+    "teacher forcing": (
+        ("task=classification", "training.teacher_forcing.ratio=1"),
+        "teacher_forcing is not",
+    ),
+    "no attention": (
+        ("task=classification", "model/attention=none"),
+        "Could not override 'model/decoder'",
+    ),
+    "coverage": (
+        ("task=classification", "model/coverage=see2017"),
+        "Could not override 'model/coverage'",
+    ),
+    "window": (
+        ("task=classification", "model/scope=local_m"),
+        "model.scope local_m follows the target word by word",
+    ),
     "ensemble": (("task=classification", "paths.ensemble=[other]"), "paths.ensemble must be null"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("overrides", "said"), MIXTURES.values(), ids=MIXTURES)
@@ -141,9 +199,10 @@ def test_sections_of_another_task_are_refused_in_a_sentence(
 
 
 CHOICES = [
-    "experiment=rt_polarity", "experiment=korean_chatbot", "experiment=lesson_classifier", "model/encoder=gru",
-    "model/attention=general", "model/normaliser=sparsemax", "model/projection=linear", "model/heads=multi",
-    "model/scope=local_p", "padding=unmasked_read", "data/tokenizer=character", "training/schedule=plateau",
+    "experiment=rt_polarity", "experiment=korean_chatbot", "experiment=lesson_classifier",
+    "model/encoder=gru", "model/attention=general", "model/normaliser=sparsemax",
+    "model/projection=linear", "model/heads=multi", "model/scope=local_p", "padding=unmasked_read",
+    "data/tokenizer=character", "training/schedule=plateau",
 ]  # fmt: skip
 
 
@@ -156,8 +215,13 @@ def test_params_yaml_chooses_the_task(command: Command, folder: Path) -> None:
     params = "overrides: [task=classification, data=rt_polarity, search=none, data.path=nowhere]\n"
     (folder / "params.yaml").write_text(params)
     succeeded(command("compose.py"))
-    assert yaml.safe_load((folder / "build" / "resolved.yaml").read_text())["task"] == "classification"
-    refused(command("prepare.py", "-cp", str(folder / "build"), "-cn", "resolved"), "data.path: there is no")
+    assert (
+        yaml.safe_load((folder / "build" / "resolved.yaml").read_text())["task"] == "classification"
+    )
+    refused(
+        command("prepare.py", "-cp", str(folder / "build"), "-cn", "resolved"),
+        "data.path: there is no",
+    )
 
 
 @pytest.mark.slow
@@ -168,17 +232,30 @@ def test_dvc_repro_of_a_classifier(tmp_path: Path, warm_path: None) -> None:
     choose(folder, data="labelled", overrides=[*TASK, f"data.path={path}", "tracking=none"])
     assert ran(dvc(folder, "repro")) == ["compose", "prepare", "train", "evaluate", "report"]
     built = hashes(folder / "build")
-    expected = {"evaluation/metrics.json", "evaluation/sentences.html", "model/tokenizer.json", "report/index.html"}
+    expected = {
+        "evaluation/metrics.json",
+        "evaluation/sentences.html",
+        "model/tokenizer.json",
+        "report/index.html",
+    }
     assert expected <= set(built)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("rt_polarity", 0.55), ("korean_chatbot", 0.5)])
-def test_classification_preset_is_better_than_chance_after_200_steps(command: Command, name: str, least: float) -> None:
-    """The whole presets, cut short: better than chance, which is 0.5 and 0.45, after an epoch and a half."""
+def test_classification_preset_is_better_than_chance_after_200_steps(
+    command: Command, name: str, least: float
+) -> None:
+    """The whole presets, cut short: better than chance, which is 0.5 and 0.45, after an epoch and a
+    half.
+    """
     if not (CORPORA / name).is_dir():
         pytest.skip(f"there is no copy of {name} in {CORPORA}")
     short = ("training.max_epochs=null", "training.max_steps=200", "training.average_checkpoints=1")
-    succeeded(command("train.py", f"experiment={name}", f"data.path={CORPORA / name}", *short, "tracking=none"))
+    succeeded(
+        command(
+            "train.py", f"experiment={name}", f"data.path={CORPORA / name}", *short, "tracking=none"
+        )
+    )
     metrics = json.loads(next(Path("runs/plain").glob("*/*/metrics.json")).read_text())
     assert metrics["accuracy"] > least

@@ -1,4 +1,6 @@
-"""A model that was trained by the real command reads what it is asked as its training data were cleaned."""
+"""A model that was trained by the real command reads what it is asked as its training data were
+cleaned.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,16 @@ def model_in(folder: Path) -> Path:
     return found
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *arguments: Any, stdin: bytes) -> Any:
+def asked(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    *arguments: Any,
+    stdin: bytes,
+) -> Any:
     """The JSON that a command prints, without the texts that it was given."""
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin), isatty=lambda: False))
+    monkeypatch.setattr(
+        sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin), isatty=lambda: False)
+    )
     capfd.readouterr()
     assert main([*map(str, arguments), "--json"]) == 0
     shown = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
@@ -52,7 +61,10 @@ def asked(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *a
 
 
 def test_trained_translator_reads_a_file_in_another_form_as_its_training_data(
-    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    command: Command,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     corpus = ("data=hub", write(folder / "corpus"), "data.source=ko", "data.target=en")
     limits = ("data.cleaning.max_source_length=20", "data.cleaning.max_characters=30")
@@ -75,7 +87,10 @@ def test_trained_translator_reads_a_file_in_another_form_as_its_training_data(
 
 
 def test_trained_classifier_reads_a_file_in_another_form_as_its_training_data(
-    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    command: Command,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     corpus = ("task=classification", write(folder / "corpus"), "data.text=ko", "data.label=kind")
     of_translators = ("model.decoder", "model.readout", "search", "training.validation_search")
@@ -88,13 +103,20 @@ def test_trained_classifier_reads_a_file_in_another_form_as_its_training_data(
     assert asked(monkeypatch, capfd, "classify", model_in(folder), stdin=given) == expected
 
 
-def test_model_folder_says_the_cleaning_that_a_corpus_sets_in_code(command: Command, folder: Path, tiny: Any) -> None:
+def test_model_folder_says_the_cleaning_that_a_corpus_sets_in_code(
+    command: Command, folder: Path, tiny: Any
+) -> None:
     succeeded(command("train.py", *tiny, "chain=false"))
     config = json.loads((model_in(folder) / "config.json").read_text())
     assert config["cleaning"] == {
-        "_target_": "attnlab.data.corpus.Cleaning", "unicode": "none", "whitespace": "keep", "max_characters": None,
-        "limit_evaluation": False, "max_source_length": None, "max_target_length": None,
-    }  # fmt: skip
+        "_target_": "attnlab.data.corpus.Cleaning",
+        "unicode": "none",
+        "whitespace": "keep",
+        "max_characters": None,
+        "limit_evaluation": False,
+        "max_source_length": None,
+        "max_target_length": None,
+    }
     assert attnlab.load(model_in(folder)).cleaning.whitespace == "keep"
 
 

@@ -42,14 +42,29 @@ def test_compare_of_the_last_sweep_writes_page_and_tables(command: Command, swee
 
 
 REFUSALS = {
-    "none": ((), "give exactly one of sweep, runs, filter, builds, such as sweep=last; got none of them"),
+    "none": (
+        (),
+        "give exactly one of sweep, runs, filter, builds, such as sweep=last; got none of them",
+    ),
     "two": (("sweep=last", "runs=[a]"), "got sweep and runs"),
     "metric of some": (("sweep=last", "metric=aer"), "metric must be one that all runs have"),
-    "samples": (("sweep=last", "samples=3"), "samples must be a whole number between 100 and 100000, got 3"),
-    "confidence": (("sweep=last", "confidence=1"), "confidence must be a number of at least 0.5 and below 1, got 1"),
+    "samples": (
+        ("sweep=last", "samples=3"),
+        "samples must be a whole number between 100 and 100000, got 3",
+    ),
+    "confidence": (
+        ("sweep=last", "confidence=1"),
+        "confidence must be a number of at least 0.5 and below 1, got 1",
+    ),
     "key": (("sweep=last", "sample=3"), "sample is not a setting; did you mean samples?"),
-    "tracking key": (("sweep=last", "tracking.url=x"), "tracking.url is not a setting; did you mean tracking.uri?"),
-    "tracking": (("sweep=last", "tracking=wandb"), "tracking must be one of mlflow, none; got 'wandb'"),
+    "tracking key": (
+        ("sweep=last", "tracking.url=x"),
+        "tracking.url is not a setting; did you mean tracking.uri?",
+    ),
+    "tracking": (
+        ("sweep=last", "tracking=wandb"),
+        "tracking must be one of mlflow, none; got 'wandb'",
+    ),
     "paths": (("sweep=last", "paths.data=x"), "paths.data is not a setting; paths has: runs"),
     "no value": (("sweep",), "takes settings written key=value, got 'sweep'"),
     "option": (("-m", "sweep=last"), "this command takes settings written key=value, got '-m'"),
@@ -59,15 +74,21 @@ REFUSALS = {
     ),
     "runs without a database": (("runs=[1e5]",), "tracking.uri: there is no database"),
     "no list": (
-        ("runs=abc",), "runs must be a list of text that is not empty with at least 1 entry or null, got 'abc'",
+        ("runs=abc",),
+        "runs must be a list of text that is not empty with at least 1 entry or null, got 'abc'",
     ),
     "into": (("sweep=last", "into=runs"), "holds something else, which would be lost"),
-    "nothing built": (("builds=[runs]",), "builds: there is no runs/resolved.yaml; run the compose stage first"),
-}  # fmt: skip
+    "nothing built": (
+        ("builds=[runs]",),
+        "builds: there is no runs/resolved.yaml; run the compose stage first",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_compare_with_a_wrong_setting_is_refused(command: Command, sweep: Path, folder: Path, case: str) -> None:
+def test_compare_with_a_wrong_setting_is_refused(
+    command: Command, sweep: Path, folder: Path, case: str
+) -> None:
     arguments, said = REFUSALS[case]
     before = left(folder)
     refused(command("compare.py", *arguments), said)
@@ -78,7 +99,9 @@ def test_compare_of_a_single_point_writes_a_page(command: Command, folder: Path)
     write_sweep(folder / "runs", {"dot": 0.5}, (1,), failed=False)
     ended = succeeded(command("compare.py", "sweep=last", *SMALL))
     assert "share a letter" not in ended.out
-    page = (folder / "runs" / "sweeps" / IDENTITY / "comparison" / "index.html").read_text(encoding="utf-8")
+    page = (folder / "runs" / "sweeps" / IDENTITY / "comparison" / "index.html").read_text(
+        encoding="utf-8"
+    )
     assert "nothing to compare it with" in page
 
 
@@ -95,7 +118,9 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
     sweep = write_sweep(folder / "runs", {"dot": 0.8, "none": 0.3}, failed=False)
     tracking = MlflowTracking(None, "attnlab", None, False, 0, False, "refuse")
     runs = folder / "runs"
-    record = RunRecord({}, identity="x", data_digest="", tags={"sweep": "x", "varies": "seed"}, name="sweep")
+    record = RunRecord(
+        {}, identity="x", data_digest="", tags={"sweep": "x", "varies": "seed"}, name="sweep"
+    )
     with tracking.of_sweep().start(runs, sweep.path, record) as parent:
         sweep.write(dataclasses.replace(sweep.read(), run_id=parent.run_id))
     ids = []
@@ -105,7 +130,9 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
         config = {"model": {"attention": score[chosen]}, "seed": int(job.choices["seed"])}
         tags = {"sweep": "x", "mlflow.parentRunId": str(parent.run_id)}
         point = runs / "points" / str(job.identity)
-        with tracking.start(runs, point, RunRecord(config, "y", "", tags=tags, name=job.name)) as run:
+        with tracking.start(
+            runs, point, RunRecord(config, "y", "", tags=tags, name=job.name)
+        ) as run:
             run.log_artifact(Path(job.output) / "evaluation")
         ids.append(str(run.run_id))
     client = MlflowClient(f"sqlite:///{runs}/mlflow.db")
@@ -123,7 +150,9 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
     # Some of the runs are another comparison than the sweep's own, and do not take its place.
     others = [each.path for each in client.list_artifacts(str(parent.run_id), "comparisons")]
     assert others == [f"comparisons/{found[1].split('/')[-2]}"]
-    by_filter = succeeded(command("compare.py", "filter=tags.sweep = 'x' and params.attention != 'none'", *SMALL))
+    by_filter = succeeded(
+        command("compare.py", "filter=tags.sweep = 'x' and params.attention != 'none'", *SMALL)
+    )
     assert "no attention" not in by_filter.out
     nothing = command("compare.py", "filter=tags.sweep = 'z'")
     refused(nothing, "filter: no run with an evaluation was found by \"tags.sweep = 'z'\"")

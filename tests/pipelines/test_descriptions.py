@@ -1,4 +1,6 @@
-"""What MLflow shows of runs and sweeps: descriptions, names, tags, rankings, models with their data; more loggers."""
+"""What MLflow shows of runs and sweeps: descriptions, names, tags, rankings, models with their
+data; more loggers.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,22 @@ def test_description_has_result_data_and_a_command_that_repeats_the_run(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OWNER", "hunter2")
-    succeeded(command("train.py", *TRACKED, 'tracking.note="It\'s **mine**"', "+tracking.tags.owner='${oc.env:OWNER}'"))
+    succeeded(
+        command(
+            "train.py",
+            *TRACKED,
+            'tracking.note="It\'s **mine**"',
+            "+tracking.tags.owner='${oc.env:OWNER}'",
+        )
+    )
     run = the_run(folder)
     description = run.data.tags[NOTE]
     note, result, data, _ = description.split("\n\n")
     assert note == "It's **mine**"
     assert result.startswith(f"**Test:** bleu {run.data.metrics['test/bleu']:.4g} · chrf ")
     assert (
-        data
-        == f"**Data:** copy · train 160, validation 20, test 20 rows · SHA-256 `{run.data.tags['data_hash'][:16]}`..."
+        data == "**Data:** copy · train 160, validation 20, test 20 rows · SHA-256 "
+        f"`{run.data.tags['data_hash'][:16]}`..."
     )
     assert run.data.tags["owner"] == "hunter2"  # a tag is there to be read
     assert "hunter2" not in description
@@ -61,11 +70,21 @@ def test_finished_run_takes_another_note_and_more_tags_and_keeps_a_description_o
     assert before.data.tags["paper"] == "acl"
     assert before.data.tags[NOTE].startswith("**Latest validation:** bleu ")
     again = succeeded(
-        command("train.py", *TRACKED, "chain=false", "tracking.tags={year: 2026, a@b: 1}", "tracking.note=later")
+        command(
+            "train.py",
+            *TRACKED,
+            "chain=false",
+            "tracking.tags={year: 2026, a@b: 1}",
+            "tracking.note=later",
+        )
     )
     assert "is finished already" in again.err
     run = the_run(folder)
-    assert (run.data.tags["year"], run.data.tags["a_b"], run.data.params) == ("2026", "1", before.data.params)
+    assert (run.data.tags["year"], run.data.tags["a_b"], run.data.params) == (
+        "2026",
+        "1",
+        before.data.params,
+    )
     assert run.data.tags[NOTE] == f"later\n\n{before.data.tags[NOTE]}"
     mlflow_client(folder).set_tag(run.info.run_id, NOTE, "by hand")
     succeeded(command("train.py", *TRACKED, "chain=false", "tracking.note=again"))
@@ -74,7 +93,9 @@ def test_finished_run_takes_another_note_and_more_tags_and_keeps_a_description_o
 
 def test_note_and_tags_of_an_offline_run_wait_in_its_folder(command: Command, folder: Path) -> None:
     away = ("tracking.uri=http://127.0.0.1:9", "tracking.when_unreachable=warn")
-    succeeded(command("train.py", *TRACKED, *away, "tracking.note=away", "+tracking.tags.paper=acl"))
+    succeeded(
+        command("train.py", *TRACKED, *away, "tracking.note=away", "+tracking.tags.paper=acl")
+    )
     (state,) = folder.glob("runs/points/*/run/run.json")
     record = json.loads(state.read_text())["record"]
     assert (record["note"], record["tags"]["paper"]) == ("away", "acl")
@@ -83,7 +104,9 @@ def test_note_and_tags_of_an_offline_run_wait_in_its_folder(command: Command, fo
     assert the_run(folder).data.tags[NOTE].startswith("away\n\n**Test:** bleu ")
 
 
-def test_params_have_no_null_and_the_model_has_a_name_metrics_and_data(command: Command, folder: Path) -> None:
+def test_params_have_no_null_and_the_model_has_a_name_metrics_and_data(
+    command: Command, folder: Path
+) -> None:
     succeeded(command("train.py", *TRACKED, "seed=3"))
     run, client = the_run(folder), mlflow_client(folder)
     assert run.data.params["attention"] == "bahdanau"
@@ -119,10 +142,13 @@ def test_run_of_a_sweep_has_the_ranking_of_its_points_and_the_scores_of_the_best
     header, _, *rows = [line for line in description.splitlines() if line.startswith("| ")]
     assert header.startswith("|  | run | validation token_nll | test bleu | ")
     assert rows[0].startswith(
-        f"| 1 | [{best.info.run_name}](#/experiments/1/runs/{best.info.run_id}) | {best.data.metrics[name]:.4g} |"
+        f"| 1 | [{best.info.run_name}](#/experiments/1/runs/{best.info.run_id}) | "
+        f"{best.data.metrics[name]:.4g} |"
     )
     assert "max steps 20" in best.info.run_name
-    assert rows[1].startswith(f"| 2 | [{worse.info.run_name}](#/experiments/1/runs/{worse.info.run_id}) |")
+    assert rows[1].startswith(
+        f"| 2 | [{worse.info.run_name}](#/experiments/1/runs/{worse.info.run_id}) |"
+    )
     assert "2 of 2 points finished, 0 failed" in description
     assert command_in(description) == ["python", "pipelines/train.py", *sweep]
     assert {"training.max_steps=20", *noted} <= set(command_in(best.data.tags[NOTE])) - {"-m"}
@@ -135,21 +161,29 @@ def test_more_loggers_write_into_the_folder_of_the_experiment_and_leave_its_iden
     succeeded(command("train.py", *alone, CSV))
     (written,) = folder.glob("runs/points/*/loggers/csv/lightning_logs/version_0/metrics.csv")
     header = written.read_text().partition("\n")[0].split(",")
-    assert {"train/token_nll", "validation/free_running/bleu", "speed/sentences", "train/epoch_token_nll"} <= set(
-        header
-    )
+    assert {
+        "train/token_nll",
+        "validation/free_running/bleu",
+        "speed/sentences",
+        "train/epoch_token_nll",
+    } <= set(header)
     assert "is finished already" in command("train.py", *alone).err
     succeeded(command("train.py", *alone, CSV, "rerun=true", "+loggers.csv.save_dir=elsewhere"))
     assert not written.exists()
     assert list(folder.glob("elsewhere/lightning_logs/version_0/metrics.csv"))
 
 
-def test_loggers_that_cannot_be_used_are_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loggers_that_cannot_be_used_are_refused(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("_TENSORBOARD_AVAILABLE", "_TENSORBOARDX_AVAILABLE"):
         monkeypatch.setattr(f"lightning_fabric.loggers.tensorboard.{name}", False)
     board = "+loggers.board._target_=pytorch_lightning.loggers.TensorBoardLogger"
-    refused(command("train.py", *TRACKED, board), "loggers.board: a package is missing", "tensorboard")
     refused(
-        command("train.py", *TRACKED, "+loggers.mine._target_=pathlib.Path"), "loggers.mine._target_ must be one of"
+        command("train.py", *TRACKED, board), "loggers.board: a package is missing", "tensorboard"
+    )
+    refused(
+        command("train.py", *TRACKED, "+loggers.mine._target_=pathlib.Path"),
+        "loggers.mine._target_ must be one of",
     )
     refused(command("train.py", *TRACKED, CSV, "+loggers.csv.flush=3"), "loggers.csv.flush")

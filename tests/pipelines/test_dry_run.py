@@ -25,10 +25,20 @@ def test_dry_run_writes_nothing(folder: Path, command: Command, cache: Path) -> 
 
 
 def test_dry_run_of_a_sweep_has_a_row_for_each_point(folder: Path, command: Command) -> None:
-    varied = ("-m", *ANY_ATTENTION, UNTRACKED, "model/attention=dot,none", "training.max_steps=4,400000")
+    varied = (
+        "-m",
+        *ANY_ATTENTION,
+        UNTRACKED,
+        "model/attention=dot,none",
+        "training.max_steps=4,400000",
+    )
     ended = succeeded(command("train.py", *varied, "dry_run=true"))
     assert "4 experiments, one after the other: about" in ended.out
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in ended.out.splitlines() if line[:1] == "│"]
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]]
+        for line in ended.out.splitlines()
+        if line[:1] == "│"
+    ]
     firsts = [row for row in rows if row[-1]]
     steps = [row[-4] for row in firsts]
     assert steps == ["4", "400,000", "4", "400,000"]
@@ -38,8 +48,12 @@ def test_dry_run_of_a_sweep_has_a_row_for_each_point(folder: Path, command: Comm
     assert list(folder.iterdir()) == []
 
 
-def test_dry_run_of_another_command_or_of_two_processes_is_refused(folder: Path, command: Command) -> None:
+def test_dry_run_of_another_command_or_of_two_processes_is_refused(
+    folder: Path, command: Command
+) -> None:
     refused(command("prepare.py", *TINY, "dry_run=true"), "dry_run is for pipelines/train.py")
     two = ("hardware.devices=2", "hardware.strategy=ddp_fork")
-    refused(command("train.py", *TINY, UNTRACKED, "dry_run=true", *two), "dry_run measures one process")
+    refused(
+        command("train.py", *TINY, UNTRACKED, "dry_run=true", *two), "dry_run measures one process"
+    )
     assert list(folder.iterdir()) == []

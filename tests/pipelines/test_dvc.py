@@ -1,4 +1,6 @@
-"""`dvc repro`, experiments, remotes and the matrix of attentions, on a tiny experiment in copies of the project."""
+"""`dvc repro`, experiments, remotes and the matrix of attentions, on a tiny experiment in copies of
+the project.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,20 @@ from entry_points import ROOT, TINY
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_path")]
 
 # The table and the experiments below choose attentions, of which some have no size.
-ANY_ATTENTION = [choice for choice in TINY[1:] if not choice.startswith(("model.attention.", "training.max_steps"))]
+ANY_ATTENTION = [
+    choice
+    for choice in TINY[1:]
+    if not choice.startswith(("model.attention.", "training.max_steps"))
+]
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, warm_path: None) -> tuple[Path, dict[str, str]]:
-    """A repository with its chain run and `dvc.lock` committed, and the hashes of what the chain built."""
+def project(
+    tmp_path_factory: pytest.TempPathFactory, warm_path: None
+) -> tuple[Path, dict[str, str]]:
+    """A repository with its chain run and `dvc.lock` committed, and the hashes of what the chain
+    built.
+    """
     folder = copy_of_project(tmp_path_factory.mktemp("repository") / "project")
     choose(folder, training={"max_steps": 4}, overrides=[*ANY_ATTENTION, "tracking=none"])
     commit(folder)
@@ -40,7 +50,12 @@ def copy(project: tuple[Path, dict[str, str]], tmp_path: Path) -> Path:
 
 def test_second_repro_runs_no_stage(project: tuple[Path, dict[str, str]]) -> None:
     folder, built = project
-    assert {"resolved.yaml", "evaluation/metrics.json", "model/weights.safetensors", "report/index.html"} <= set(built)
+    assert {
+        "resolved.yaml",
+        "evaluation/metrics.json",
+        "model/weights.safetensors",
+        "report/index.html",
+    } <= set(built)
     assert ran(dvc(folder, "repro")) == []
     assert hashes(folder / "build") == built
 
@@ -54,15 +69,21 @@ def test_second_repro_runs_no_stage(project: tuple[Path, dict[str, str]]) -> Non
     ],
     ids=["search", "padding", "tracking"],
 )
-def test_choice_makes_only_its_own_stages_stale(choices: dict[str, object], stages: set[str], copy: Path) -> None:
+def test_choice_makes_only_its_own_stages_stale(
+    choices: dict[str, object], stages: set[str], copy: Path
+) -> None:
     choose(copy, **choices)
     dvc(copy, "repro", "compose")
     changed = json.loads(dvc(copy, "status", "--json"))
-    assert {stage for stage, changes in changed.items() if "build/resolved.yaml" in json.dumps(changes)} == stages
+    assert {
+        stage for stage, changes in changed.items() if "build/resolved.yaml" in json.dumps(changes)
+    } == stages
 
 
 def test_setting_called_size_is_seen_by_the_run_cache(copy: Path) -> None:
-    """DVC's run cache ignores keys called `size`: another beam must not get the results of the last one."""
+    """DVC's run cache ignores keys called `size`: another beam must not get the results of the last
+    one.
+    """
     others = [choice for choice in ANY_ATTENTION if not choice.startswith("search.size")]
     choose(copy, overrides=[*others, "tracking=none", "search.size=7"])
     assert ran(dvc(copy, "repro", "evaluate")) == ["compose", "evaluate"]
@@ -85,7 +106,9 @@ def test_edited_comment_trains_nothing_again(
     # The report reads what these stages wrote, which has the same bytes.
     assert ran(dvc(copy, "repro")) == ["compose", "prepare", "train", "evaluate"]
     assert hashes(copy / "build") == project[1]
-    assert {path: path.stat().st_mtime_ns for path in copy.glob("runs/points/*/done.json")} == trained
+    assert {
+        path: path.stat().st_mtime_ns for path in copy.glob("runs/points/*/done.json")
+    } == trained
 
     # Code that does something else is another experiment.
     path = copy / "src" / "attnlab" / "training" / "modules.py"
@@ -123,11 +146,21 @@ def test_remote_restores_everything_that_was_built(
 
 
 def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path) -> None:
-    section = (ROOT / "docs" / "dvc.md").read_text(encoding="utf-8").partition("\n## The commands\n")[2]
+    section = (
+        (ROOT / "docs" / "dvc.md").read_text(encoding="utf-8").partition("\n## The commands\n")[2]
+    )
     commands = section.partition("```sh\n")[2].partition("```")[0].splitlines()
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))},
-        **{f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("DVC_", "GIT_"))
+        },
+        **{
+            f"GIT_{who}_{what}": "a@b.c"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        },
         "DVC_NO_ANALYTICS": "1",
     }
     # The demo's lock is committed already; the matrix has a test of its own.
@@ -137,7 +170,12 @@ def test_commands_of_the_dvc_page_work_in_order_after_the_first_repro(copy: Path
     for line in commands:
         line = line.replace("max_steps=500", "max_steps=5")
         ended = subprocess.run(
-            ["bash", "-ec", line], cwd=copy, env=environment, capture_output=True, text=True, check=False
+            ["bash", "-ec", line],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ended.returncode == 0, line + ended.stdout + ended.stderr
         printed[line.partition("  ")[0]] = ended.stdout
@@ -168,7 +206,9 @@ def test_matrix_of_attentions_is_trained_and_compared(copy: Path) -> None:
     compared = chain["stages"]["compare"]
     command = compared["cmd"].partition(' "builds=[')[0]
     compared["cmd"] = f"{command} builds=[{','.join(few)}] samples=100"
-    compared["deps"] = [dep for dep in compared["deps"] if not dep.startswith("build/") or dep in few]
+    compared["deps"] = [
+        dep for dep in compared["deps"] if not dep.startswith("build/") or dep in few
+    ]
     file.write_text(yaml.safe_dump(chain), encoding="utf-8")
 
     example = str(file.relative_to(copy))

@@ -1,4 +1,6 @@
-"""Every choice of every model group, and every preset named after a paper, trains through the real entry point."""
+"""Every choice of every model group, and every preset named after a paper, trains through the real
+entry point.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,43 @@ from entry_points import ROOT, Command, succeeded
 
 MODEL = ROOT / "conf" / "model"
 SMALL = (
-    "data=copy", "data.num_pairs=60", "data.max_length=6", "training.max_steps=2", "training.validate_every=2",
-    "training.batching.size=16", "training.validation_search.max_length=8", "search=greedy", "search.max_length=8",
+    "data=copy", "data.num_pairs=60", "data.max_length=6", "training.max_steps=2",
+    "training.validate_every=2", "training.batching.size=16",
+    "training.validation_search.max_length=8", "search=greedy", "search.max_length=8",
     "tracking=none",
 )  # fmt: skip
-# The decoder's state is as wide as the encoder's output, so that scores without weights and the copy bridge fit.
-SMALL_MODEL = ("model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.decoder.hidden_size=16")
+# The decoder's state is as wide as the encoder's output, so that scores without weights and the
+# copy bridge fit.
+SMALL_MODEL = (
+    "model.encoder.embedding_size=8",
+    "model.encoder.hidden_size=8",
+    "model.decoder.hidden_size=16",
+)
 # Trainings that hold every choice of every group; what they do not name is as in seq2seq.yaml.
 TOGETHER = [
     ("attention=bahdanau", "initialisation=bahdanau"),
     ("attention=concat", "encoder=lstm", "coverage=see2017", "readout=maxout"),
-    ("attention=cosine", "encoder=rnn", "bridge=mean", "projection=linear", "decoder=conditional_gru"),
-    ("attention=dot", "bridge=copy", "decoder=step_then_attend", "readout=attentional", "scope=local_m"),
-    ("attention=general", "bridge=first_backward", "readout=plain", "scope=local_p", "initialisation=glorot"),
+    (
+        "attention=cosine",
+        "encoder=rnn",
+        "bridge=mean",
+        "projection=linear",
+        "decoder=conditional_gru",
+    ),
+    (
+        "attention=dot",
+        "bridge=copy",
+        "decoder=step_then_attend",
+        "readout=attentional",
+        "scope=local_m",
+    ),
+    (
+        "attention=general",
+        "bridge=first_backward",
+        "readout=plain",
+        "scope=local_p",
+        "initialisation=glorot",
+    ),
     ("attention=location", "normaliser=sparsemax", "input_feeding=softmax_output"),
     ("attention=none", "decoder=no_attention", "readout=state"),
     ("attention=normed_bahdanau", "bridge=zero", "heads=multi", "initialisation=uniform"),
@@ -32,7 +58,9 @@ TOGETHER = [
     ("attention=uniform",),
 ]
 PRESETS = (ROOT / "conf" / "experiment").glob
-PAPERS = sorted(path.stem for path in (*PRESETS("*20[0-9][0-9]*.yaml"), *PRESETS("lesson_bahdanau.yaml")))
+PAPERS = sorted(
+    path.stem for path in (*PRESETS("*20[0-9][0-9]*.yaml"), *PRESETS("lesson_bahdanau.yaml"))
+)
 
 
 def trains(command: Command, folder: Path, *overrides: str) -> dict[str, float]:
@@ -42,18 +70,26 @@ def trains(command: Command, folder: Path, *overrides: str) -> dict[str, float]:
 
 
 def test_trainings_hold_every_choice_of_the_model() -> None:
-    defaults = [node for node in yaml.safe_load((MODEL / "seq2seq.yaml").read_text())["defaults"] if node != "_self_"]
+    defaults = [
+        node
+        for node in yaml.safe_load((MODEL / "seq2seq.yaml").read_text())["defaults"]
+        if node != "_self_"
+    ]
     held = {f"{group}={name}" for node in defaults for group, name in node.items()}.union(*TOGETHER)
     assert held == {f"{path.parent.name}={path.stem}" for path in MODEL.glob("*/*.yaml")}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("choices", TOGETHER, ids=",".join)
-def test_every_choice_of_the_model(choices: tuple[str, ...], command: Command, folder: Path) -> None:
+def test_every_choice_of_the_model(
+    choices: tuple[str, ...], command: Command, folder: Path
+) -> None:
     metrics = trains(command, folder, *SMALL_MODEL, *(f"model/{choice}" for choice in choices))
     assert 0 < metrics["token_nll"] < 10
     attends = "attention=none" not in choices
-    assert (metrics["attention_pad_mass"] == 0) if attends else metrics["attention_pad_mass"] is None
+    assert (
+        (metrics["attention_pad_mass"] == 0) if attends else metrics["attention_pad_mass"] is None
+    )
 
 
 @pytest.mark.slow

@@ -17,7 +17,9 @@ SCRIPTS = ["compose.py", "prepare.py", "train.py", "evaluate.py", "report.py", "
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_help_of_a_stage_shows_how_to_start_it_and_its_groups(command: Command, folder: Path, script: str) -> None:
+def test_help_of_a_stage_shows_how_to_start_it_and_its_groups(
+    command: Command, folder: Path, script: str
+) -> None:
     ended = succeeded(command(script, "--help"))
     assert f"python pipelines/{script}" in ended.out
     if script not in ("compose.py", "show.py"):
@@ -28,7 +30,12 @@ def test_help_of_a_stage_shows_how_to_start_it_and_its_groups(command: Command, 
 
 def test_help_of_compare_shows_its_settings(command: Command, folder: Path) -> None:
     ended = succeeded(command("compare.py", "--help"))
-    for expected in ("python pipelines/compare.py sweep=last", "baseline: null", "samples: 1000", "tracking: mlflow"):
+    for expected in (
+        "python pipelines/compare.py sweep=last",
+        "baseline: null",
+        "samples: 1000",
+        "tracking: mlflow",
+    ):
         assert expected in ended.out
     assert left(folder) == []
 
@@ -36,23 +43,34 @@ def test_help_of_compare_shows_its_settings(command: Command, folder: Path) -> N
 def test_help_imports_nothing_heavy(folder: Path) -> None:
     program = (
         "import runpy, sys\n"
-        f"for path in {[str(PIPELINES / script) for script in ('compare.py', 'replicate.py', 'train.py')]!r}:\n"
+        "for path in "
+        f"{[str(PIPELINES / script) for script in ('compare.py', 'replicate.py', 'train.py')]!r}:\n"
         "    sys.argv = [path, '--help']\n"
         "    try: runpy.run_path(path, run_name='__main__')\n"
         "    except SystemExit as ended: assert not ended.code\n"
-        "heavy = {'torch', 'pytorch_lightning', 'mlflow', 'datasets', 'matplotlib', 'scipy', 'sacrebleu'}\n"
+        "heavy = {'torch', 'pytorch_lightning', 'mlflow', 'datasets', 'matplotlib', 'scipy', "
+        "'sacrebleu'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    ended = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)
-    assert all(f"python pipelines/{script}" in ended.stdout for script in ("train.py", "compare.py", "replicate.py"))
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert all(
+        f"python pipelines/{script}" in ended.stdout
+        for script in ("train.py", "compare.py", "replicate.py")
+    )
     assert ended.stdout.strip().splitlines()[-1] == "[]"
     assert left(folder) == []
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("script", ["train.py", "compare.py", "show.py"])
-def test_help_whose_reader_has_gone_away_ends_silently(folder: Path, script: str, unbuffered: str) -> None:
-    """As in `python pipelines/train.py --help | head -3`, where `head` ends before anything was written."""
+def test_help_whose_reader_has_gone_away_ends_silently(
+    folder: Path, script: str, unbuffered: str
+) -> None:
+    """As in `python pipelines/train.py --help | head -3`, where `head` ends before anything was
+    written.
+    """
     reading, writing = os.pipe()
     os.close(reading)
     command, environment = (
@@ -65,7 +83,9 @@ def test_help_whose_reader_has_gone_away_ends_silently(folder: Path, script: str
     assert ended.returncode == 128 + signal.SIGPIPE
 
 
-@pytest.mark.parametrize("arguments", [("--cfg", "job"), ("--info", "defaults"), ("--info", "all"), ("--hydra-help",)])
+@pytest.mark.parametrize(
+    "arguments", [("--cfg", "job"), ("--info", "defaults"), ("--info", "all"), ("--hydra-help",)]
+)
 def test_asking_runs_nothing(command: Command, folder: Path, arguments: tuple[str, ...]) -> None:
     ended = succeeded(command("train.py", *arguments))
     assert ended.out

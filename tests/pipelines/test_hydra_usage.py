@@ -18,20 +18,33 @@ def logs(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("choice", ["disabled", "none", "stdout"])
-def test_job_logging_of_hydras_own_choices_writes_no_log_file(command: Command, folder: Path, choice: str) -> None:
+def test_job_logging_of_hydras_own_choices_writes_no_log_file(
+    command: Command, folder: Path, choice: str
+) -> None:
     ended = succeeded(command("prepare.py", *DATA, f"hydra/job_logging={choice}"))
     assert logs(folder) == []
     if choice == "stdout":
         assert ended.out.count("prepared 160 train") == 2  # printed, and logged
 
 
-def test_run_folder_environment_and_verbose_logging_can_be_chosen(command: Command, folder: Path) -> None:
-    succeeded(command(
-        "prepare.py", *DATA, "hydra.run.dir=here", "hydra.verbose=true", "+hydra.job.env_set.ATTNLAB_SEED=7",
-        "seed='${oc.decode:${oc.env:ATTNLAB_SEED}}'",
-    ))  # fmt: skip
+def test_run_folder_environment_and_verbose_logging_can_be_chosen(
+    command: Command, folder: Path
+) -> None:
+    succeeded(
+        command(
+            "prepare.py",
+            *DATA,
+            "hydra.run.dir=here",
+            "hydra.verbose=true",
+            "+hydra.job.env_set.ATTNLAB_SEED=7",
+            "seed='${oc.decode:${oc.env:ATTNLAB_SEED}}'",
+        )
+    )
     assert logs(folder / "here") == ["prepare.log"]
-    assert yaml.safe_load((folder / "here" / ".hydra" / "hydra.yaml").read_text())["hydra"]["verbose"] is True
+    assert (
+        yaml.safe_load((folder / "here" / ".hydra" / "hydra.yaml").read_text())["hydra"]["verbose"]
+        is True
+    )
 
 
 def test_rerun_of_a_pickled_job_runs_it_again(command: Command, folder: Path) -> None:
@@ -43,7 +56,9 @@ def test_rerun_of_a_pickled_job_runs_it_again(command: Command, folder: Path) ->
     assert (folder / "data" / "data.json").is_file()
 
 
-def test_cfg_job_resolved_shows_values_in_the_place_of_references(command: Command, folder: Path) -> None:
+def test_cfg_job_resolved_shows_values_in_the_place_of_references(
+    command: Command, folder: Path
+) -> None:
     ended = succeeded(command("train.py", "--cfg", "job", "--resolve", "hardware.bucket_pool=17"))
     assert yaml.safe_load(ended.out)["training"]["batching"]["pool"] == 17
     assert list(folder.iterdir()) == []
@@ -67,14 +82,22 @@ def test_tab_completion_offers_choices_and_settings(
     assert offered in ended.out.split()
 
 
-def test_multirun_with_glob_runs_each_choice_in_the_chosen_folder(command: Command, folder: Path) -> None:
+def test_multirun_with_glob_runs_each_choice_in_the_chosen_folder(
+    command: Command, folder: Path
+) -> None:
     succeeded(command("prepare.py", "-m", *DATA, "padding=glob(un*)", "hydra.sweep.dir=sweep"))
-    chosen = [(folder / "sweep" / number / ".hydra" / "overrides.yaml").read_text() for number in "01"]
-    assert [text.splitlines()[-1] for text in chosen] == ["- padding=unmasked", "- padding=unmasked_read"]
+    chosen = [
+        (folder / "sweep" / number / ".hydra" / "overrides.yaml").read_text() for number in "01"
+    ]
+    assert [text.splitlines()[-1] for text in chosen] == [
+        "- padding=unmasked",
+        "- padding=unmasked_read",
+    ]
 
 
 LOG_JOB_RETURN = (
-    "+hydra.callbacks.log._target_=hydra.experimental.callbacks.LogJobReturnCallback", "hydra/job_logging=stdout",
+    "+hydra.callbacks.log._target_=hydra.experimental.callbacks.LogJobReturnCallback",
+    "hydra/job_logging=stdout",
 )  # fmt: skip
 
 
@@ -83,8 +106,12 @@ def test_finished_job_is_shown_to_other_callbacks(command: Command, folder: Path
     assert "Succeeded with return value" in ended.out
 
 
-def test_failed_job_is_shown_to_other_callbacks_and_prints_its_sentence_once(command: Command, folder: Path) -> None:
-    ended = command("prepare.py", "data=hub", "++data.path=nowhere.json", "tracking=none", *LOG_JOB_RETURN)
+def test_failed_job_is_shown_to_other_callbacks_and_prints_its_sentence_once(
+    command: Command, folder: Path
+) -> None:
+    ended = command(
+        "prepare.py", "data=hub", "++data.path=nowhere.json", "tracking=none", *LOG_JOB_RETURN
+    )
     assert ended.code == 1
     assert "ExperimentError: data.path: there is no" in ended.out
     assert len(ended.err.splitlines()) == 1
@@ -105,10 +132,13 @@ def test_job_with_a_folder_of_its_own_keeps_experiments_where_the_command_was_gi
 
 
 @pytest.mark.slow
-def test_sweep_with_hydras_own_joblib_and_optuna_settings_is_led(command: Command, folder: Path) -> None:
+def test_sweep_with_hydras_own_joblib_and_optuna_settings_is_led(
+    command: Command, folder: Path
+) -> None:
     chosen = (
-        "hydra/launcher=joblib", "hydra.launcher.n_jobs=1", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=2",
-        "hydra.sweeper.n_jobs=1", "hydra.sweeper.sampler.seed=3", "training.gradient_clip=interval(0.5,2)",
+        "hydra/launcher=joblib", "hydra.launcher.n_jobs=1", "hydra/sweeper=optuna",
+        "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=1", "hydra.sweeper.sampler.seed=3",
+        "training.gradient_clip=interval(0.5,2)",
     )  # fmt: skip
     succeeded(command("train.py", "-m", *ANY_ATTENTION, "tracking=none", *chosen))
     assert [job.status for job in the_sweep(folder).jobs()] == ["finished", "finished"]

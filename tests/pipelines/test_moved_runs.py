@@ -30,7 +30,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("made")
     script, *arguments = SWEEP
     done = subprocess.run(
-        [sys.executable, str(PIPELINES / script), *arguments], cwd=project, capture_output=True, text=True, check=False
+        [sys.executable, str(PIPELINES / script), *arguments],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return project
@@ -87,7 +91,12 @@ def test_moved_project_trains_compares_and_loads_as_before(
         load(f"runs:/{run_id}/model")
     compared = succeeded(command("compare.py", "sweep=last", *SMALL))
     assert "MLflow: logged to the sweep's run" in compared.err
-    assert succeeded(command("compare.py", f"runs=[{','.join(ids)}]", *SMALL)).out.count("runs/comparisons/") == 1
+    assert (
+        succeeded(command("compare.py", f"runs=[{','.join(ids)}]", *SMALL)).out.count(
+            "runs/comparisons/"
+        )
+        == 1
+    )
     assert "runs folder:" not in trained.out + compared.err + compared.out
 
     again = succeeded(command(*SWEEP))
@@ -100,7 +109,9 @@ def test_moved_project_trains_compares_and_loads_as_before(
 def test_finished_run_in_a_moved_project_asks_mlflow_for_nothing(
     command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the run folder says of the database and of the data is right in the new place as well."""
+    """What the run folder says of the database and of the data is right in the new place as
+    well.
+    """
     from attnlab.tracking.settings import MlflowTracking
 
     finished = ("train.py", *TRACKED, "seed=1")
@@ -108,7 +119,9 @@ def test_finished_run_in_a_moved_project_asks_mlflow_for_nothing(
     there = moved(project, monkeypatch)
     opened: list[Path] = []
     with monkeypatch.context() as watched:
-        watched.setattr(MlflowTracking, "connection", lambda _, runs_folder: opened.append(runs_folder))
+        watched.setattr(
+            MlflowTracking, "connection", lambda _, runs_folder: opened.append(runs_folder)
+        )
         again = succeeded(command(*finished))
     assert f"runs folder: {there}/runs was moved from" in again.err
     assert opened == []
@@ -165,7 +178,9 @@ def test_commands_that_start_together_put_a_moved_database_right_once(
 ) -> None:
     there = moved(project, monkeypatch)
     deliver = [sys.executable, str(PIPELINES / "deliver.py")]
-    started = [subprocess.Popen(deliver, cwd=there, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    started = [
+        subprocess.Popen(deliver, cwd=there, stderr=subprocess.PIPE, text=True) for _ in range(3)
+    ]
     said = [process.communicate(timeout=200)[1] for process in started]
     assert [process.returncode for process in started] == [0, 0, 0], said
     assert "".join(said).count("was moved from") == 1

@@ -1,4 +1,6 @@
-"""Classes of one's own in a config: callbacks, loggers, scores and corpora, through the real entry points."""
+"""Classes of one's own in a config: callbacks, loggers, scores and corpora, through the real entry
+points.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,8 @@ class Zero(Bridge):
         self.shape = decoder_shape
 
     def forward(self, encoded, source_mask):
-        return RecurrentState(encoded.outputs.new_zeros(self.shape.layers, len(source_mask), self.shape.size), None)
+        shape = self.shape.layers, len(source_mask), self.shape.size
+        return RecurrentState(encoded.outputs.new_zeros(*shape), None)
 
 
 class Soft(Normaliser, torch.nn.Module):
@@ -115,7 +118,8 @@ class Pairs(Corpus):
 
     def load(self):
         rows = [{"source": f"a{i % 7} b{i % 5}", "target": f"b{i % 5} a{i % 7}"} for i in range(64)]
-        return {split: datasets.Dataset.from_list(rows) for split in ("train", "validation", "test")}
+        whole = datasets.Dataset.from_list(rows)
+        return {split: whole for split in ("train", "validation", "test")}
 
 
 class Bare(Pairs):
@@ -129,8 +133,10 @@ class Labelled(SentenceCorpus):
         self.tokenizer = WordTrainer(split="whitespace", min_frequency=1)
 
     def load(self):
-        rows = [{"text": f"a{i % 7} b{i % 2}", "label": ("no", "yes")[i % 2]} for i in range(self.rows)]
-        return {split: datasets.Dataset.from_list(rows) for split in ("train", "validation", "test")}
+        labels = ("no", "yes")
+        rows = [{"text": f"a{i % 7} b{i % 2}", "label": labels[i % 2]} for i in range(self.rows)]
+        whole = datasets.Dataset.from_list(rows)
+        return {split: whole for split in ("train", "validation", "test")}
 """
 WITHOUT_DATA = tuple(choice for choice in TINY if not choice.startswith("data"))
 NOTING = "+callbacks.noting._target_=own_parts.Noting"
@@ -145,21 +151,32 @@ def own_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def choice(folder: Path, group: str, target: str, **settings: Any) -> tuple[str, ...]:
-    """The first words of a command that chooses a class of one's own for a group, by a file in a folder of configs."""
+    """The first words of a command that chooses a class of one's own for a group, by a file in a
+    folder of configs.
+    """
     path = folder / "conf" / group / "own.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"_target_": f"own_parts.{target}", **settings}))
     return "--config-dir", str(folder / "conf"), f"{group}=own"
 
 
-def test_callback_with_keyword_only_parameters_runs(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_callback_with_keyword_only_parameters_runs(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
     alone = (*tiny, "chain=false", NOTING)
-    succeeded(command("train.py", *alone, "+callbacks.noting.every=3", "+callbacks.noting.colour=red"))
+    succeeded(
+        command("train.py", *alone, "+callbacks.noting.every=3", "+callbacks.noting.colour=red")
+    )
     assert (folder / "noted.txt").read_text() == "3 {'colour': 'red'}"
-    refused(command("train.py", *alone, "+callbacks.noting.every=x"), "callbacks.noting.every must be a whole number")
+    refused(
+        command("train.py", *alone, "+callbacks.noting.every=x"),
+        "callbacks.noting.every must be a whole number",
+    )
 
 
-def test_logger_whose_annotation_does_not_resolve_logs(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_logger_whose_annotation_does_not_resolve_logs(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
     node = ("+loggers.own._target_=own_parts.RunLogger", "+loggers.own.save_dir=logs")
     succeeded(command("train.py", *tiny, "chain=false", *node))
     assert list(folder.glob("logs/**/metrics.csv"))
@@ -203,7 +220,11 @@ def test_wandb_logger_is_given_its_settings_and_logs(
     fake_module(monkeypatch, "wandb.sdk")
     fake_module(monkeypatch, "wandb.sdk.lib", RunDisabled=type("RunDisabled", (), {}))
     fake_module(monkeypatch, "wandb.wandb_run", Run=type("Run", (), {}))
-    node = ("+loggers.w._target_=pytorch_lightning.loggers.WandbLogger", "+loggers.w.project=p", "+loggers.w.tags=[a]")
+    node = (
+        "+loggers.w._target_=pytorch_lightning.loggers.WandbLogger",
+        "+loggers.w.project=p",
+        "+loggers.w.tags=[a]",
+    )
     succeeded(command("train.py", *tiny, "chain=false", *node))
     (run,) = runs
     assert (run.given["project"], run.given["tags"]) == ("p", ["a"])
@@ -222,36 +243,67 @@ def test_comet_logger_is_given_its_settings_and_logs(
     monkeypatch.setattr("pytorch_lightning.loggers.comet._COMET_AVAILABLE", True)
     fake_module(monkeypatch, "comet_ml", ExperimentConfig=dict, start=start)
     monkeypatch.setenv("COMET_DISABLE_AUTO_LOGGING", "1")  # Lightning sets it too
-    node = ("+loggers.c._target_=pytorch_lightning.loggers.CometLogger", "+loggers.c.project=p", "+loggers.c.tags=[a]")
+    node = (
+        "+loggers.c._target_=pytorch_lightning.loggers.CometLogger",
+        "+loggers.c.project=p",
+        "+loggers.c.tags=[a]",
+    )
     succeeded(command("train.py", *tiny, "chain=false", *node))
-    assert (runs[-1].given["project"], runs[-1].given["experiment_config"]) == ("p", {"tags": ["a"]})
+    assert (runs[-1].given["project"], runs[-1].given["experiment_config"]) == (
+        "p",
+        {"tags": ["a"]},
+    )
     assert "validation/free_running/bleu" in runs[-1].metrics
 
 
 def test_logger_of_a_missing_package_is_refused_by_its_name(
     command: Command, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytorch_lightning.loggers.wandb._WANDB_AVAILABLE", RequirementCache("wandb>=100000"))
-    monkeypatch.setattr("pytorch_lightning.loggers.comet._COMET_AVAILABLE", RequirementCache("comet-ml>=100000"))
-    nodes = [f"+loggers.{name}._target_=pytorch_lightning.loggers.{name}Logger" for name in ("Wandb", "Comet")]
+    monkeypatch.setattr(
+        "pytorch_lightning.loggers.wandb._WANDB_AVAILABLE", RequirementCache("wandb>=100000")
+    )
+    monkeypatch.setattr(
+        "pytorch_lightning.loggers.comet._COMET_AVAILABLE", RequirementCache("comet-ml>=100000")
+    )
+    nodes = [
+        f"+loggers.{name}._target_=pytorch_lightning.loggers.{name}Logger"
+        for name in ("Wandb", "Comet")
+    ]
     ended = command("train.py", *tiny, *nodes)
     for name, package in (("Wandb", "wandb"), ("Comet", "comet-ml")):
-        refused(ended, f"loggers.{name}: a package is missing, install it with pip", f"'{package}>=100000' not met")
+        refused(
+            ended,
+            f"loggers.{name}: a package is missing, install it with pip",
+            f"'{package}>=100000' not met",
+        )
 
 
-def test_wrong_value_that_lightning_finds_is_refused(command: Command, tiny: tuple[str, ...]) -> None:
-    node = ("+callbacks.best._target_=pytorch_lightning.callbacks.ModelCheckpoint", "+callbacks.best.save_top_k=-2")
+def test_wrong_value_that_lightning_finds_is_refused(
+    command: Command, tiny: tuple[str, ...]
+) -> None:
+    node = (
+        "+callbacks.best._target_=pytorch_lightning.callbacks.ModelCheckpoint",
+        "+callbacks.best.save_top_k=-2",
+    )
     refused(command("train.py", *tiny, *node), "callbacks.best: Invalid value for save_top_k=-2")
 
 
-def test_score_with_a_keyword_only_setting_trains_and_its_model_loads(command: Command, folder: Path) -> None:
+def test_score_with_a_keyword_only_setting_trains_and_its_model_loads(
+    command: Command, folder: Path
+) -> None:
     own = choice(folder, "model/attention", "Euclidean", temperature=2.0)
     tiny = (*own, *ANY_ATTENTION, "tracking=none")
     succeeded(command("train.py", *tiny))
     (model,) = folder.glob("runs/points/*/model")
     assert attnlab.load(model, allow=("own_parts",)) is not None
-    refused(command("train.py", *tiny, "model.attention.temperature=x"), "model.attention.temperature must be a number")
-    refused(command("train.py", *tiny, "+model.attention.key_size=3"), "model.attention.key_size is not a setting")
+    refused(
+        command("train.py", *tiny, "model.attention.temperature=x"),
+        "model.attention.temperature must be a number",
+    )
+    refused(
+        command("train.py", *tiny, "+model.attention.key_size=3"),
+        "model.attention.key_size is not a setting",
+    )
     refused(
         command("train.py", *tiny, "model/coverage=see2017"),
         "coverage needs the width of the projected keys",
@@ -259,12 +311,17 @@ def test_score_with_a_keyword_only_setting_trains_and_its_model_loads(command: C
     )
 
 
-def test_parts_with_nothing_optional_train(command: Command, folder: Path, tiny: tuple[str, ...]) -> None:
+def test_parts_with_nothing_optional_train(
+    command: Command, folder: Path, tiny: tuple[str, ...]
+) -> None:
     """No more run-time arguments, attributes and bases than a part needs."""
     groups = {
-        "model/scope": "All", "model/bridge": "Zero", "model/normaliser": "Soft", "data/tokenizer": "Characters",
+        "model/scope": "All",
+        "model/bridge": "Zero",
+        "model/normaliser": "Soft",
+        "data/tokenizer": "Characters",
         "training/teacher_forcing": "Half",
-    }  # fmt: skip
+    }
     chosen = [choice(folder, group, target)[-1] for group, target in groups.items()]
     optimizer = choice(folder, "training/optimizer", "Descent", learning_rate=0.1, momentum=0.5)
     succeeded(command("train.py", *optimizer, *chosen, *tiny))
@@ -279,22 +336,33 @@ def test_part_without_an_attribute_of_its_seam_is_refused(command: Command, fold
     )
 
 
-def test_corpus_with_a_tokenizer_alone_trains_to_its_report(command: Command, folder: Path, database: Path) -> None:
+def test_corpus_with_a_tokenizer_alone_trains_to_its_report(
+    command: Command, folder: Path, database: Path
+) -> None:
     """That of the docs."""
     page = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
-    (module, config) = re.search(r"```python\n(.*?)```.*?```yaml\n(.*?)```", page, flags=re.DOTALL).groups()
+    (module, config) = re.search(
+        r"```python\n(.*?)```.*?```yaml\n(.*?)```", page, flags=re.DOTALL
+    ).groups()
     (folder / "my_corpus.py").write_text(module)
     (folder / "my_conf" / "data").mkdir(parents=True)
     (folder / "my_conf" / "data" / "sums.yaml").write_text(config)
 
-    ended = succeeded(command("train.py", "--config-dir", str(folder / "my_conf"), "data=sums", *WITHOUT_DATA))
+    ended = succeeded(
+        command("train.py", "--config-dir", str(folder / "my_conf"), "data=sums", *WITHOUT_DATA)
+    )
     assert list(folder.glob("runs/**/report/index.html"))
     assert " · sums · seed 1: checking" in ended.out
 
 
-def test_corpus_without_a_tokenizer_is_refused_before_anything_runs(command: Command, folder: Path) -> None:
+def test_corpus_without_a_tokenizer_is_refused_before_anything_runs(
+    command: Command, folder: Path
+) -> None:
     own = choice(folder, "data", "Bare")
-    refused(command("train.py", *own, *WITHOUT_DATA, "tracking=none"), "data: Bare lacks tokenizer, which every Corpus")
+    refused(
+        command("train.py", *own, *WITHOUT_DATA, "tracking=none"),
+        "data: Bare lacks tokenizer, which every Corpus",
+    )
     assert not (folder / "runs" / "data").exists()
 
 

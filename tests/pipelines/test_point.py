@@ -9,7 +9,9 @@ from attnlab.training.checkpoints import BEFORE_LAST, LAST, CheckpointFiles
 
 
 @pytest.mark.parametrize(
-    ("damaged", "expected"), [((), LAST), ((LAST,), BEFORE_LAST), ((LAST, BEFORE_LAST), None)], ids=str
+    ("damaged", "expected"),
+    [((), LAST), ((LAST,), BEFORE_LAST), ((LAST, BEFORE_LAST), None)],
+    ids=str,
 )
 def test_damaged_checkpoint_is_replaced_by_the_one_before(damaged, expected, tmp_path, capsys):
     for step in (4, 8):

@@ -1,4 +1,6 @@
-"""Bad input at the real entry points: sentences that name the place and the remedy, and nothing left behind."""
+"""Bad input at the real entry points: sentences that name the place and the remedy, and nothing
+left behind.
+"""
 
 from __future__ import annotations
 
@@ -10,58 +12,119 @@ from entry_points import ATTENTIONS, Command, Ended
 
 CHOICES = {
     "choice": ("model/attention=foo", f"model/attention must be one of {ATTENTIONS}; got 'foo'"),
-    "group": ("foo/bar=x", "foo/bar is not a group of the config; the groups are: data, data/tokenizer,"),
+    "group": (
+        "foo/bar=x",
+        "foo/bar is not a group of the config; the groups are: data, data/tokenizer,",
+    ),
     "near group": ("model/atention=dot", "did you mean model/attention?"),
     "dot for slash": (
         "training.optimizer=adam",
-        "training.optimizer must be an Optimizer (a mapping with _target_), got 'adam'; to choose one by name, write "
-        "slashes, as in model/attention=dot",
+        "training.optimizer must be an Optimizer (a mapping with _target_), got 'adam'; to choose "
+        "one by name, write slashes, as in model/attention=dot",
     ),
     "top key": ("foo=1", "foo is not a setting; the config has: callbacks, chain, data"),
-    "key": ("training.foo=1", "training.foo is not a setting; training has: accumulate, average_checkpoints"),
+    "key": (
+        "training.foo=1",
+        "training.foo is not a setting; training has: accumulate, average_checkpoints",
+    ),
     "near key": ("training.max_step=4", "did you mean training.max_steps?"),
-    "place of a key": ("hidden_size=4", "did you mean model.encoder.hidden_size or model.decoder.hidden_size?"),
+    "place of a key": (
+        "hidden_size=4",
+        "did you mean model.encoder.hidden_size or model.decoder.hidden_size?",
+    ),
     "key below a value": ("seed.x=1", "seed.x is not a setting, for seed holds no settings"),
     "validation": (
-        "+training.validation_search.replace_unknown=true", "training.validation_search.replace_unknown must be false",
+        "+training.validation_search.replace_unknown=true",
+        "training.validation_search.replace_unknown must be false",
     ),
     "no attention asked": ("model/decoder=no_attention", "choose model/attention=none"),
     "no data": ("data=hub", "data.path and data.dataset are both null"),
-    "target": ("data._target_=os.system", "data._target_ must be one of attnlab.data.dates.DatesCorpus"),
+    "target": (
+        "data._target_=os.system",
+        "data._target_ must be one of attnlab.data.dates.DatesCorpus",
+    ),
     "nowhere": ("seed=${nowhere}", "seed: Interpolation key 'nowhere' not found"),
-    "environment": ("seed=${oc.env:ATTNLAB_ABSENT}", "Environment variable 'ATTNLAB_ABSENT' not found"),
+    "environment": (
+        "seed=${oc.env:ATTNLAB_ABSENT}",
+        "Environment variable 'ATTNLAB_ABSENT' not found",
+    ),
     "resolver": ("seed=${foo:x}", "seed: Unsupported interpolation type foo"),
     "not an override": ("seed", "error: 'seed'"),
-    "syntax": ("seed=[1", "'seed=[1' cannot be read: close a list or a mapping, and put text with [ in quotes"),
-    "hangul": ("data.path=한글", "'한' must stand in quotes that reach the program, as in \"data.path='한글'\""),
-    "accent": ("data.path=naïve", "'ï' must stand in quotes that reach the program, as in \"data.path='naïve'\""),
-    "tilde": ("paths.data=~/x", "'~' must stand in quotes that reach the program, as in \"paths.data='~/x'\""),
-    "ampersand": ("paths.data=a&b", "'&' must stand in quotes that reach the program, as in \"paths.data='a&b'\""),
+    "syntax": (
+        "seed=[1",
+        "'seed=[1' cannot be read: close a list or a mapping, and put text with [ in quotes",
+    ),
+    "hangul": (
+        "data.path=한글",
+        "'한' must stand in quotes that reach the program, as in \"data.path='한글'\"",
+    ),
+    "accent": (
+        "data.path=naïve",
+        "'ï' must stand in quotes that reach the program, as in \"data.path='naïve'\"",
+    ),
+    "tilde": (
+        "paths.data=~/x",
+        "'~' must stand in quotes that reach the program, as in \"paths.data='~/x'\"",
+    ),
+    "ampersand": (
+        "paths.data=a&b",
+        "'&' must stand in quotes that reach the program, as in \"paths.data='a&b'\"",
+    ),
     "accent in a key": ("naïve=1", "'ï' cannot stand in a key"),
     "comma in text": ("data.path=안녕, 세계", "as in \"data.path='안녕, 세계'\"\n"),
     "dashes": ("--seed=3", "'--seed=3' cannot be read: leave the dashes out: seed=3\n"),
     "two equals signs": ("seed==2", "'seed==2' cannot be read: one = is enough: seed=2\n"),
-    "no model": ("model=null", "model must be one of classifier, seq2seq, or left out for the default; got null"),
-    "no task": ("task=null", "task must be one of classification, translation, or left out for the default; got null"),
-    "trainer": ("trainer={max_steps:3}", "trainer.max_steps is set by attnlab: use training.max_steps\n"),
-    "key of trainer": ("trainer.max_epochs=2", "trainer.max_epochs is set by attnlab: use training.max_epochs\n"),
+    "no model": (
+        "model=null",
+        "model must be one of classifier, seq2seq, or left out for the default; got null",
+    ),
+    "no task": (
+        "task=null",
+        "task must be one of classification, translation, or left out for the default; got null",
+    ),
+    "trainer": (
+        "trainer={max_steps:3}",
+        "trainer.max_steps is set by attnlab: use training.max_steps\n",
+    ),
+    "key of trainer": (
+        "trainer.max_epochs=2",
+        "trainer.max_epochs is set by attnlab: use training.max_epochs\n",
+    ),
     "nan": ("seed=nan", "seed must be a whole number of at least 0 and below 4294967296, got NaN"),
-    "nan inside": ("+tracking.tags={a: nan}", "tracking.tags.a must be text, a number, true or false, got NaN"),
-    "tag": ("+tracking.tags.a=null", "tracking.tags.a must be text, a number, true or false, got null"),
-    "callback": ("+callbacks.i=3", "callbacks.i must be a Callback (a mapping with _target_), got 3\n"),
-    "no callback": ("+callbacks.a=null", "callbacks.a must be a Callback (a mapping with _target_), got null\n"),
-    "no callbacks": ("callbacks=null", "callbacks must be a mapping of names to Callbacks, {} for none, got null\n"),
+    "nan inside": (
+        "+tracking.tags={a: nan}",
+        "tracking.tags.a must be text, a number, true or false, got NaN",
+    ),
+    "tag": (
+        "+tracking.tags.a=null",
+        "tracking.tags.a must be text, a number, true or false, got null",
+    ),
+    "callback": (
+        "+callbacks.i=3",
+        "callbacks.i must be a Callback (a mapping with _target_), got 3\n",
+    ),
+    "no callback": (
+        "+callbacks.a=null",
+        "callbacks.a must be a Callback (a mapping with _target_), got null\n",
+    ),
+    "no callbacks": (
+        "callbacks=null",
+        "callbacks must be a mapping of names to Callbacks, {} for none, got null\n",
+    ),
     "path for a tracker": (
         "tracking.uri=/tmp/mlruns",
-        "tracking.uri must be the address of a server or a database: http(s)://..., sqlite:///<file>.db, "
-        "postgresql+psycopg2://..., mysql+pymysql://..., got '/tmp/mlruns'\n",
+        "tracking.uri must be the address of a server or a database: http(s)://..., "
+        "sqlite:///<file>.db, postgresql+psycopg2://..., mysql+pymysql://..., got '/tmp/mlruns'\n",
     ),
     "key that is no text": ("+data={1: a}", "data.1 is not a setting; data has: "),
     "sweep without -m": ("data=dates,copy", "To sweep over it, add --multirun"),
     "preset": ("experiment=foo", "experiment must be one of"),
     "folder": ("hydra.run.dir=/dev/null/x", "/dev/null/x cannot be used: Not a directory"),
-    "folder of the system": ("paths.runs=/proc/x", "/proc/x cannot be used: No such file or directory"),
-}  # fmt: skip
+    "folder of the system": (
+        "paths.runs=/proc/x",
+        "/proc/x cannot be used: No such file or directory",
+    ),
+}
 
 
 def refused(ended: Ended, *said: str) -> None:
@@ -82,29 +145,45 @@ def left(folder: Path) -> list[str]:
     return sorted(
         str(path.relative_to(folder))
         for path in files
-        if ".hydra" not in path.parts and path.suffix not in (".log", ".lock") and path.name != "lock"
+        if ".hydra" not in path.parts
+        and path.suffix not in (".log", ".lock")
+        and path.name != "lock"
     )
 
 
 @pytest.mark.parametrize(("override", "said"), CHOICES.values(), ids=CHOICES)
-def test_bad_override_is_refused_in_a_sentence(command: Command, folder: Path, override: str, said: str) -> None:
+def test_bad_override_is_refused_in_a_sentence(
+    command: Command, folder: Path, override: str, said: str
+) -> None:
     refused(command("train.py", override), said)
     assert left(folder) == []
 
 
 COMBINATIONS = {
-    "dot": (("model/attention=dot", "model.decoder.hidden_size=100"), "choose model/projection=linear or"),
-    "bridge": (("model/bridge=copy", "model.decoder.hidden_size=100"), "choose model/bridge=linear"),
-    "none": (("model/attention=none", "model/decoder=attend_then_step"), "or model/decoder=no_attention"),
+    "dot": (
+        ("model/attention=dot", "model.decoder.hidden_size=100"),
+        "choose model/projection=linear or",
+    ),
+    "bridge": (
+        ("model/bridge=copy", "model.decoder.hidden_size=100"),
+        "choose model/bridge=linear",
+    ),
+    "none": (
+        ("model/attention=none", "model/decoder=attend_then_step"),
+        "or model/decoder=no_attention",
+    ),
     "coverage penalty": (
         ("model/attention=none", "model/decoder=no_attention", "search.coverage_penalty=0.2"),
         "search.coverage_penalty goes by the attention weights, but the model has no attention",
     ),
     "validation's coverage penalty": (
         (
-            "model/attention=none", "model/decoder=no_attention",
-            "training.validation_search._target_=attnlab.search.beam.BeamSearch", "+training.validation_search.size=2",
-            "+training.validation_search.length_penalty=1.0", "+training.validation_search.coverage_penalty=0.1",
+            "model/attention=none",
+            "model/decoder=no_attention",
+            "training.validation_search._target_=attnlab.search.beam.BeamSearch",
+            "+training.validation_search.size=2",
+            "+training.validation_search.length_penalty=1.0",
+            "+training.validation_search.coverage_penalty=0.1",
         ),
         "training.validation_search.coverage_penalty goes by the attention weights",
     ),
@@ -114,22 +193,28 @@ COMBINATIONS = {
     ),
     "two vocabularies": (
         ("model.tied_embeddings=all", "model.readout.size=64"),
-        "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint is false",
+        "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint "
+        "is false",
     ),
     "config folder": (("-cp", "nowhere"), "Check that the config directory"),
     "extra folder": (("-cd", "nowhere"), "nowhere' not found"),
     "config name": (("-cn", "unknown"), "Cannot find primary config 'unknown'"),
     "sweep": (("-m", "model/attention=foo"), "model/attention must be one of"),
-    "later point": (("-m", "seed=1,x"), "seed must be a whole number of at least 0 and below 4294967296, got 'x'"),
+    "later point": (
+        ("-m", "seed=1,x"),
+        "seed must be a whole number of at least 0 and below 4294967296, got 'x'",
+    ),
     "comma in a sweep": (
         ("-m", "data.path=안녕, 세계"),
-        "\"data.path='안녕, 세계'\"; or, for a sweep over several values, \"data.path='안녕','세계'\"\n",
+        "\"data.path='안녕, 세계'\"; or, for a sweep over several values, "
+        "\"data.path='안녕','세계'\"\n",
     ),
     "pair in a sweep": (
-        ("-m", "model/attention=bahdanau,dot", "model.decoder.hidden_size=100"), "choose model/projection=linear or",
+        ("-m", "model/attention=bahdanau,dot", "model.decoder.hidden_size=100"),
+        "choose model/projection=linear or",
     ),
     "cfg": (("--cfg", "job", "model/attention=foo"), "model/attention must be one of"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("arguments", "said"), COMBINATIONS.values(), ids=COMBINATIONS)
@@ -149,7 +234,9 @@ def test_bad_combination_is_refused_in_a_sentence(
         ("tracking=none", "tracking must be one of mlflow; got 'none'"),
     ],
 )
-def test_deliver_refuses_a_wrong_setting(command: Command, folder: Path, text: str, said: str) -> None:
+def test_deliver_refuses_a_wrong_setting(
+    command: Command, folder: Path, text: str, said: str
+) -> None:
     refused(command("deliver.py", text), said)
     assert left(folder) == []
 
@@ -174,9 +261,18 @@ def rows_of_lengths(*lengths: int) -> str:
     return "".join(json.dumps({"de": "wort " * length, "en": "word"}) + "\n" for length in lengths)
 
 
-LOCATION = ("model/attention=location", "model.attention.max_length=6", "training.max_steps=1", "chain=true")
+LOCATION = (
+    "model/attention=location",
+    "model.attention.max_length=6",
+    "training.max_steps=1",
+    "chain=true",
+)
 LONGEST = {
-    "made here": (("data=copy", "data.num_pairs=200", "data.max_length=5", "data.test_max_length=8"), "test", 9),
+    "made here": (
+        ("data=copy", "data.num_pairs=200", "data.max_length=5", "data.test_max_length=8"),
+        "test",
+        9,
+    ),
     "of a file": (("data=multi30k", "data.path=corpus"), "validation", 8),
 }
 
@@ -191,25 +287,34 @@ def test_source_beyond_the_location_scores_rows_is_refused_before_training(
     ended = command("train.py", *overrides, *LOCATION)
     refused(
         ended,
-        "model.attention.max_length is 6, the tokens (`<eos>` included) of the longest source that the location score "
-        f"reads, but the {split} split has a source of {length}; raise it to {length}\n",
+        "model.attention.max_length is 6, the tokens (`<eos>` included) of the longest source "
+        f"that the location score reads, but the {split} split has a source of {length}; raise it "
+        f"to {length}\n",
     )
     assert {Path(path).parts[1] for path in left(folder) if path.startswith("runs")} == {"data"}
 
 
 def test_unknown_hub_dataset_is_refused_quickly(command: Command, folder: Path) -> None:
-    refused(command("prepare.py", "data=hub", "data.dataset=nobody/nothing"), "data.dataset", "nobody/nothing")
+    refused(
+        command("prepare.py", "data=hub", "data.dataset=nobody/nothing"),
+        "data.dataset",
+        "nobody/nothing",
+    )
     assert left(folder) == []
 
 
-def test_config_file_that_is_not_yaml_is_refused_with_its_name_and_line(command: Command, folder: Path) -> None:
+def test_config_file_that_is_not_yaml_is_refused_with_its_name_and_line(
+    command: Command, folder: Path
+) -> None:
     (folder / "theirs" / "experiment").mkdir(parents=True)
     (folder / "theirs" / "experiment" / "theirs.yaml").write_bytes(b"a: [\n")
     refused(command("train.py", "-cd", "theirs", "experiment=theirs"), "theirs.yaml", "line 2")
     assert left(folder) == ["theirs/experiment/theirs.yaml"]
 
 
-def test_bug_keeps_its_traceback(command: Command, monkeypatch: pytest.MonkeyPatch, tiny: tuple[str, ...]) -> None:
+def test_bug_keeps_its_traceback(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tiny: tuple[str, ...]
+) -> None:
     def broken(*_: object) -> None:
         raise KeyError("a mistake of the program")
 

@@ -1,5 +1,6 @@
-"""A sweep of two workers against MLflow as a server, over PostgreSQL where it is installed: what is stored, and what a
-person clicks on its pages in a real browser."""
+"""A sweep of two workers against MLflow as a server, over PostgreSQL where it is installed: what is
+stored, and what a person clicks on its pages in a real browser.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +28,30 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.slow
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 RUNS = [
     readable_name(compose([*ANY_ATTENTION, f"model/attention={score}", f"seed={seed}"]).logged)
     for score in ("bahdanau", "dot")
     for seed in (1, 2)
 ]
-# What the pages say of themselves wherever they are: MLflow asks who is logged in, where nobody can log in, and its
-# observers of sizes give up a round when much changes at once.
+# What the pages say of themselves wherever they are: MLflow asks who is logged in, where nobody can
+# log in, and its observers of sizes give up a round when much changes at once.
 HARMLESS = ("/users/current", "ResizeObserver loop")
 
 
 def program(name: str) -> str | None:
     """Of PostgreSQL; Debian keeps those of the server out of PATH."""
-    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: float(place.parent.name))
-    return shutil.which(name, path=os.pathsep.join([*map(str, reversed(places)), os.environ["PATH"]]))
+    places = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: float(place.parent.name)
+    )
+    return shutil.which(
+        name, path=os.pathsep.join([*map(str, reversed(places)), os.environ["PATH"]])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +69,33 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             place.chmod(place.stat().st_mode | 0o055)  # pytest's own are closed to others
         shutil.chown(folder, user)
     cluster, log, port = folder / "cluster", folder.with_suffix(".log"), free_port()
-    made = [initdb, "--pgdata", str(cluster), "--auth", "trust", "--username", "attnlab", "--encoding", "UTF8"]
+    made = [
+        initdb,
+        "--pgdata",
+        str(cluster),
+        "--auth",
+        "trust",
+        "--username",
+        "attnlab",
+        "--encoding",
+        "UTF8",
+    ]
     subprocess.run([*made, "--no-sync"], user=user, cwd=folder, check=True, capture_output=True)
-    serve = [postgres, "-D", str(cluster), "-k", str(folder), "-p", str(port), "-c", "listen_addresses=127.0.0.1"]
+    serve = [
+        postgres,
+        "-D",
+        str(cluster),
+        "-k",
+        str(folder),
+        "-p",
+        str(port),
+        "-c",
+        "listen_addresses=127.0.0.1",
+    ]
     with log.open("wb") as out:
-        process = subprocess.Popen([*serve, "-c", "fsync=off"], user=user, cwd=folder, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            [*serve, "-c", "fsync=off"], user=user, cwd=folder, stdout=out, stderr=out
+        )
         try:
             wait_for_port(port, process, log)
             yield f"postgresql+psycopg2://attnlab@127.0.0.1:{port}/postgres"
@@ -81,7 +113,9 @@ class Tracked:
 
 
 @pytest.fixture(scope="module")
-def tracked(database: str, tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> Iterator[Tracked]:
+def tracked(
+    database: str, tmp_path_factory: pytest.TempPathFactory, warm_python: Path
+) -> Iterator[Tracked]:
     """A sweep of four points by two workers."""
     place = tmp_path_factory.mktemp("server")
     folder = place / "project"
@@ -89,15 +123,25 @@ def tracked(database: str, tmp_path_factory: pytest.TempPathFactory, warm_python
     artifacts = ("--artifacts-destination", str(place / "artifacts"))
     with mlflow_server(place, database, *artifacts, "--workers", "2") as address:
         command = [
-            warm_python, PIPELINES / "train.py", "-m", *ANY_ATTENTION, "launcher=joblib", "launcher.workers=2",
-            "model/attention=dot,bahdanau", "seed=1,2", "tracking.heat_map_sentences=1", f"tracking.uri={address}",
-        ]  # fmt: skip
+            warm_python,
+            PIPELINES / "train.py",
+            "-m",
+            *ANY_ATTENTION,
+            "launcher=joblib",
+            "launcher.workers=2",
+            "model/attention=dot,bahdanau",
+            "seed=1,2",
+            "tracking.heat_map_sentences=1",
+            f"tracking.uri={address}",
+        ]
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
         yield Tracked(folder, address)
 
 
-def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(tracked: Tracked) -> None:
+def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(
+    tracked: Tracked,
+) -> None:
     folder = tracked.folder
     sweep = the_sweep(folder)
     client = MlflowClient(tracking_uri=tracked.address)
@@ -122,13 +166,17 @@ def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(track
             assert sorted((point.step, point.value) for point in stored) == sorted(points), name
         artifacts = {info.path for info in client.list_artifacts(run.info.run_id)}
         assert {"attention", "evaluation"} <= artifacts
-        assert "evaluation/metrics.json" in {info.path for info in client.list_artifacts(run.info.run_id, "evaluation")}
+        assert "evaluation/metrics.json" in {
+            info.path for info in client.list_artifacts(run.info.run_id, "evaluation")
+        }
         assert run.outputs.model_outputs
 
 
 @pytest.fixture
 def page(tracked: Tracked) -> Iterator[playwright.Page]:
-    """The table of runs, the sweep's own opened so that its points are seen; errors on any page fail the test."""
+    """The table of runs, the sweep's own opened so that its points are seen; errors on any page
+    fail the test.
+    """
     if CHROMIUM is None:
         pytest.skip("Debian's chromium is not installed")
     errors: list[str] = []
@@ -138,7 +186,12 @@ def page(tracked: Tracked) -> Iterator[playwright.Page]:
         page.set_default_timeout(60_000)
         playwright.expect.set_options(timeout=60_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda said: errors.append(f"{said.text} {said.location}") if said.type == "error" else None)
+        page.on(
+            "console",
+            lambda said: (
+                errors.append(f"{said.text} {said.location}") if said.type == "error" else None
+            ),
+        )
         open_runs(page, tracked.address)
         yield page
         browser.close()
@@ -170,7 +223,9 @@ def test_varied_choices_become_columns_of_the_table(page: playwright.Page) -> No
     cells = page.locator(".ag-cell[col-id*='attention']")
     playwright.expect(cells.filter(has_text="bahdanau")).to_have_count(2)
     playwright.expect(cells.filter(has_text="dot")).to_have_count(2)
-    playwright.expect(page.locator(".ag-cell[col-id*='seed']").filter(has_text="2")).to_have_count(2)
+    playwright.expect(page.locator(".ag-cell[col-id*='seed']").filter(has_text="2")).to_have_count(
+        2
+    )
 
 
 def coloured(png: bytes) -> int:
@@ -201,7 +256,8 @@ def test_heat_map_opens_among_the_artifacts(page: playwright.Page, name: str) ->
 def open_artifact(page: playwright.Page, *places: str) -> None:
     """Click from folder to folder to a file.
 
-    MLflow draws the tree anew while it comes, and a click on what is drawn anew is lost: a person would click again.
+    MLflow draws the tree anew while it comes, and a click on what is drawn anew is lost: a person
+    would click again.
     """
     for depth, place in enumerate(places, start=1):
         opened = page.get_by_text(re.compile(f"^Path:.*/artifacts/{'/'.join(places[:depth])}$"))

@@ -39,8 +39,14 @@ TEXTS = ["w1 w2 w3", "w4 한국어 w1", "학교에 간다"]
 def write_corpus(folder: Path) -> None:
     """Sentences to copy."""
     words = ["w1", "w2", "w3", "w4", "한국어", "학교에", "간다"]
-    texts = [" ".join((words * 2)[start : start + length]) for start in range(7) for length in range(1, 7)]
-    lines = [json.dumps({"source": text, "target": text}, ensure_ascii=False) + "\n" for text in texts]
+    texts = [
+        " ".join((words * 2)[start : start + length])
+        for start in range(7)
+        for length in range(1, 7)
+    ]
+    lines = [
+        json.dumps({"source": text, "target": text}, ensure_ascii=False) + "\n" for text in texts
+    ]
     folder.mkdir()
     for split in ("train", "validation", "test"):
         (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -89,7 +95,9 @@ def translator(tracker: str) -> Translator:
 def ask(server: str, question: Any) -> tuple[int, Any]:
     """The status and the answer."""
     body = json.dumps(question, ensure_ascii=False).encode()
-    request = urllib.request.Request(f"{server}/invocations", body, {"Content-Type": "application/json"})
+    request = urllib.request.Request(
+        f"{server}/invocations", body, {"Content-Type": "application/json"}
+    )
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.loads(answer.read())
@@ -101,11 +109,16 @@ def assert_same(plain: dict[str, Any], expected: Translation, attention: bool = 
     assert plain["text"] == expected.text
     assert plain["score"] == pytest.approx(expected.score, abs=1e-6)
     if attention:
-        assert (plain["tokens"], plain["source_tokens"]) == (expected.tokens, expected.source_tokens)
+        assert (plain["tokens"], plain["source_tokens"]) == (
+            expected.tokens,
+            expected.source_tokens,
+        )
         np.testing.assert_allclose(plain["attention"], expected.attention, atol=1e-6)
 
 
-def test_server_answers_as_the_python_api_in_every_form_of_request(server: str, translator: Translator) -> None:
+def test_server_answers_as_the_python_api_in_every_form_of_request(
+    server: str, translator: Translator
+) -> None:
     forms: list[dict[str, Any]] = [
         {"inputs": TEXTS},
         {"inputs": [{"text": text} for text in TEXTS]},
@@ -134,7 +147,9 @@ def test_server_reads_the_params(server: str, translator: Translator) -> None:
             assert_same(other, alternative, attention=True)
     drawn = {"search": "sample", "temperature": 8.0, "seed": 4}
     _, answer = ask(server, {"inputs": TEXTS, "params": drawn})
-    assert [plain["text"] for plain in answer["predictions"]] == [each.text for each in translator(TEXTS, **drawn)]
+    assert [plain["text"] for plain in answer["predictions"]] == [
+        each.text for each in translator(TEXTS, **drawn)
+    ]
 
 
 def test_server_answers_texts_in_another_form_as_the_clean_ones(server: str) -> None:
@@ -150,9 +165,15 @@ def test_server_answers_texts_in_another_form_as_the_clean_ones(server: str) -> 
 @pytest.mark.parametrize(
     ("question", "sentence"),
     [
-        ({"inputs": TEXTS, "params": {"beam": 0}}, "Error: search.size must be a whole number above 0, got 0"),
+        (
+            {"inputs": TEXTS, "params": {"beam": 0}},
+            "Error: search.size must be a whole number above 0, got 0",
+        ),
         ({"inputs": TEXTS, "params": {"beam": "five"}}, "Can not safely convert"),
-        ({"dataframe_records": [{"id": "a", "text": "w1"}]}, "the first column must be 'text', got 'id'"),
+        (
+            {"dataframe_records": [{"id": "a", "text": "w1"}]},
+            "the first column must be 'text', got 'id'",
+        ),
     ],
 )
 def test_server_answers_a_mistake_with_the_status_400_and_a_sentence(
@@ -166,7 +187,9 @@ def test_server_answers_a_mistake_with_the_status_400_and_a_sentence(
     assert "Traceback" not in answer["message"]
 
 
-def test_unknown_param_is_ignored_and_named_in_the_log_of_the_server(server: str, project: Path) -> None:
+def test_unknown_param_is_ignored_and_named_in_the_log_of_the_server(
+    server: str, project: Path
+) -> None:
     """MLflow's own behaviour, which docs/serving.md describes."""
     status, answer = ask(server, {"inputs": TEXTS, "params": {"bean": 5}})
     assert (status, answer) == ask(server, {"inputs": TEXTS})

@@ -1,4 +1,6 @@
-"""A machine with Slurm's client: its trainings are as quiet as elsewhere, and what `sbatch` refuses is a sentence."""
+"""A machine with Slurm's client: its trainings are as quiet as elsewhere, and what `sbatch` refuses
+is a sentence.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ from pathlib import Path
 import pytest
 from entry_points import PIPELINES, TINY, Command
 
-SCRIPTS = {"srun": "exit 0", "sbatch": "echo 'sbatch: error: invalid partition specified: nowhere' >&2; exit 1"}
+SCRIPTS = {
+    "srun": "exit 0",
+    "sbatch": "echo 'sbatch: error: invalid partition specified: nowhere' >&2; exit 1",
+}
 
 
 @pytest.fixture
@@ -26,9 +31,20 @@ def client(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("client")
-@pytest.mark.parametrize("more", [(), ("+trainer.detect_anomaly=true",)], ids=["plain", "with an argument"])
-def test_training_beside_slurms_client_prints_no_warning_of_srun(folder: Path, more: tuple[str, ...]) -> None:
-    train = [sys.executable, str(PIPELINES / "train.py"), *TINY, "tracking=none", "chain=false", *more]
+@pytest.mark.parametrize(
+    "more", [(), ("+trainer.detect_anomaly=true",)], ids=["plain", "with an argument"]
+)
+def test_training_beside_slurms_client_prints_no_warning_of_srun(
+    folder: Path, more: tuple[str, ...]
+) -> None:
+    train = [
+        sys.executable,
+        str(PIPELINES / "train.py"),
+        *TINY,
+        "tracking=none",
+        "chain=false",
+        *more,
+    ]
     ended = subprocess.run(train, cwd=folder, capture_output=True, text=True, check=True)
     assert "srun" not in ended.stderr
     assert len(ended.stderr.splitlines()) == 1  # of its validation
@@ -39,4 +55,7 @@ def test_jobs_that_slurm_does_not_take_are_reported_in_a_sentence(command: Comma
     ended = command("train.py", "-m", *TINY, "tracking=none", "seed=1,2", "launcher=slurm")
     assert ended.code == 1
     assert "Traceback" not in ended.err
-    assert "error: launcher: Slurm does not take the jobs: sbatch: error: invalid partition specified" in ended.err
+    assert (
+        "error: launcher: Slurm does not take the jobs: sbatch: error: invalid partition specified"
+        in ended.err
+    )

@@ -1,4 +1,6 @@
-"""dvc.yaml and the examples name the sections and the code that the stages depend on, derived from the code."""
+"""dvc.yaml and the examples name the sections and the code that the stages depend on, derived from
+the code.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ import pytest
 import yaml
 from entry_points import ROOT
 
-from attnlab.config.identity import NOT_FOLLOWED, PACKAGE_ROOT, module_file, target_modules, used_code
+from attnlab.config.identity import (
+    NOT_FOLLOWED,
+    PACKAGE_ROOT,
+    module_file,
+    target_modules,
+    used_code,
+)
 from attnlab.experiment import experiment
 
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
@@ -32,16 +40,22 @@ SOURCES = {
 
 
 def code_of(stage: str) -> list[str]:
-    """What a stage runs: its script, its function, what checks its config, the classes that conf/ offers for its
-    sections, and what these import. A package stands for its files where more than two of them are used."""
+    """What a stage runs: its script, its function, what checks its config, the classes that conf/
+    offers for its sections, and what these import. A package stands for its files where more than
+    two of them are used.
+    """
     # The model that is evaluated is of the classes that its folder names.
     sections = {"compose": ("",), "evaluate": (*experiment.EVALUATE_SECTIONS, "model")}.get(
         stage, SECTIONS.get(stage, ())
     )
     choices = [file for section in sections for file in (ROOT / "conf" / section).rglob("*.yaml")]
-    roots = {module for file in choices for module in target_modules(yaml.safe_load(file.read_text()))}
+    roots = {
+        module for file in choices for module in target_modules(yaml.safe_load(file.read_text()))
+    }
     for task in ("translation", "classification"):
-        roots |= {source.replace("task:", f"attnlab.experiment.{task}:") for source in SOURCES[stage]}
+        roots |= {
+            source.replace("task:", f"attnlab.experiment.{task}:") for source in SOURCES[stage]
+        }
     names = {*used_code(roots).texts, f"attnlab.stages.{stage}", "attnlab.config.binding"}
     used = {path for name in names if (path := module_file(name.partition(":")[0])) is not None}
 
@@ -50,13 +64,19 @@ def code_of(stage: str) -> list[str]:
         package = PACKAGE_ROOT / file.relative_to(PACKAGE_ROOT).parts[0]
         of_package = [path for path in used if path.is_relative_to(package)]
         places.add(package if len(of_package) > 2 else file)
-    return without_inner([f"pipelines/{stage}.py", *(str(place.relative_to(ROOT)) for place in places)])
+    return without_inner(
+        [f"pipelines/{stage}.py", *(str(place.relative_to(ROOT)) for place in places)]
+    )
 
 
 def without_inner(places: Iterable[str]) -> list[str]:
     """The places without those that lie in another one of them."""
     all_places = set(places)
-    return sorted(place for place in all_places if not all_places & {str(parent) for parent in Path(place).parents})
+    return sorted(
+        place
+        for place in all_places
+        if not all_places & {str(parent) for parent in Path(place).parents}
+    )
 
 
 def code_in(deps: list[str]) -> list[str]:
@@ -96,10 +116,15 @@ def test_example_compares_all_models_of_its_matrix() -> None:
 def test_edit_of_a_plot_leaves_the_model_as_it_is(stage: str) -> None:
     deps = [Path(ROOT, dep) for dep in STAGES[stage]["deps"]]
     assert not any((PACKAGE_ROOT / "plots").is_relative_to(dep) for dep in deps)
-    assert any((PACKAGE_ROOT / "plots").is_relative_to(Path(ROOT, dep)) for dep in STAGES["evaluate"]["deps"])
+    assert any(
+        (PACKAGE_ROOT / "plots").is_relative_to(Path(ROOT, dep))
+        for dep in STAGES["evaluate"]["deps"]
+    )
 
 
 def test_every_dependency_of_a_stage_exists() -> None:
-    deps = [dep for stage in STAGES.values() for dep in stage["deps"] if not dep.startswith("build/")]
+    deps = [
+        dep for stage in STAGES.values() for dep in stage["deps"] if not dep.startswith("build/")
+    ]
     assert [dep for dep in deps if not (ROOT / dep).exists()] == []
     assert [name for name in NOT_FOLLOWED if module_file(name) is None] == []

@@ -1,4 +1,6 @@
-"""Studies: the files of pipelines/studies, the command that runs them, the same a second time, and its mistakes."""
+"""Studies: the files of pipelines/studies, the command that runs them, the same a second time, and
+its mistakes.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,10 @@ from attnlab.stages.measurements import AXES, MEASUREMENTS
 from attnlab.stages.study import STUDIES, read_study
 
 SMALL = (
-    "data.num_pairs=200", "data.test_fraction=0.2", "model.encoder.embedding_size=4", "model.encoder.hidden_size=6",
-    "model.decoder.hidden_size=6", "model.readout.size=6", "training.batching.size=32", "training.max_steps=2",
-    "training.validate_every=2", "search=greedy",
+    "data.num_pairs=200", "data.test_fraction=0.2", "model.encoder.embedding_size=4",
+    "model.encoder.hidden_size=6", "model.decoder.hidden_size=6", "model.readout.size=6",
+    "training.batching.size=32", "training.max_steps=2", "training.validate_every=2",
+    "search=greedy",
 )  # fmt: skip
 OURS = sorted(STUDIES.rglob("*.yaml"))
 
@@ -43,13 +46,19 @@ def write_study(path: Path, **changed: Any) -> None:
         "settings": ["data=copy", *SMALL],
         "systems": {"none": ["model/attention=none"], "general": ["model/attention=general"]},
         "measures": ["token_nll"],
-        "expect": [{"says": "general is better", "measure": "token_nll", "more": "none", "less": "general"}],
+        "expect": [
+            {"says": "general is better", "measure": "token_nll", "more": "none", "less": "general"}
+        ],
     }
-    path.write_text(yaml.safe_dump({**study, **changed}, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    path.write_text(
+        yaml.safe_dump({**study, **changed}, allow_unicode=True, sort_keys=False), encoding="utf-8"
+    )
 
 
 @pytest.mark.slow
-def test_study_writes_what_it_found_and_trains_nothing_twice(command: Command, folder: Path) -> None:
+def test_study_writes_what_it_found_and_trains_nothing_twice(
+    command: Command, folder: Path
+) -> None:
     write_study(folder / "mine.yaml")
     first = succeeded(command("replicate.py", "mine.yaml", "--seeds", "2", "--into", "first"))
     second = succeeded(command("replicate.py", "mine.yaml", "--seeds", "2", "--into", "second"))
@@ -59,29 +68,52 @@ def test_study_writes_what_it_found_and_trains_nothing_twice(command: Command, f
     files = sorted(path.name for path in Path("first/studies/mine").iterdir())
     assert files == ["figure.png", "result.json", "rows.csv"]
     for file in files:
-        assert Path("first/studies/mine", file).read_bytes() == Path("second/studies/mine", file).read_bytes()
+        assert (
+            Path("first/studies/mine", file).read_bytes()
+            == Path("second/studies/mine", file).read_bytes()
+        )
     result = json.loads(Path("first/studies/mine/result.json").read_text(encoding="utf-8"))
     (expectation,) = result["expectations"]
     assert expectation[1] == "token NLL"
     assert expectation[3] == "above 0"
     assert expectation[4] in ("holds", "does not hold", "undecided")
     assert f"주의가 도움이 되는가: {result['verdict']}" in first.out
-    assert (result["run_seeds"], result["verdict"], len(result["table"])) == (2, "fewer than 3 seeds", 2)
+    assert (result["run_seeds"], result["verdict"], len(result["table"])) == (
+        2,
+        "fewer than 3 seeds",
+        2,
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("measurement", MEASUREMENTS)
-def test_measurement_gives_its_rows_of_each_model(command: Command, folder: Path, measurement: str) -> None:
+def test_measurement_gives_its_rows_of_each_model(
+    command: Command, folder: Path, measurement: str
+) -> None:
     systems = {"concat": ["model/attention=concat"], "bahdanau": []}
     lengths = ["data.min_length=5", "data.max_length=7", "data.test_min_length=7"]
     one_way = ["model.encoder.bidirectional=false"]
-    measures = {"gradients": "log10 gradient before", "interventions": "bleu", "length": "bleu", "explanations": "aer"}
+    measures = {
+        "gradients": "log10 gradient before",
+        "interventions": "bleu",
+        "length": "bleu",
+        "explanations": "aer",
+    }
     measure = measures.get(measurement, "token_nll")
     settings = ["data=copy", *SMALL, *lengths, *one_way]
     if measurement == "attention_as_explanation":
         measure = "tau_gradient"
-        settings = [*TASK, f"data.path={corpus(folder / 'corpus')}", "data.tokenizer.min_frequency=1"]
-    changed = {"settings": settings, "systems": systems, "measurement": measurement, "measures": [measure]}
+        settings = [
+            *TASK,
+            f"data.path={corpus(folder / 'corpus')}",
+            "data.tokenizer.min_frequency=1",
+        ]
+    changed = {
+        "settings": settings,
+        "systems": systems,
+        "measurement": measurement,
+        "measures": [measure],
+    }
     write_study(folder / "mine.yaml", **changed, expect=[])
     succeeded(command("replicate.py", "mine.yaml", "--seeds", "1"))
     with Path("runs/studies/mine/rows.csv").open(encoding="utf-8", newline="") as file:
@@ -89,7 +121,9 @@ def test_measurement_gives_its_rows_of_each_model(command: Command, folder: Path
     # Every test sequence has 7 symbols and <eos>: one length, 8 states.
     many = {"gradients": 8, "interventions": 4, "explanations": 6, "attention_as_explanation": 2}
     expected = many.get(measurement, 1)
-    assert [row["system"].partition(":")[0] for row in rows] == ["concat"] * expected + ["bahdanau"] * expected
+    assert [row["system"].partition(":")[0] for row in rows] == ["concat"] * expected + [
+        "bahdanau"
+    ] * expected
     assert all(row[measure] for row in rows)
     assert all(bool(row["at"]) == (measurement in AXES) for row in rows)
 
@@ -98,16 +132,22 @@ def test_measurement_gives_its_rows_of_each_model(command: Command, folder: Path
 def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tracked evaluation, with the study's own search, of a model that was trained with another."""
+    """A tracked evaluation, with the study's own search, of a model that was trained with
+    another.
+    """
     setting = ("data=reverse", "model/attention=bahdanau", "seed=1", *SMALL)
     succeeded(command("train.py", *setting, "search=beam", "search.size=2", "tracking=none"))
     point = folder_of(folder / "runs" / "points", "done.json")
     data = folder_of(folder / "runs" / "data", "stats.json")
     tracked = ("tracking.system_metrics=false", f"paths.model={point}/model", f"paths.data={data}")
     succeeded(command("evaluate.py", *setting, *tracked))
-    state = {path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()}
+    state = {
+        path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()
+    }
     assert "mlflow.json" in {path.name for path in state}
-    write_study(folder / "mine.yaml", settings=["data=reverse", *SMALL], systems={"bahdanau": []}, expect=[])
+    write_study(
+        folder / "mine.yaml", settings=["data=reverse", *SMALL], systems={"bahdanau": []}, expect=[]
+    )
 
     def evaluations() -> int:
         ended = succeeded(command("replicate.py", "mine.yaml", "--seeds", "1"))
@@ -116,13 +156,19 @@ def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
 
     before = len(list((point / "evaluated").iterdir()))
     assert evaluations() == evaluations() == before + 1
-    assert {path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()} == state
+    assert {
+        path: path.read_bytes() for path in (point / "evaluations").rglob("*") if path.is_file()
+    } == state
     # Other code of the evaluation is not answered with what the code before it found.
     used_code = attnlab.config.identity.used_code
 
     def changed(roots: Iterable[str]) -> Code:
         code = used_code(roots)
-        evaluation = {"attnlab.evaluation.evaluate": "changed"} if "attnlab.evaluation.evaluate" in code.texts else {}
+        evaluation = (
+            {"attnlab.evaluation.evaluate": "changed"}
+            if "attnlab.evaluation.evaluate" in code.texts
+            else {}
+        )
         return Code({**code.texts, **evaluation}, code.libraries)
 
     monkeypatch.setattr(attnlab.config.identity, "used_code", changed)
@@ -132,29 +178,53 @@ def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
 MISTAKES = {
     "name": ({}, ("bottleneck",), "the study must be one of 01_bottleneck, "),
     "file": ({}, ("yours.yaml",), "the study yours.yaml cannot be read"),
-    "key": ({"stps": 3}, ("mine.yaml",), "mine.yaml: stps is not a setting; the config has: differs, "),
-    "measurement": ({"measurement": "foo"}, ("mine.yaml",), "mine.yaml: measurement must be one of evaluation, "),
+    "key": (
+        {"stps": 3},
+        ("mine.yaml",),
+        "mine.yaml: stps is not a setting; the config has: differs, ",
+    ),
+    "measurement": (
+        {"measurement": "foo"},
+        ("mine.yaml",),
+        "mine.yaml: measurement must be one of evaluation, ",
+    ),
     "expectation": (
         {"expect": [{"says": "", "measure": "bleu", "more": "dotty", "less": "none"}]},
         ("mine.yaml",),
         "mine.yaml: expect and published must name systems (none, general), got 'dotty'",
     ),
     "key of an expectation": (
-        {"expect": [{"says": "", "measure": "bleu", "more": "general", "less": "none", "withn": 1}]},
+        {
+            "expect": [
+                {"says": "", "measure": "bleu", "more": "general", "less": "none", "withn": 1}
+            ]
+        },
         ("mine.yaml",),
         "mine.yaml: expect[0] must be a mapping with says, measure, more, less, ",
     ),
     "setting": ({}, ("mine.yaml", "training.max_stepz=1"), "did you mean training.max_steps?"),
-    "steps": ({}, ("mine.yaml", "training.max_steps=0"), "training.max_steps must be a whole number above 0 or null"),
+    "steps": (
+        {},
+        ("mine.yaml", "training.max_steps=0"),
+        "training.max_steps must be a whole number above 0 or null",
+    ),
     "seeds": ({}, ("mine.yaml", "--seeds", "x"), "--seeds: invalid int value: 'x'"),
-    "no seeds": ({}, ("mine.yaml", "--seeds", "0"), "--seeds must be a whole number above 0, got 0"),
+    "no seeds": (
+        {},
+        ("mine.yaml", "--seeds", "0"),
+        "--seeds must be a whole number above 0, got 0",
+    ),
     "no name": ({}, (), "the study must be one of 01_bottleneck, "),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("changed", "arguments", "sentence"), MISTAKES.values(), ids=MISTAKES)
 def test_mistake_in_a_study_is_refused_and_nothing_is_written(
-    command: Command, folder: Path, changed: dict[str, Any], arguments: tuple[str, ...], sentence: str
+    command: Command,
+    folder: Path,
+    changed: dict[str, Any],
+    arguments: tuple[str, ...],
+    sentence: str,
 ) -> None:
     write_study(folder / "mine.yaml", **changed)
     ended = command("replicate.py", *arguments)

@@ -17,7 +17,8 @@ def presets(tmp_path: Path) -> Path:
     """A folder of configs with the preset `two_processes`, which trains by `ddp`."""
     (tmp_path / "theirs" / "experiment").mkdir(parents=True)
     (tmp_path / "theirs" / "experiment" / "two_processes.yaml").write_text(
-        "# @package _global_\ndefaults:\n  - override /hardware: ddp_cpu\nhardware:\n  strategy: ddp\n"
+        "# @package _global_\ndefaults:\n  - override /hardware: ddp_cpu\nhardware:\n  strategy: "
+        "ddp\n"
     )
     return tmp_path / "theirs"
 
@@ -35,7 +36,11 @@ def presets(tmp_path: Path) -> Path:
     ids=" ".join,
 )
 def test_sweep_with_strategy_ddp_starts_no_point(
-    overrides: tuple[str, ...], presets: Path, folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    overrides: tuple[str, ...],
+    presets: Path,
+    folder: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
@@ -53,4 +58,6 @@ def test_large_grid_is_checked_by_each_value_alone(
     monkeypatch.setattr("attnlab.experiment.sweep_plan.LARGEST_CHECKED_GRID", 4)
     ended = command("prepare.py", "-m", *TINY, "seed=1,2,3", "training.max_steps=1,0")
     assert ended.code == 1
-    assert ended.err.splitlines() == ["error: training.max_steps must be a whole number above 0 or null, got 0"]
+    assert ended.err.splitlines() == [
+        "error: training.max_steps must be a whole number above 0 or null, got 0"
+    ]

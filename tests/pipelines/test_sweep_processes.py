@@ -39,8 +39,12 @@ def with_database(folder: Path, database: Path) -> Path:
 
 
 @contextmanager
-def sweep(folder: Path, *arguments: str, python: str | Path = sys.executable) -> Iterator[subprocess.Popen[str]]:
-    """`python pipelines/train.py -m ...` in a folder, in a process of its own that leaves nothing behind."""
+def sweep(
+    folder: Path, *arguments: str, python: str | Path = sys.executable
+) -> Iterator[subprocess.Popen[str]]:
+    """`python pipelines/train.py -m ...` in a folder, in a process of its own that leaves nothing
+    behind.
+    """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     command = [python, str(PIPELINES / "train.py"), "-m", *arguments]
     with (folder / "err.txt").open("w") as err:
@@ -51,7 +55,11 @@ def sweep(folder: Path, *arguments: str, python: str | Path = sys.executable) ->
     try:
         yield process
     finally:
-        for left in [*psutil.Process(process.pid).children(recursive=True)] if process.poll() is None else []:
+        for left in (
+            [*psutil.Process(process.pid).children(recursive=True)]
+            if process.poll() is None
+            else []
+        ):
             left.kill()
         process.kill()
         process.wait()
@@ -72,7 +80,11 @@ def in_the_middle(folder: Path, process: subprocess.Popen[str]) -> None:
     while time.monotonic() < deadline and process.poll() is None:
         found = list((folder / "runs" / "sweeps").glob("*/sweep.json"))
         jobs = SweepFolder(found[0].parent).jobs() if found else []
-        running = [folder / "runs" / "points" / str(job.identity) for job in jobs if job.status == "running"]
+        running = [
+            folder / "runs" / "points" / str(job.identity)
+            for job in jobs
+            if job.status == "running"
+        ]
         saved = [point for point in running if (point / "checkpoints" / "last.ckpt").is_file()]
         training = [point for point in saved if not (point / "done.json").exists()]
         if any(job.status == "finished" for job in jobs) and training:
@@ -83,11 +95,16 @@ def in_the_middle(folder: Path, process: subprocess.Popen[str]) -> None:
 
 def table(folder: Path) -> dict[str, object]:
     """What each point found."""
-    return {job.name: json.loads((Path(job.output) / "metrics.json").read_text()) for job in the_sweep(folder).jobs()}
+    return {
+        job.name: json.loads((Path(job.output) / "metrics.json").read_text())
+        for job in the_sweep(folder).jobs()
+    }
 
 
 def curves(folder: Path) -> dict[str, list[tuple[str, int, float]]]:
-    """What the tracker holds of each child: every point of every curve but those of time, each once."""
+    """What the tracker holds of each child: every point of every curve but those of time, each
+    once.
+    """
     client, found = mlflow_client(folder), {}
     for run in client.search_runs(["1"]):
         # `epoch` goes with every record, and of two in one millisecond the tracker keeps one.
@@ -97,7 +114,9 @@ def curves(folder: Path) -> dict[str, list[tuple[str, int, float]]]:
         found[run.info.run_name] = [
             (name, point.step, point.value)
             for name in sorted(names)
-            for point in sorted(client.get_metric_history(run.info.run_id, name), key=lambda point: point.step)
+            for point in sorted(
+                client.get_metric_history(run.info.run_id, name), key=lambda point: point.step
+            )
         ]
     return found
 
@@ -107,7 +126,9 @@ def statuses(folder: Path) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, empty_database: Path, warm_python: Path) -> Path:
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, empty_database: Path, warm_python: Path
+) -> Path:
     """The folder of a sweep that nobody stopped."""
     folder = with_database(tmp_path_factory.mktemp("whole"), empty_database)
     with sweep(folder, *LONG, *POINTS, python=warm_python) as process:
@@ -135,7 +156,9 @@ def test_sweep_stopped_twice_ends_as_one_that_was_never_stopped(whole: Path, fol
             assert statuses(folder) == {"FINISHED", "KILLED"}
     with sweep(folder, *parallel) as process:
         assert process.wait(300) == 0, said(folder)
-    logs = "".join((Path(job.output) / "output.log").read_text() for job in the_sweep(folder).jobs())
+    logs = "".join(
+        (Path(job.output) / "output.log").read_text() for job in the_sweep(folder).jobs()
+    )
     assert "goes on from its checkpoint at step" in logs
     assert "is finished already" in logs
     assert table(folder) == table(whole)
@@ -150,7 +173,11 @@ def test_ctrl_c_ends_a_serial_sweep_and_closes_its_runs(folder: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(90) == 128 + signal.SIGINT
     assert "Traceback" not in said(folder)
-    assert re.search(r"^Ctrl-C: saved at step \d+; the same command resumes from there$", said(folder), re.MULTILINE)
+    assert re.search(
+        r"^Ctrl-C: saved at step \d+; the same command resumes from there$",
+        said(folder),
+        re.MULTILINE,
+    )
     assert [job.status for job in the_sweep(folder).jobs()] == ["finished", "failed"]
     assert statuses(folder) == {"FINISHED", "KILLED"}
 
@@ -162,7 +189,9 @@ def test_killed_worker_fails_its_job_and_leaves_no_run_open(folder: Path) -> Non
         in_the_middle(folder, process)
         running = [job for job in the_sweep(folder).jobs() if job.status == "running"]
         workers = [
-            child for child in psutil.Process(process.pid).children(recursive=True) if child.memory_info().rss > 2e8
+            child
+            for child in psutil.Process(process.pid).children(recursive=True)
+            if child.memory_info().rss > 2e8
         ]
         max(workers, key=lambda child: sum(child.cpu_times()[:2])).kill()
         assert process.wait(90) == 1
@@ -175,7 +204,9 @@ def test_killed_worker_fails_its_job_and_leaves_no_run_open(folder: Path) -> Non
 
 @pytest.mark.slow
 def test_sweep_through_submitit_finishes(folder: Path) -> None:
-    """Its local executor stands for Slurm: each job is a command of its own, which knows nothing of ours."""
+    """Its local executor stands for Slurm: each job is a command of its own, which knows nothing of
+    ours.
+    """
     with sweep(folder, *TINY, *QUIET, "seed=1", "hydra/launcher=submitit_local") as process:
         assert process.wait(300) == 0, said(folder)
     assert [job.status for job in the_sweep(folder).jobs()] == ["finished"]

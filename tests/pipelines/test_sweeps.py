@@ -1,4 +1,6 @@
-"""Sweeps through the entry point: records, runs in the tracker, skipped points, errors of failed jobs."""
+"""Sweeps through the entry point: records, runs in the tracker, skipped points, errors of failed
+jobs.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,20 @@ def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_p
     assert "4 of 4 points finished, 4 of them trained now" in ended.err
 
     first = the_sweep(folder)
-    points = [(f"model/attention={score}", f"seed={seed}") for score in ("dot", "none") for seed in (1, 2)]
+    points = [
+        (f"model/attention={score}", f"seed={seed}") for score in ("dot", "none") for seed in (1, 2)
+    ]
     names = {readable_name(compose([*TRACKED, *point]).logged) for point in points}
     assert len(names) == 4
     jobs = first.jobs()
     assert {job.name for job in jobs} == names
     assert all(job.status == "finished" and job.new for job in jobs)
     record = first.read()
-    assert (record.name, record.varies, record.points) == ("attention × seed", ["model/attention", "seed"], 4)
+    assert (record.name, record.varies, record.points) == (
+        "attention × seed",
+        ["model/attention", "seed"],
+        4,
+    )
     for job in jobs:
         output = Path(job.output)
         assert output == first.path / str(job.number)
@@ -55,7 +63,8 @@ def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_p
     parent = mlflow_client(folder).get_run(record.run_id)
     assert parent.info.status == "FINISHED"
     assert parent.info.run_name == "sweep · attention × seed"
-    assert {name.partition("/")[0] for name in parent.data.metrics} == {"validation", "test"}  # the best point's
+    # The best point's
+    assert {name.partition("/")[0] for name in parent.data.metrics} == {"validation", "test"}
     assert "4 of 4 points finished, 0 failed" in parent.data.tags["mlflow.note.content"]
     found = children(folder, record.run_id)
     assert {run.info.run_name for run in found} == names
@@ -67,15 +76,21 @@ def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_p
     ended = succeeded(command("train.py", *sweep))
     assert "4 of 4 points finished, 0 of them trained now" in ended.err
     # When it ended is when it was finished, and not when somebody asked for it again.
-    assert {run.info.run_id: run.info.end_time for run in children(folder, record.run_id)} == ended_at
+    assert {
+        run.info.run_id: run.info.end_time for run in children(folder, record.run_id)
+    } == ended_at
     again = the_sweep(folder).jobs()
     assert not any(job.new for job in again)
-    assert [(job.identity, job.run_id) for job in again] == [(job.identity, job.run_id) for job in jobs]
+    assert [(job.identity, job.run_id) for job in again] == [
+        (job.identity, job.run_id) for job in jobs
+    ]
     assert len(runs(folder)) == 5
 
     ended = command("train.py", "-m", *TRACKED, "model/attention=dot,none", "seed=1,2,3")
     assert "6 of 6 points finished, 2 of them trained now" in ended.err
-    (larger,) = (path.parent for path in first.path.parent.glob("*/sweep.json") if path.parent != first.path)
+    (larger,) = (
+        path.parent for path in first.path.parent.glob("*/sweep.json") if path.parent != first.path
+    )
     # Each point has one run, which is now a child of the sweep that took it last.
     assert len(runs(folder)) == 8
     assert len(children(folder, SweepFolder(larger).read().run_id)) == 6
@@ -83,7 +98,9 @@ def test_grid_has_a_parent_run_with_a_child_for_each_point_and_trains_only_new_p
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("database")
-def test_rerun_of_a_sweep_trains_every_point_again_under_the_same_parent_run(folder: Path, command: Command) -> None:
+def test_rerun_of_a_sweep_trains_every_point_again_under_the_same_parent_run(
+    folder: Path, command: Command
+) -> None:
     sweep = ("-m", *TRACKED, "seed=1,2")
     succeeded(command("train.py", *sweep))
     before = the_sweep(folder).read()
@@ -98,7 +115,13 @@ def test_rerun_of_a_sweep_trains_every_point_again_under_the_same_parent_run(fol
 
 
 DATA_SEED = "data.seed='${oc.decode:${oc.env:ATTNLAB_DATA_SEED}}'"
-FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validation=0.1", "data.splits.test=0.1")
+FILES = (
+    "data=hub",
+    "data.source=from",
+    "data.target=to",
+    "data.splits.validation=0.1",
+    "data.splits.test=0.1",
+)
 
 
 @pytest.mark.slow
@@ -130,13 +153,24 @@ FILES = ("data=hub", "data.source=from", "data.target=to", "data.splits.validati
     ids=["while training", "before it", "before it has data"],
 )
 def test_failed_job_prints_its_error_and_the_others_finish(
-    folder: Path, command: Command, varied: list[str], varies: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    command: Command,
+    varied: list[str],
+    varies: str,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The error names the job's overrides; a value of the environment among them is written nowhere."""
+    """The error names the job's overrides; a value of the environment among them is written
+    nowhere.
+    """
     monkeypatch.setenv("ATTNLAB_DATA_SEED", "918273645")
     rows = [{"from": f"{number} a b", "to": f"{number} c d"} for number in range(60)]
     (folder / "good.json").write_text("\n".join(map(json.dumps, rows)))
-    kept = TRACKED if "data=hub" not in varied else [text for text in TRACKED if not text.startswith("data")]
+    kept = (
+        TRACKED
+        if "data=hub" not in varied
+        else [text for text in TRACKED if not text.startswith("data")]
+    )
     sweep = ("-m", *kept, *varied)
     for attempt in (1, 2):
         ended = command("train.py", *sweep)
@@ -151,20 +185,30 @@ def test_failed_job_prints_its_error_and_the_others_finish(
         assert sentence in jobs[fails].error
         assert {job.status for name, job in jobs.items() if name != fails} == {"finished"}
         assert mlflow_client(folder).get_run(record.run_id).info.status == "FAILED"
-        tracked = [run for run in children(folder, record.run_id) if run.info.run_id == jobs[fails].run_id]
+        tracked = [
+            run for run in children(folder, record.run_id) if run.info.run_id == jobs[fails].run_id
+        ]
         assert len(tracked) == ("diverged" in sentence), attempt
         for failed in tracked:
             assert failed.info.status == "FAILED"
             assert sentence in failed.data.tags["error"]
         assert len(children(folder, record.run_id)) == 1 + len(tracked), attempt
         assert "918273645" not in ended.out + ended.err
-    assert [path for path in folder.rglob("*") if path.is_file() and b"918273645" in path.read_bytes()] == []
+    assert [
+        path for path in folder.rglob("*") if path.is_file() and b"918273645" in path.read_bytes()
+    ] == []
 
 
 @pytest.mark.slow
 def test_failed_sweep_leaves_other_children_of_its_process_alone(command: Command) -> None:
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    sweep = ("-m", *ANY_ATTENTION, "tracking=none", "training.keep_best=2", "training.average_checkpoints=1,2")
+    sweep = (
+        "-m",
+        *ANY_ATTENTION,
+        "tracking=none",
+        "training.keep_best=2",
+        "training.average_checkpoints=1,2",
+    )
     assert "1 of 2 jobs failed" in command("train.py", *sweep).err
     assert other.poll() is None
     other.communicate(timeout=60)
@@ -173,7 +217,11 @@ def test_failed_sweep_leaves_other_children_of_its_process_alone(command: Comman
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
-    ["hydra.sweep.dir=mine", "hydra.sweep.dir=${paths.runs}/mine", "hydra.sweep.subdir=point_${hydra.job.num}"],
+    [
+        "hydra.sweep.dir=mine",
+        "hydra.sweep.dir=${paths.runs}/mine",
+        "hydra.sweep.subdir=point_${hydra.job.num}",
+    ],
 )
 def test_sweep_with_folders_of_ones_own_can_be_compared_also_when_moved(
     folder: Path, command: Command, place: str
@@ -193,7 +241,9 @@ OPTUNA = (
 
 
 @pytest.mark.slow
-def test_optuna_sweep_with_more_trials_repeats_the_first_ones(folder: Path, command: Command) -> None:
+def test_optuna_sweep_with_more_trials_repeats_the_first_ones(
+    folder: Path, command: Command
+) -> None:
     sweep = (*OPTUNA, "model/attention=dot,general", "training.monitor=token_nll")
     succeeded(command("train.py", *sweep))
     first = the_sweep(folder).jobs()
@@ -204,7 +254,8 @@ def test_optuna_sweep_with_more_trials_repeats_the_first_ones(folder: Path, comm
     assert [job.new for job in again] == [False, False, False, True]
     best = (the_sweep(folder).path / "optimization_results.yaml").read_text()
     values = [
-        json.loads((folder / "runs" / "points" / job.identity / "done.json").read_text())["quality"] for job in again
+        json.loads((folder / "runs" / "points" / job.identity / "done.json").read_text())["quality"]
+        for job in again
     ]
     assert f"best_value: {min(values)}" in best  # of token_nll less is better
 
@@ -223,7 +274,10 @@ def test_optuna_sweep_with_two_objectives_finds_solutions(folder: Path, command:
         (["sweep=optuna", "sweep.trials=0"], "sweep.trials must be"),
         (["launcher=cloud"], "launcher"),
         (["launcher=slurm"], "there is no Slurm on this machine"),
-        (["sweep=optuna", "hydra.sweeper.storage='sqlite:///optuna.db'"], "hydra.sweeper.storage must be null: "),
+        (
+            ["sweep=optuna", "hydra.sweeper.storage='sqlite:///optuna.db'"],
+            "hydra.sweeper.storage must be null: ",
+        ),
         (["sweep=optuna", "hydra.sweeper.storage=nowhere"], "hydra.sweeper.storage must be null: "),
     ],
 )

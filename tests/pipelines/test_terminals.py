@@ -1,4 +1,6 @@
-"""The real commands in terminals whose encoding lacks characters: no traceback, and a sentence where they stop."""
+"""The real commands in terminals whose encoding lacks characters: no traceback, and a sentence
+where they stop.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from entry_points import PIPELINES, TINY, Command, succeeded
 PLAIN_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
-def ended(folder: Path, environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+def ended(
+    folder: Path, environment: dict[str, str], *words: str
+) -> subprocess.CompletedProcess[str]:
     folder.mkdir(exist_ok=True)
     return subprocess.run(
         [sys.executable, *words],
@@ -29,14 +33,18 @@ def ended(folder: Path, environment: dict[str, str], *words: str) -> subprocess.
 @pytest.mark.slow
 def test_training_whose_output_cannot_encode_hangul_ends_well(folder: Path) -> None:
     of_name = ("data=copy", "tracking=none", "paths.runs='한글'")
-    train = ended(folder, {"PYTHONIOENCODING": "ascii"}, str(PIPELINES / "train.py"), *TINY, *of_name)
+    train = ended(
+        folder, {"PYTHONIOENCODING": "ascii"}, str(PIPELINES / "train.py"), *TINY, *of_name
+    )
     assert train.returncode == 0, train.stderr
     assert r"\ud55c\uae00" in train.stdout
     (log,) = (folder / "한글" / "plain").rglob("train.log")
     assert "한글" in log.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("script", ["train.py", "compare.py", "deliver.py", "replicate.py", "compose.py", "show.py"])
+@pytest.mark.parametrize(
+    "script", ["train.py", "compare.py", "deliver.py", "replicate.py", "compose.py", "show.py"]
+)
 def test_help_in_a_plain_locale_is_shown(folder: Path, script: str) -> None:
     shown = ended(folder, PLAIN_LOCALE, str(PIPELINES / script), "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -57,7 +65,9 @@ def test_folder_that_the_locale_cannot_read_is_refused_with_a_way_out(folder: Pa
 
 
 @pytest.mark.slow
-def test_text_is_translated_in_any_locale(folder: Path, command: Command, tiny: tuple[str, ...]) -> None:
+def test_text_is_translated_in_any_locale(
+    folder: Path, command: Command, tiny: tuple[str, ...]
+) -> None:
     succeeded(command("train.py", *tiny, "chain=false"))
     (model,) = folder.glob("runs/points/*/model")
     run_attnlab = "import sys; from attnlab.commands import main; sys.exit(main())"

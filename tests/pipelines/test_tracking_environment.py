@@ -1,4 +1,6 @@
-"""MLflow's own environment variables decide where the config says nothing: for every command, and said by each."""
+"""MLflow's own environment variables decide where the config says nothing: for every command, and
+said by each.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ import attnlab
 
 ONE = (*TINY, "tracking.system_metrics=false", "tracking.heat_map_sentences=0")
 SAID = (
-    "MLflow: the address by MLFLOW_TRACKING_URI and the experiment 'paper' by MLFLOW_EXPERIMENT_NAME, since the config "
-    "names none"
+    "MLflow: the address by MLFLOW_TRACKING_URI and the experiment 'paper' by "
+    "MLFLOW_EXPERIMENT_NAME, since the config names none"
 )
 
 
@@ -55,7 +57,9 @@ def test_training_goes_where_mlflows_variables_say_with_its_usual_identity(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("database")
-def test_address_and_experiment_of_the_config_win(folder: Path, command: Command, tracker: MlflowClient) -> None:
+def test_address_and_experiment_of_the_config_win(
+    folder: Path, command: Command, tracker: MlflowClient
+) -> None:
     chosen = ("tracking.uri=sqlite:///runs/mlflow.db", "tracking.experiment=mine")
     ended = succeeded(command("train.py", *ONE, *chosen, "chain=false"))
     assert "MLFLOW_TRACKING_URI" not in ended.out
@@ -75,7 +79,9 @@ def test_sweep_and_its_points_go_where_mlflows_variables_say(
     assert len(runs) == 3
 
 
-def test_deliver_says_that_mlflows_variables_decide(command: Command, tracker: MlflowClient) -> None:
+def test_deliver_says_that_mlflows_variables_decide(
+    command: Command, tracker: MlflowClient
+) -> None:
     assert SAID in succeeded(command("deliver.py")).err
 
 
@@ -85,7 +91,10 @@ def test_address_of_no_tracker_is_refused_by_the_name_of_the_variable(
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     ended = command("train.py", *ONE)
-    allowed = "the address of a server or a database: http(s)://..., sqlite:///<file>.db, postgresql+psycopg2://..., "
+    allowed = (
+        "the address of a server or a database: http(s)://..., sqlite:///<file>.db, "
+        "postgresql+psycopg2://..., "
+    )
     refused(ended, f"MLFLOW_TRACKING_URI must be {allowed}mysql+pymysql://..., got '{address}'\n")
     assert "mlflow server" not in ended.out
     assert left(folder) == []
@@ -97,5 +106,9 @@ def test_unusable_address_is_refused_by_the_name_of_the_variable(
     address = "http://127.0.0.1:9"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     ended = command("train.py", *ONE)
-    refused(ended, f"MLFLOW_TRACKING_URI: {address} cannot be used: ", "correct MLFLOW_TRACKING_URI, or choose")
+    refused(
+        ended,
+        f"MLFLOW_TRACKING_URI: {address} cannot be used: ",
+        "correct MLFLOW_TRACKING_URI, or choose",
+    )
     assert [path for path in left(folder) if path.endswith(("done.json", "mlflow.db"))] == []

@@ -1,4 +1,6 @@
-"""Sentences coloured by attention, and confusion matrices: every token there, dark where it should be, escaped."""
+"""Sentences coloured by attention, and confusion matrices: every token there, dark where it should
+be, escaped.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,22 @@ def test_coloured_sentences_tokens_do_not_overlap() -> None:
     long = AttentionMap([f"token{i}" for i in range(60)], ["x"], np.full((1, 60), 1 / 60), "long")
     figure = coloured_sentences([SENTENCE, long, SENTENCE])
     png_bytes(figure)
-    boxes = [patch.get_window_extent() for text in figure.texts if (patch := text.get_bbox_patch()) is not None]
+    boxes = [
+        patch.get_window_extent()
+        for text in figure.texts
+        if (patch := text.get_bbox_patch()) is not None
+    ]
     assert len(boxes) == 70
     assert all(box.x0 > 0 and box.x1 < figure.bbox.width and box.y0 > 0 for box in boxes)
-    assert len({round(box.y0 + box.y1, -1) for box in boxes}) > 5  # a long sentence has several lines
+    # A long sentence has several lines
+    assert len({round(box.y0 + box.y1, -1) for box in boxes}) > 5
     for one in boxes:
         assert sum(one.overlaps(other) for other in boxes) == 1  # itself
 
 
-def test_coloured_sentences_draw_odd_tokens_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+def test_coloured_sentences_draw_odd_tokens_without_a_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
     odd = ["\n", " ", "", "x" * 300, "🧑\u200d🚀", "\u0000", "$\\frac$", "\u202e"]
     png_bytes(coloured_sentences([AttentionMap(odd, ["?"], np.zeros((1, len(odd))), "$x_")]))
     png_bytes(coloured_sentences([AttentionMap([], ["?"], np.zeros((1, 0)), "")]))
@@ -68,7 +77,9 @@ def test_confusion_matrix_shows_counts_and_shares() -> None:
 
 
 def test_confusion_matrix_of_many_classes_has_no_numbers(recwarn: pytest.WarningsRecorder) -> None:
-    figure = confusion_matrix([f"a rather long class name {i}" for i in range(40)], np.eye(40, dtype=int))
+    figure = confusion_matrix(
+        [f"a rather long class name {i}" for i in range(40)], np.eye(40, dtype=int)
+    )
     assert max(figure.get_size_inches()) < 20
     assert len(figure.axes[0].texts) == 0
     png_bytes(figure)

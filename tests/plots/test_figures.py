@@ -1,4 +1,6 @@
-"""Figures of curves, histograms and compared systems: the drawn values, fonts, and the same bytes each time."""
+"""Figures of curves, histograms and compared systems: the drawn values, fonts, and the same bytes
+each time.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ from attnlab.plots.systems import (
 
 def curves(count: int) -> list[SeededCurve]:
     return [
-        SeededCurve(f"체계 {i}", [10, 20], np.array([[i, i + 1.0], [i, i + 2.0]]), i, dashed=i >= len(COLOURS))
+        SeededCurve(
+            f"체계 {i}",
+            [10, 20],
+            np.array([[i, i + 1.0], [i, i + 2.0]]),
+            i,
+            dashed=i >= len(COLOURS),
+        )
         for i in range(count)
     ]
 
@@ -42,7 +50,11 @@ def intervals() -> Figure:
 
 def test_seeded_panels_share_one_legend() -> None:
     figure = panels()
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["체계 0", "체계 1", "체계 2"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "체계 0",
+        "체계 1",
+        "체계 2",
+    ]
     line = figure.axes[0].lines[1]
     np.testing.assert_array_equal(line.get_xydata(), [[10, 1], [20, 2.5]])
 
@@ -72,7 +84,9 @@ def test_seeded_curve_draws_mean_line_and_range_band() -> None:
     (line,) = axes.lines
     # Where no seed has a value there is no point.
     np.testing.assert_array_equal(line.get_xydata(), [[4, 90], [5, 60]])
-    (band,) = (artist for artist in axes.collections if isinstance(artist, FillBetweenPolyCollection))
+    (band,) = (
+        artist for artist in axes.collections if isinstance(artist, FillBetweenPolyCollection)
+    )
     edges = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
     assert edges == {(4, 80), (4, 100), (5, 50), (5, 70)}
 
@@ -80,7 +94,10 @@ def test_seeded_curve_draws_mean_line_and_range_band() -> None:
 def test_length_histogram_has_a_bar_for_each_length() -> None:
     for patch in length_histogram({"source": {3: 5, 4: 1, 7: 2}}).axes[0].patches:
         data = patch.get_data()
-        assert (data.values.tolist(), data.edges.tolist()) == ([5, 1, 0, 0, 2], [2.5, 3.5, 4.5, 5.5, 6.5, 7.5])
+        assert (data.values.tolist(), data.edges.tolist()) == (
+            [5, 1, 0, 0, 2],
+            [2.5, 3.5, 4.5, 5.5, 6.5, 7.5],
+        )
 
 
 def _figures() -> dict[str, Figure | None]:
@@ -92,8 +109,12 @@ def _figures() -> dict[str, Figure | None]:
     }
     rows = [{"from": 1, "to": 5, "sentences": 10, "bleu": 20.0, "exact_match": 0.5}]
     return {
-        "heat map": heat_map(AttentionMap(["14.", "<eos>"], ["14일", "<eos>"], np.eye(2), "14. → 14일")),
-        "coloured sentences": coloured_sentences([AttentionMap(["14일"], ["날짜"], np.ones((1, 1)), "날짜")]),
+        "heat map": heat_map(
+            AttentionMap(["14.", "<eos>"], ["14일", "<eos>"], np.eye(2), "14. → 14일")
+        ),
+        "coloured sentences": coloured_sentences(
+            [AttentionMap(["14일"], ["날짜"], np.ones((1, 1)), "날짜")]
+        ),
         "curves": learning_curves(history),
         "histogram": length_histogram({"source": {3: 1, 5: 2}, "target": {}}),
         "length curve": length_curve(rows),

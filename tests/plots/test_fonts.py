@@ -37,7 +37,8 @@ def test_drawable_writes_characters_missing_from_all_fonts_as_code_points() -> N
     assert drawable("a🧑bไ") == "aU+1F9D1bU+0E44"
     assert drawable("\u200d\u202e\x00\ue000") == "U+200DU+202EU+0000U+E000"
     assert drawable("a b\nc\t") == "a␣b↵c⇥"
-    assert drawable("\u1112\u1161\u11ab") == "한"  # Hangul in pieces, as some file systems and corpora have it
+    # Hangul in pieces, as some file systems and corpora have it
+    assert drawable("\u1112\u1161\u11ab") == "한"
 
 
 def test_font_families_leave_matplotlib_settings_unchanged() -> None:
@@ -49,7 +50,9 @@ def test_font_families_leave_matplotlib_settings_unchanged() -> None:
 def test_font_face_rules_embed_only_the_needed_glyphs() -> None:
     rules = font_face_rules("abc 나는 カ 日")
     fonts = {}
-    for name, data in re.findall(r"font-family: '([^']+)'; src: url\(data:font/woff;base64,([^)]+)\)", rules):
+    for name, data in re.findall(
+        r"font-family: '([^']+)'; src: url\(data:font/woff;base64,([^)]+)\)", rules
+    ):
         fonts[name] = set(TTFont(BytesIO(base64.b64decode(data))).getBestCmap())
     assert fonts == {"attnlab kana": set(map(ord, "カ日")), "attnlab hangul": set(map(ord, "나는"))}
     assert rules == font_face_rules("日 abc カ 나는")

@@ -1,4 +1,6 @@
-"""A known alignment is where it should be: in the picture's data, in its pixels, and in the page."""
+"""A known alignment is where it should be: in the picture's data, in its pixels, and in the
+page.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def test_heat_map_pixels_of_the_alignment_are_dark() -> None:
             assert (brightness < 0.35) if ORDER[t] == s else (brightness > 0.9), (t, s, brightness)
 
 
-def test_heat_map_draws_odd_tokens_and_sizes_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+def test_heat_map_draws_odd_tokens_and_sizes_without_a_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
     odd = ["$x$", "$", "\\frac", "_", "", " ", "a" * 100, "😀", "🧑‍🚀", "שלום", "\n", "%s", "{x}"]
     for attention in (
         AttentionMap(odd, odd[::-1], np.eye(len(odd)), "$a$ \n 🧑 " * 30),
@@ -62,14 +66,19 @@ def test_heat_map_draws_odd_tokens_and_sizes_without_a_warning(recwarn: pytest.W
 
 def test_heat_map_of_long_sentences_grows_up_to_a_limit() -> None:
     def size(tokens: int) -> float:
-        return heat_map(AttentionMap(["a"] * tokens, ["b"] * 2, np.zeros((2, tokens)))).get_size_inches()[0]
+        return heat_map(
+            AttentionMap(["a"] * tokens, ["b"] * 2, np.zeros((2, tokens)))
+        ).get_size_inches()[0]
 
     assert size(10) < size(40) < size(300) < 28
 
 
 def tokens(page: str, scope: str) -> list[str]:
     """Head cells of the columns or of the rows."""
-    return [html.unescape(text) for text in re.findall(rf'<th scope="{scope}"[^>]*><bdi>(.*?)</bdi></th>', page)]
+    return [
+        html.unescape(text)
+        for text in re.findall(rf'<th scope="{scope}"[^>]*><bdi>(.*?)</bdi></th>', page)
+    ]
 
 
 def test_heat_map_html_holds_the_same_cells() -> None:
@@ -82,7 +91,9 @@ def test_heat_map_html_holds_the_same_cells() -> None:
     ]
     cells = re.findall(r'<td style="(.*?)" data-v="(.*?)"></td>', page)
     assert [html.unescape(value) for _, value in cells] == expected
-    assert [shade for shade, _ in cells] == [f"--w:{weight:.2f}" for weight in KNOWN.weights.ravel()]
+    assert [shade for shade, _ in cells] == [
+        f"--w:{weight:.2f}" for weight in KNOWN.weights.ravel()
+    ]
 
 
 def test_heat_map_html_without_maps_says_so() -> None:

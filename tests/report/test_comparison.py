@@ -52,7 +52,9 @@ def findings(compared: ComparedRuns) -> Findings:
 
 
 def test_find_sweep_accepts_a_prefix_and_last(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match=r"there is no sweep in .*/sweeps; python pipelines/train.py -m"):
+    with pytest.raises(
+        ExperimentError, match=r"there is no sweep in .*/sweeps; python pipelines/train.py -m"
+    ):
         find_sweep(tmp_path, "last")
     for identity, started in (("aa11", 5.0), ("aa22", 9.0), ("bb33", 7.0)):
         folder = SweepFolder(tmp_path / "sweeps" / identity)
@@ -106,7 +108,9 @@ def test_comparison_leaves_out_a_run_without_an_evaluation(tmp_path: Path) -> No
 
 def test_findings_give_different_systems_different_letters(findings: Findings) -> None:
     assert [system.name for system in findings.systems] == ["bahdanau", "dot", "no attention"]
-    assert set(findings.letters["bleu"]["no attention"]).isdisjoint(findings.letters["bleu"]["bahdanau"])
+    assert set(findings.letters["bleu"]["no attention"]).isdisjoint(
+        findings.letters["bleu"]["bahdanau"]
+    )
     estimate = findings.estimates["bleu"]["bahdanau"]
     values = findings.systems[0].measured("bleu")
     assert estimate.mean == pytest.approx(sum(values) / 2)
@@ -118,7 +122,9 @@ def test_findings_give_different_systems_different_letters(findings: Findings) -
     assert findings.letters["token_nll"]["bahdanau"].startswith("a")
 
 
-def test_findings_pairs_cover_all_systems_or_the_baseline(findings: Findings, compared: ComparedRuns) -> None:
+def test_findings_pairs_cover_all_systems_or_the_baseline(
+    findings: Findings, compared: ComparedRuns
+) -> None:
     names = [(pair.first, pair.second) for pair in findings.pairs]
     assert names == [("bahdanau", "dot"), ("bahdanau", "no attention"), ("dot", "no attention")]
     far = findings.pairs[1]
@@ -126,13 +132,21 @@ def test_findings_pairs_cover_all_systems_or_the_baseline(findings: Findings, co
     assert far.p is not None
     assert far.p < 0.05
     against = found(compared, baseline="dot").pairs
-    assert [(pair.first, pair.second) for pair in against] == [("bahdanau", "dot"), ("no attention", "dot")]
+    assert [(pair.first, pair.second) for pair in against] == [
+        ("bahdanau", "dot"),
+        ("no attention", "dot"),
+    ]
     assert against[1].difference < 0
-    with pytest.raises(ExperimentError, match=r"baseline must be null or one of bahdanau, dot, no attention; got 'x'"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"baseline must be null or one of bahdanau, dot, no attention; got 'x'",
+    ):
         found(compared, baseline="x")
 
 
-def test_findings_depend_on_the_seed_of_the_samples(findings: Findings, compared: ComparedRuns) -> None:
+def test_findings_depend_on_the_seed_of_the_samples(
+    findings: Findings, compared: ComparedRuns
+) -> None:
     assert found(compared).estimates == findings.estimates
     assert found(compared, seed=2).estimates["bleu"] != findings.estimates["bleu"]
 
@@ -141,12 +155,18 @@ def test_findings_refuse_metrics_that_contradict_the_sentences(tmp_path: Path) -
     folder = write_sweep(tmp_path, {"dot": 0.5}, (1,), failed=False)
     path = folder.path / "0" / "evaluation" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"bleu": 99.0}))
-    with pytest.raises(ExperimentError, match=r"dot · seed 1: metrics.json says bleu 99.0000, but its sentences give"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"dot · seed 1: metrics.json says bleu 99.0000, but its sentences give",
+    ):
         found(runs_of_sweep(folder, tmp_path))
 
 
 def test_comparison_measure_defaults_to_bleu_or_accuracy_and_refuses_unknown_ones() -> None:
-    of_runs = [("one", ["sentences", "chrf", "bleu", "exact_match", "aer"]), ("two", ["chrf", "bleu", "exact_match"])]
+    of_runs = [
+        ("one", ["sentences", "chrf", "bleu", "exact_match", "aer"]),
+        ("two", ["chrf", "bleu", "exact_match"]),
+    ]
     assert chosen_measure(None, of_runs) == "bleu"
     assert chosen_measure(None, [("one", ["f1", "accuracy"])]) == "accuracy"
     assert chosen_measure("chrf", of_runs) == "chrf"
@@ -163,13 +183,18 @@ def test_comparison_measure_defaults_to_bleu_or_accuracy_and_refuses_unknown_one
 
 
 def test_short_names_and_system_names_are_unique() -> None:
-    assert short_names(["model/encoder", "model.decoder.cell", "model.encoder.cell", "data.seed"]) == {
+    assert short_names(
+        ["model/encoder", "model.decoder.cell", "model.encoder.cell", "data.seed"]
+    ) == {
         "model/encoder": "encoder",
         "model.decoder.cell": "model.decoder.cell",
         "model.encoder.cell": "model.encoder.cell",
         "data.seed": "data.seed",
     }
-    rates = [{"training.optimizer.learning_rate": rate} for rate in ("0.00012341", "0.00012342", "0.5", "0.5")]
+    rates = [
+        {"training.optimizer.learning_rate": rate}
+        for rate in ("0.00012341", "0.00012342", "0.5", "0.5")
+    ]
     close, other, half, same = system_names(rates)
     assert close != other
     assert half == same == "optimizer learning rate 0.5"
@@ -185,13 +210,16 @@ def words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.split("</style>")[1])).split())
 
 
-def test_comparison_page_shows_all_content_escaped(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+def test_comparison_page_shows_all_content_escaped(
+    compared: ComparedRuns, findings: Findings, tmp_path: Path
+) -> None:
     page = write(compared, findings, tmp_path / "new" / "comparison")
     assert page.count("<script") == 1
     text = words(page)
     for expected in (
-        "attention × seed: 6 runs of 3 systems", IDENTITY, "model/attention=bahdanau,dot,none seed=1,2",
-        "BLEU ↑", "CPU minutes ↓", "peak MB ↓", "Systems that share a letter cannot be told apart",
+        "attention × seed: 6 runs of 3 systems", IDENTITY,
+        "model/attention=bahdanau,dot,none seed=1,2", "BLEU ↑", "CPU minutes ↓", "peak MB ↓",
+        "Systems that share a letter cannot be told apart",
         "two-level bootstrap with 200 samples, Holm's correction over 3 pairs, 95 %",
         "drawn over seeds and sentences", "It has no attention.", "원문", "<b>고양이</b> & 학교",
         "general · seed 1 failed: the <disk> is full",
@@ -217,7 +245,9 @@ def test_comparison_page_needs_no_network_and_has_the_same_bytes(
         assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
 
 
-def test_comparison_writes_csv_tables(compared: ComparedRuns, findings: Findings, tmp_path: Path) -> None:
+def test_comparison_writes_csv_tables(
+    compared: ComparedRuns, findings: Findings, tmp_path: Path
+) -> None:
     into = tmp_path / "comparison"
     write(compared, findings, into)
     assert sorted(path.name for path in into.iterdir()) == [
@@ -226,9 +256,15 @@ def test_comparison_writes_csv_tables(compared: ComparedRuns, findings: Findings
     ]  # fmt: skip
     with (into / "comparison.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["attention"], row["seed"]) for row in rows] == [(name, seed) for name in SYSTEMS for seed in "12"]
+    assert [(row["attention"], row["seed"]) for row in rows] == [
+        (name, seed) for name in SYSTEMS for seed in "12"
+    ]
     assert float(rows[0]["bleu"]) == compared.runs[0].measured["bleu"]
-    assert (rows[0]["cpu_seconds"], rows[0]["peak_megabytes"], rows[4]["aer"]) == ("60.0", "560.0", "")
+    assert (rows[0]["cpu_seconds"], rows[0]["peak_megabytes"], rows[4]["aer"]) == (
+        "60.0",
+        "560.0",
+        "",
+    )
     with (into / "systems.csv").open(encoding="utf-8", newline="") as file:
         systems = {(row["system"], row["metric"]): row for row in csv.DictReader(file)}
     row = systems["no attention", "bleu"]
@@ -240,18 +276,23 @@ ONE_SEED = "Every system has one seed: how much another would change is unknown"
 SMALL = {
     "classification": (
         {"measure": "accuracy", "translates": False},
-        ("accuracy ↑", "F1 ↑", "over seeds and sentences", "darkest: 0.33", "<일상>", "문장 0"), ("BLEU",),
+        ("accuracy ↑", "F1 ↑", "over seeds and sentences", "darkest: 0.33", "<일상>", "문장 0"),
+        ("BLEU",),
     ),
     "one seed each": (
         {"measure": "bleu", "seeds": (3,)},
-        (ONE_SEED, "The interval is that of the mean, drawn over sentences."), ("±",),
+        (ONE_SEED, "The interval is that of the mean, drawn over sentences."),
+        ("±",),
     ),
     "one system": (
         {"measure": "token_nll", "seeds": (3,), "systems": {"dot": 0.5}},
-        ("There is one system, and nothing to compare it with.", "There is no interval: one seed, and a measure"),
+        (
+            "There is one system, and nothing to compare it with.",
+            "There is no interval: one seed, and a measure",
+        ),
         ("Differences", "±"),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("sweep", "present", "absent"), SMALL.values(), ids=SMALL)
@@ -259,13 +300,17 @@ def test_comparison_page_fits_what_was_compared(
     sweep: dict[str, Any], present: tuple[str, ...], absent: tuple[str, ...], tmp_path: Path
 ) -> None:
     measure = sweep["measure"]
-    folder = write_sweep(tmp_path, failed=False, **{key: value for key, value in sweep.items() if key != "measure"})
+    folder = write_sweep(
+        tmp_path, failed=False, **{key: value for key, value in sweep.items() if key != "measure"}
+    )
     compared = runs_of_sweep(folder, tmp_path)
     text = words(write(compared, found(compared, measure=measure), tmp_path / "comparison"))
     for expected in present:
         assert expected in text, expected
     for unexpected in absent:
-        assert unexpected not in text.split("Test split;")[0] + text.partition("Learning")[0], unexpected
+        assert unexpected not in text.split("Test split;")[0] + text.partition("Learning")[0], (
+            unexpected
+        )
 
 
 def test_attention_side_by_side_shows_the_median_seed(findings: Findings) -> None:
@@ -280,19 +325,27 @@ def test_attention_side_by_side_shows_the_median_seed(findings: Findings) -> Non
 
 
 def test_findings_refuse_runs_of_two_tasks(compared: ComparedRuns, tmp_path: Path) -> None:
-    other = runs_of_sweep(write_sweep(tmp_path, {"dot": 0.5}, (1,), translates=False, failed=False), tmp_path)
+    other = runs_of_sweep(
+        write_sweep(tmp_path, {"dot": 0.5}, (1,), translates=False, failed=False), tmp_path
+    )
     assert other.title == "attention × seed: 1 run of 1 system"
-    with pytest.raises(ExperimentError, match="translations and classifications cannot be compared"):
+    with pytest.raises(
+        ExperimentError, match="translations and classifications cannot be compared"
+    ):
         findings_of([*compared.runs, *other.runs], WANTED, silent)
 
 
-def test_comparison_page_says_that_there_are_several_test_sets(compared: ComparedRuns, tmp_path: Path) -> None:
+def test_comparison_page_says_that_there_are_several_test_sets(
+    compared: ComparedRuns, tmp_path: Path
+) -> None:
     """As in a sweep over data: sentences are then drawn apart."""
     runs = list(compared.runs)
     for number in (2, 3):
         files = runs[number].evaluation
         sentences = [{**row, "source": f"other {row['source']}"} for row in files.sentences]
-        runs[number] = dataclasses.replace(runs[number], evaluation=dataclasses.replace(files, sentences=sentences))
+        runs[number] = dataclasses.replace(
+            runs[number], evaluation=dataclasses.replace(files, sentences=sentences)
+        )
     mixed = dataclasses.replace(compared, runs=runs)
     assert "There are 2 test sets" in words(write(mixed, found(mixed), tmp_path / "comparison"))
 
@@ -305,7 +358,11 @@ BY_CLASS = [
     {"attention": "dot", "seed": "2", "model.attention._target_": "D", "paths.data": "b"},
     {"attention": "concat", "seed": "1", "model.attention._target_": "C", "paths.data": "a"},
 ]
-BY_RATE = [{"attention": "dot", "seed": seed, "training.rate": rate} for seed in "12" for rate in ("0.1", "1")]
+BY_RATE = [
+    {"attention": "dot", "seed": seed, "training.rate": rate}
+    for seed in "12"
+    for rate in ("0.1", "1")
+]
 
 
 @pytest.mark.parametrize(

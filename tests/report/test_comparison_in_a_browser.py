@@ -19,13 +19,29 @@ from made_sweep import write_sweep
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-NAMES = ("말뭉치 하나", "<img src=x onerror=alert(1)>", "코퍼스", "dates", "a name that is far too long for an axis")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed"),
+]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
+NAMES = (
+    "말뭉치 하나",
+    "<img src=x onerror=alert(1)>",
+    "코퍼스",
+    "dates",
+    "a name that is far too long for an axis",
+)
 
 
 def thirty_runs(folder: Path) -> ComparedRuns:
-    """Runs with Hangul and hostile names, one parameter that is equal in all, and one that is missing in some."""
+    """Runs with Hangul and hostile names, one parameter that is equal in all, and one that is
+    missing in some.
+    """
     one = runs_of_sweep(write_sweep(folder, {"dot": 0.7}, (1,), failed=False), folder).runs[0]
     draw = random.Random(0)
     runs = []
@@ -42,7 +58,10 @@ def thirty_runs(folder: Path) -> ComparedRuns:
                 choices={"data": corpus, "learning_rate": rate},
                 seed=str(1 + number // 15),
                 evaluation=dataclasses.replace(one.evaluation, metrics=metrics),
-                parameters={"model.encoder.cell": "gru", "data.limit": "null" if number % 2 else "100"},
+                parameters={
+                    "model.encoder.cell": "gru",
+                    "data.limit": "null" if number % 2 else "100",
+                },
             )
         )
     return ComparedRuns("데이터 × learning_rate: 30 runs", [("sweep", "비교")], runs, [])
@@ -71,7 +90,12 @@ def page(address: str) -> Iterator[playwright.Page]:
         page.on("console", lambda message: problems.append(message.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: problems.append(dialog.message))
-        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or problems.append(request.url))
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith(("file:", "data:")) or problems.append(request.url)
+            ),
+        )
         page.goto(address)
         yield page
         browser.close()
@@ -82,14 +106,19 @@ def column(page: playwright.Page, name: str) -> list[str]:
     """The texts of a column, in the order of the rows that are shown."""
     table = page.locator("#table-of-runs")
     place = [text.strip() for text in table.locator("thead th").all_text_contents()].index(name)
-    return [text.strip() for text in table.locator(f"tbody tr:visible > :nth-child({place + 1})").all_text_contents()]
+    return [
+        text.strip()
+        for text in table.locator(f"tbody tr:visible > :nth-child({place + 1})").all_text_contents()
+    ]
 
 
 def click_head(page: playwright.Page, name: str) -> None:
     page.locator("#table-of-runs thead").get_by_role("button", name=name, exact=True).click()
 
 
-def test_click_on_a_head_sorts_runs_best_first_and_then_the_other_way(page: playwright.Page) -> None:
+def test_click_on_a_head_sorts_runs_best_first_and_then_the_other_way(
+    page: playwright.Page,
+) -> None:
     before = [float(text) for text in column(page, "BLEU ↑")]
     click_head(page, "BLEU ↑")
     assert [float(text) for text in column(page, "BLEU ↑")] == sorted(before, reverse=True)
@@ -117,7 +146,9 @@ def test_filter_shows_runs_with_all_words_and_their_lines(page: playwright.Page)
     assert len(column(page, "data")) == page.locator("#parallel-figure .run").count() == 30
 
 
-def test_parameters_that_are_equal_in_all_runs_are_hidden_until_the_switch_shows_them(page: playwright.Page) -> None:
+def test_parameters_that_are_equal_in_all_runs_are_hidden_until_the_switch_shows_them(
+    page: playwright.Page,
+) -> None:
     heads = page.locator("#table-of-runs thead th:visible")
     visible = heads.all_inner_texts()
     assert "model.encoder.cell" not in visible
@@ -130,7 +161,9 @@ def test_parameters_that_are_equal_in_all_runs_are_hidden_until_the_switch_shows
     assert heads.all_inner_texts() == visible
 
 
-def test_parallel_coordinates_have_axes_lines_and_names_for_the_keyboard(page: playwright.Page) -> None:
+def test_parallel_coordinates_have_axes_lines_and_names_for_the_keyboard(
+    page: playwright.Page,
+) -> None:
     figure = page.locator("#parallel-figure")
     names = figure.locator(".axis .name > title").all_text_contents()
     assert names[:4] == ["data", "learning_rate", "seed", "BLEU ↑"]
@@ -142,7 +175,9 @@ def test_parallel_coordinates_have_axes_lines_and_names_for_the_keyboard(page: p
     figure.locator(".run[tabindex='0']").focus()
     page.keyboard.press("Home")
     for bleu in best:
-        assert f"BLEU ↑ {bleu}" in page.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert f"BLEU ↑ {bleu}" in page.evaluate(
+            "document.activeElement.getAttribute('aria-label')"
+        )
         assert f"BLEU ↑ {bleu}" in page.locator("#parallel output").inner_text()
         assert page.locator("#table-of-runs tr.lit").count() == 1
         assert bleu in page.locator("#table-of-runs tr.lit").inner_text()

@@ -1,4 +1,6 @@
-"""The report pages: complete, escaped, offline, the same bytes each time, and clear about what is missing."""
+"""The report pages: complete, escaped, offline, the same bytes each time, and clear about what is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ CONFIG: dict[str, Any] = {
     "model": {
         "encoder": {"_target_": "attnlab.model.encoder.Encoder", "cell": "gru"},
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 64},
-        "decoder": {"_target_": "attnlab.model.decoder.decoders.AttendThenStep", "hidden_size": 128},
+        "decoder": {
+            "_target_": "attnlab.model.decoder.decoders.AttendThenStep",
+            "hidden_size": 128,
+        },
     },
     "padding": {"encoder": "pre", "decoder": "post", "attention_masked": True},
     "hardware": {"threads": 1, "precision": "32"},
@@ -60,19 +65,31 @@ def translation(tmp_path: Path) -> Path:
     hypotheses = [*references[:8], "", EVIL]
     sentences = [
         {
-            "source": f"Satz {number}\u2028", "reference": reference, "hypothesis": hypothesis, "score": -0.25,
-            "source_length": 3 + number, "exact": hypothesis == reference,
+            "source": f"Satz {number}\u2028",
+            "reference": reference,
+            "hypothesis": hypothesis,
+            "score": -0.25,
+            "source_length": 3 + number,
+            "exact": hypothesis == reference,
         }
         for number, (reference, hypothesis) in enumerate(zip(references, hypotheses, strict=True))
-    ]  # fmt: skip
+    ]
     text = TextMetrics("13a")
     text.update(hypotheses, references)
-    metrics = {**text.compute(), "token_nll": 0.5, "perplexity": None, "sentences": 10, "aer": 0.125}
+    metrics = {
+        **text.compute(),
+        "token_nll": 0.5,
+        "perplexity": None,
+        "sentences": 10,
+        "aer": 0.125,
+    }
     buckets = by_length([s["source_length"] for s in sentences], hypotheses, references, "13a")
     maps = [AttentionMap(["Satz", EVIL, "<eos>"], ["문장", "<eos>"], np.full((2, 3), 1 / 3), EVIL)]
     notes = {**signatures("13a"), "search": "beam 5"}
     wrong = [{"token": "요", "links": 9, "wrong": 7}, {"token": "일", "links": 3, "wrong": 0}]
-    found = Evaluation(metrics, notes, sentences, buckets, maps, [{"offset": 1, "tokens": 20}], wrong)
+    found = Evaluation(
+        metrics, notes, sentences, buckets, maps, [{"offset": 1, "tokens": 20}], wrong
+    )
     found.write(tmp_path / "evaluation")
     return tmp_path
 
@@ -83,18 +100,36 @@ def classification(tmp_path: Path) -> Path:
         tmp_path,
         {"format": 1, "labels": [EVIL, "love"]},
         {"text": 1234},
-        {"rows": 12, "sentences": 10, "dropped": {"no_label": 2}, "labels": {EVIL: 4, "love": 6}, "text": SIDE},
+        {
+            "rows": 12,
+            "sentences": 10,
+            "dropped": {"no_label": 2},
+            "labels": {EVIL: 4, "love": 6},
+            "text": SIDE,
+        },
         "10,0,train/nll,0.7",
         "10,0,validation/nll,0.6",
         "10,0,validation/accuracy,0.5",
     )
     found = Classification(
-        metrics={"accuracy": 0.8125, "f1": 0.75, "nll": None, "attention_entropy": 1.25, "sentences": 2},
+        metrics={
+            "accuracy": 0.8125,
+            "f1": 0.75,
+            "nll": None,
+            "attention_entropy": 1.25,
+            "sentences": 2,
+        },
         signatures={"accuracy": "share of sentences", "f1": "mean over the classes"},
         labels=[EVIL, "love"],
         confusions=np.array([[3, 1], [0, 2]]),
         sentences=[
-            {"text": text, "label": label, "prediction": "love", "probability": sure, "correct": label == "love"}
+            {
+                "text": text,
+                "label": label,
+                "prediction": "love",
+                "probability": sure,
+                "correct": label == "love",
+            }
             for text, label, sure in (("문장 하나", EVIL, 0.625), (EVIL, "love", 0.875))
         ],
         maps=[AttentionMap(["문장", EVIL, "<eos>"], ["love"], [[0.5, 0.25, 0.25]], "love (0.88)")],
@@ -104,7 +139,9 @@ def classification(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, into: str = "report") -> str:
-    write_report(CONFIG, CHOICES, folder / "data", folder / "training", folder / "evaluation", folder / into)
+    write_report(
+        CONFIG, CHOICES, folder / "data", folder / "training", folder / "evaluation", folder / into
+    )
     return (folder / into / "index.html").read_text(encoding="utf-8")
 
 
@@ -118,19 +155,39 @@ def words(page: str) -> str:
 
 PAGES = {
     "translation": (
-        readable_name(CONFIG), "BahdanauScore", "attention_masked: true", "2 empty <source>", "1,234",
-        "0.1250", "tok:13a|smooth:none", "mean over all real target tokens", "beam 5", "문장 3 입니다", "(empty)",
-        "data.tokenizer.size", "of 2 that have links",
+        readable_name(CONFIG),
+        "BahdanauScore",
+        "attention_masked: true",
+        "2 empty <source>",
+        "1,234",
+        "0.1250",
+        "tok:13a|smooth:none",
+        "mean over all real target tokens",
+        "beam 5",
+        "문장 3 입니다",
+        "(empty)",
+        "data.tokenizer.size",
+        "of 2 that have links",
     ),
     "classification": (
-        readable_name(CONFIG), "0.8125", "mean over the classes", "1,234 tokens", "2 no_label", "문장 하나",
-        "probability 0.625", "probability 0.875 · correct", "darkest: 0.50", "model.attention.size 64",
+        readable_name(CONFIG),
+        "0.8125",
+        "mean over the classes",
+        "1,234 tokens",
+        "2 no_label",
+        "문장 하나",
+        "probability 0.625",
+        "probability 0.875 · correct",
+        "darkest: 0.50",
+        "model.attention.size 64",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("task", "images"), [("translation", 4), ("classification", 3)])
-def test_report_page_shows_all_content_escaped(task: str, images: int, request: pytest.FixtureRequest) -> None:
+def test_report_page_shows_all_content_escaped(
+    task: str, images: int, request: pytest.FixtureRequest
+) -> None:
     page = write(request.getfixturevalue(task))
     text = words(page)
     assert "<script" not in page
@@ -141,7 +198,9 @@ def test_report_page_shows_all_content_escaped(task: str, images: int, request: 
 
 
 @pytest.mark.parametrize("task", PAGES)
-def test_report_page_needs_no_network_and_has_the_same_bytes(task: str, request: pytest.FixtureRequest) -> None:
+def test_report_page_needs_no_network_and_has_the_same_bytes(
+    task: str, request: pytest.FixtureRequest
+) -> None:
     folder = request.getfixturevalue(task)
     page = write(folder)
     assert page == write(folder, "again")
@@ -156,7 +215,11 @@ def test_report_page_needs_no_network_and_has_the_same_bytes(task: str, request:
 
 def test_page_shows_choices_and_hides_redundant_class_names(translation: Path) -> None:
     rows = dict(re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td>', write(translation)))
-    assert [rows[name] for name in ("padding", "data", "hardware")] == ["pre_post, changed", "multi30k", "cpu"]
+    assert [rows[name] for name in ("padding", "data", "hardware")] == [
+        "pre_post, changed",
+        "multi30k",
+        "cpu",
+    ]
     assert [rows[name] for name in ("encoder", "attention")] == ["", "bahdanau"]
 
 
@@ -173,12 +236,19 @@ def test_report_writing_interrupted_leaves_the_previous_report_or_none(
         with pytest.raises(KeyboardInterrupt):
             write(translation, into)
     assert (translation / "report" / "index.html").read_text(encoding="utf-8") == before
-    assert sorted(path.name for path in translation.iterdir()) == ["data", "evaluation", "report", "training"]
+    assert sorted(path.name for path in translation.iterdir()) == [
+        "data",
+        "evaluation",
+        "report",
+        "training",
+    ]
 
 
 def test_page_names_a_missing_stage(translation: Path) -> None:
     (translation / "evaluation" / "metrics.json").unlink()
-    with pytest.raises(ExperimentError, match=r"metrics\.json cannot be read: No such file .*; run the evaluate"):
+    with pytest.raises(
+        ExperimentError, match=r"metrics\.json cannot be read: No such file .*; run the evaluate"
+    ):
         write(translation)
     assert not (translation / "report").exists()
 
@@ -193,8 +263,11 @@ def test_page_without_attention_and_history_says_so(translation: Path) -> None:
 
 def test_sample_translations_are_best_worst_and_random() -> None:
     pairs = [
-        ("a long good reference", "a long good reference"), ("good", "good"), ("xyz", ""), ("half of it", "half"),
-    ]  # fmt: skip
+        ("a long good reference", "a long good reference"),
+        ("good", "good"),
+        ("xyz", ""),
+        ("half of it", "half"),
+    ]
     rows = [{"reference": reference, "hypothesis": hypothesis} for reference, hypothesis in pairs]
     samples = sample_translations(rows, count=2)
     assert [row["number"] for row in samples["best"]] == [1, 2]

@@ -1,4 +1,6 @@
-"""Verdicts of studies: intervals over seeds, expectations, published figures, and the page that shows them."""
+"""Verdicts of studies: intervals over seeds, expectations, published figures, and the page that
+shows them.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,16 @@ def rows(**systems: list[float]) -> list[dict[str, Any]]:
     ]
 
 
-FOUND = rows(good=[30, 31, 32], near=[30.1, 31.2, 31.9], bad=[20, 22, 21], wild=[10, 50, 30], one=[40])
+FOUND = rows(
+    good=[30, 31, 32], near=[30.1, 31.2, 31.9], bad=[20, 22, 21], wild=[10, 50, 30], one=[40]
+)
 
 
 def test_interval_of_a_mean_is_students() -> None:
     found = mean_interval([30, 31, 32])
-    assert (found.mean, found.low, found.high) == pytest.approx((31, 31 - 4.3027 / 3**0.5, 31 + 4.3027 / 3**0.5), 1e-4)
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        (31, 31 - 4.3027 / 3**0.5, 31 + 4.3027 / 3**0.5), 1e-4
+    )
     assert mean_interval([5.0]).low is None
     assert mean_interval([5.0, 5.0]).low == 5
 
@@ -89,16 +95,31 @@ def test_published_figure_is_reached_within_its_tolerance_or_better(
 
 def test_verdicts_follow_from_their_parts() -> None:
     assert verdict_on_claim(["holds", "holds"]) == "holds"
-    assert verdict_on_claim(["holds", "does not hold"]) == verdict_on_claim(["holds", "undecided"]) == "holds in part"
+    assert (
+        verdict_on_claim(["holds", "does not hold"])
+        == verdict_on_claim(["holds", "undecided"])
+        == "holds in part"
+    )
     assert verdict_on_claim(["undecided", "does not hold"]) == "does not hold"
     assert verdict_on_claim(["undecided"]) == "undecided"
     assert verdict_on_replication([True, True], ["undecided"]) == "reproduced"
-    assert verdict_on_replication([True, False], ["holds"]) == verdict_on_replication([], ["holds"]) == "direction only"
-    assert verdict_on_replication([False], ["undecided"]) == verdict_on_replication([False], []) == "not reproduced"
+    assert (
+        verdict_on_replication([True, False], ["holds"])
+        == verdict_on_replication([], ["holds"])
+        == "direction only"
+    )
+    assert (
+        verdict_on_replication([False], ["undecided"])
+        == verdict_on_replication([False], [])
+        == "not reproduced"
+    )
 
 
 def test_values_are_those_of_a_system_at_a_place() -> None:
-    measured = [{"system": "dot", "seed": 1, "at": 5, "bleu": 1.0}, {"system": "dot", "seed": 1, "at": 10, "bleu": 2.0}]
+    measured = [
+        {"system": "dot", "seed": 1, "at": 5, "bleu": 1.0},
+        {"system": "dot", "seed": 1, "at": 10, "bleu": 2.0},
+    ]
     assert values_of(measured, "dot @ 10", "bleu") == [2.0]
     with pytest.raises(ExperimentError, match="no bleu of 'dot @ 7'; it has dot @ 5, dot @ 10"):
         values_of(measured, "dot @ 7", "bleu")

@@ -1,4 +1,6 @@
-"""What the tests of the searches share: a sentence's probability step by step, and all sentences there are."""
+"""What the tests of the searches share: a sentence's probability step by step, and all sentences
+there are.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,17 @@ from attnlab.batch import BOS, EOS, PAD
 from attnlab.search.search import Hypothesis, next_log_probs
 
 DECODERS = ["attend_then_step", "step_then_attend", "no_attention"]
-# Seed -> how much larger than at birth the weights are, and what is added to <eos>'s logit: models that care which
-# token comes, and of whose sentences some end at once, some later and some never.
+# Seed -> how much larger than at birth the weights are, and what is added to <eos>'s logit: models
+# that care which token comes, and of whose sentences some end at once, some later and some never.
 OPINIONS = {16: (4.0, 3.0), 18: (4.0, 3.0), 20: (3.0, 0.0)}
 SEEDS = list(OPINIONS)
 
 
 @torch.no_grad()
 def forced(model, source, mask, tokens: list[int]) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Log-probabilities (len, V) and attention weights of one sentence as the model reads `tokens`."""
+    """Log-probabilities (len, V) and attention weights of one sentence as the model reads
+    `tokens`.
+    """
     memory, state = model.encode(source, mask)
     log_probs, weights = [], []
     for token in [BOS, *tokens[:-1]]:
@@ -40,9 +44,15 @@ def written(hypothesis: Hypothesis) -> list[int]:
 
 
 def all_sequences(vocabulary: int, limit: int, min_length: int = 0) -> list[list[int]]:
-    """Every sequence of at most `limit` tokens that ends with <eos>, and every one of `limit` that does not."""
+    """Every sequence of at most `limit` tokens that ends with <eos>, and every one of `limit` that
+    does not.
+    """
     words = [token for token in range(vocabulary) if token not in (PAD, BOS, EOS)]
-    ended = [[*body, EOS] for n in range(min_length, limit) for body in itertools.product(words, repeat=n)]
+    ended = [
+        [*body, EOS]
+        for n in range(min_length, limit)
+        for body in itertools.product(words, repeat=n)
+    ]
     return ended + [list(body) for body in itertools.product(words, repeat=limit)]
 
 
@@ -53,7 +63,8 @@ def wu_score(model, source, mask, tokens: list[int], alpha: float, beta: float) 
     penalty = (5 + len(tokens)) ** alpha / (5 + 1) ** alpha
     if beta == 0:
         return total / penalty
-    p = weights.numpy().astype(np.float64)  # p[j, i]: how much target token j looked at source token i
+    # p[j, i]: how much target token j looked at source token i
+    p = weights.numpy().astype(np.float64)
     coverage = 0.0
     for i in range(p.shape[1]):
         if mask[0, i]:

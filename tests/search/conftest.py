@@ -24,7 +24,10 @@ def searchable(tiny_model, pairs):
         model = tiny_model(seed=seed, **choices)
         with torch.no_grad():
             model.output.bias[EOS] += for_eos
-        batch = make_batch(*pairs(source_lengths=(5, 2, 7, 1, 4), target_lengths=(1,) * 5, seed=seed), model.padding)
+        batch = make_batch(
+            *pairs(source_lengths=(5, 2, 7, 1, 4), target_lengths=(1,) * 5, seed=seed),
+            model.padding,
+        )
         return model, batch.source, batch.source_mask
 
     return make
@@ -41,7 +44,9 @@ class Rows:
 
 
 class Bigram(nn.Module):
-    """A table of the next token's logits by the last token, (V, V), that attends at random places, if at all."""
+    """A table of the next token's logits by the last token, (V, V), that attends at random places,
+    if at all.
+    """
 
     def __init__(self, logits: np.ndarray, attends: bool = True) -> None:
         super().__init__()
@@ -67,6 +72,8 @@ def bigram():
     """Builds a `Bigram` of random logits; `scale` says how much it cares."""
 
     def make(seed: int, vocabulary: int = 6, scale: float = 2.0, attends: bool = True) -> Bigram:
-        return Bigram(np.random.default_rng(seed).normal(0, scale, (vocabulary, vocabulary)), attends)
+        return Bigram(
+            np.random.default_rng(seed).normal(0, scale, (vocabulary, vocabulary)), attends
+        )
 
     return make

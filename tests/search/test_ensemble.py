@@ -30,7 +30,9 @@ def test_ensemble_of_a_model_with_itself_equals_the_model(search, count, searcha
         assert [h.tokens for h in ours] == [h.tokens for h in theirs]
         for one, other in zip(ours, theirs, strict=True):
             assert one.score == pytest.approx(other.score, abs=1e-5)
-            torch.testing.assert_close(one.attention_weights, other.attention_weights, rtol=0, atol=1e-6)
+            torch.testing.assert_close(
+                one.attention_weights, other.attention_weights, rtol=0, atol=1e-6
+            )
 
 
 @pytest.fixture
@@ -65,11 +67,15 @@ def test_members_of_different_kinds_search_together(search, trio):
     models, source, mask = trio
     ensemble = Ensemble(models)
     for row, hypotheses in enumerate(search(ensemble, source, mask)):
-        (alone,) = search(ensemble, source[row : row + 1][:, mask[row]], mask[row : row + 1][:, mask[row]])
+        (alone,) = search(
+            ensemble, source[row : row + 1][:, mask[row]], mask[row : row + 1][:, mask[row]]
+        )
         assert [h.tokens for h in alone] == [h.tokens for h in hypotheses]
         if not isinstance(search, BeamSearch):
             for hypothesis in hypotheses:
-                by_hand = log_prob(ensemble, source[row : row + 1], mask[row : row + 1], written(hypothesis))
+                by_hand = log_prob(
+                    ensemble, source[row : row + 1], mask[row : row + 1], written(hypothesis)
+                )
                 assert hypothesis.score == pytest.approx(by_hand, abs=1e-4)
 
 
@@ -85,7 +91,9 @@ def test_ensemble_finds_the_best_sequence_by_averaged_probabilities(searchable):
         scores = {}
         for tokens in sequences:
             rows = torch.stack([forced(model, *one, tokens)[0].exp() for model in models]).mean(0)
-            scores[tuple(tokens)] = sum(p[token].log().item() for p, token in zip(rows, tokens, strict=True))
+            scores[tuple(tokens)] = sum(
+                p[token].log().item() for p, token in zip(rows, tokens, strict=True)
+            )
         assert tuple(written(best)) == max(scores, key=scores.__getitem__)
         assert best.score == pytest.approx(max(scores.values()), abs=1e-4)
         different += best.tokens != BeamSearch(40, 0.0, limit)(models[0], *one)[0][0].tokens

@@ -12,17 +12,36 @@ from attnlab.search.sample import SampleSearch
 
 MODELS = {
     **{decoder: {"decoder": decoder} for decoder in DECODERS},
-    "attentional hidden fed": {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"},
+    "attentional hidden fed": {
+        "decoder": "step_then_attend",
+        "input_feeding": "attentional_hidden",
+    },
     "expected embedding fed": {"input_feeding": "expected_embedding"},
     "coverage": {"coverage": 1.0},
     "coverage of heads": {"coverage": 1.0, "heads": 2, "projection": 4},
-    "context of the last step": {"decoder": "step_then_attend", "context": "readout_and_previous_in_cell"},
+    "context of the last step": {
+        "decoder": "step_then_attend",
+        "context": "readout_and_previous_in_cell",
+    },
     "window that moves": {"scope": "local_m"},
     "window that is predicted": {"scope": "local_p"},
-    "all of a step after": {"decoder": "step_then_attend", "context": "readout_and_previous_in_cell", "coverage": 1.0}
+    "all of a step after": {
+        "decoder": "step_then_attend",
+        "context": "readout_and_previous_in_cell",
+        "coverage": 1.0,
+    }
     | {"input_feeding": "attentional_hidden", "scope": "local_m"},
-    "all of a step before": {"input_feeding": "expected_embedding", "coverage": 1.0, "heads": 2, "scope": "local_p"},
-    "sparse windows": {"attention": "location", "normaliser": "sparsemax", "scope": "local_p_renormalised"},
+    "all of a step before": {
+        "input_feeding": "expected_embedding",
+        "coverage": 1.0,
+        "heads": 2,
+        "scope": "local_p",
+    },
+    "sparse windows": {
+        "attention": "location",
+        "normaliser": "sparsemax",
+        "scope": "local_p_renormalised",
+    },
     "weights of 0": {"normaliser": "sparsemax"},
     "location": {"attention": "location"},
     "context at every step": {"decoder": "no_attention", "context": "every_step"},
@@ -49,15 +68,21 @@ def test_each_hypothesis_has_the_models_score_and_attention(search, choices, sea
     for row, hypotheses in enumerate(search(model, source, mask, with_attention=True)):
         one = source[row : row + 1], mask[row : row + 1]
         for hypothesis in hypotheses:
-            assert hypothesis.score == pytest.approx(log_prob(model, *one, written(hypothesis)), abs=1e-4)
+            assert hypothesis.score == pytest.approx(
+                log_prob(model, *one, written(hypothesis)), abs=1e-4
+            )
             _, weights = forced(model, *one, written(hypothesis))
             if weights is None:
                 assert hypothesis.attention_weights is None
             else:
-                torch.testing.assert_close(hypothesis.attention_weights, weights.float(), rtol=0, atol=1e-6)
+                torch.testing.assert_close(
+                    hypothesis.attention_weights, weights.float(), rtol=0, atol=1e-6
+                )
 
 
-@pytest.mark.parametrize("choices", [{"scope": "local_m"}, {"normaliser": "sparsemax"}], ids=["local-m", "sparsemax"])
+@pytest.mark.parametrize(
+    "choices", [{"scope": "local_m"}, {"normaliser": "sparsemax"}], ids=["local-m", "sparsemax"]
+)
 def test_coverage_penalty_is_finite_where_weights_are_zero(choices, searchable):
     """A source token that no weight fell on costs much, and no score becomes infinite."""
     model, source, mask = searchable(18, **choices)
@@ -73,10 +98,14 @@ def test_beam_one_is_greedy(choices, searchable):
     numbers = []
     for seed in SEEDS:
         given = searchable(seed, **choices)
-        greedy, beam = (search(*given, True) for search in (GreedySearch(8, 1.0), BeamSearch(1, 0.0, 8, 1.0)))
+        greedy, beam = (
+            search(*given, True) for search in (GreedySearch(8, 1.0), BeamSearch(1, 0.0, 8, 1.0))
+        )
         for (ours,), (theirs,) in zip(beam, greedy, strict=True):
             assert (ours.tokens, ours.finished) == (theirs.tokens, theirs.finished)
             assert ours.score == pytest.approx(theirs.score, abs=1e-5)
-            torch.testing.assert_close(ours.attention_weights, theirs.attention_weights, rtol=0, atol=1e-6)
+            torch.testing.assert_close(
+                ours.attention_weights, theirs.attention_weights, rtol=0, atol=1e-6
+            )
         numbers.append(len({len(ours.tokens) for (ours,) in greedy}))
     assert max(numbers) > 2

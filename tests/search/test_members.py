@@ -26,7 +26,9 @@ def folders(tmp_path, monkeypatch):
         return folder
 
     monkeypatch.setattr(
-        ensemble, "load_model", lambda folder, device, allow=(): SimpleNamespace(padding=paddings[folder])
+        ensemble,
+        "load_model",
+        lambda folder, device, allow=(): SimpleNamespace(padding=paddings[folder]),
     )
     return make
 
@@ -42,12 +44,17 @@ def test_load_members_accepts_matching_models(folders):
 @pytest.mark.parametrize("file", TOKENIZERS)
 def test_load_members_refuses_other_vocabularies(folders, file):
     first, second = folders("first"), folders("second", **{file.removesuffix(".json"): "another"})
-    with pytest.raises(ExperimentError, match=rf"^paths\.ensemble: .*second has another {file} than .*first"):
+    with pytest.raises(
+        ExperimentError, match=rf"^paths\.ensemble: .*second has another {file} than .*first"
+    ):
         load_members(first, [second])
 
 
 @pytest.mark.parametrize("padding", [Padding("post", "post"), Padding("pre", "pre")])
 def test_load_members_refuses_padding_on_other_sides(folders, padding):
     first, second = folders("first", Padding("pre", "post")), folders("second", padding)
-    with pytest.raises(ExperimentError, match=r"^paths\.ensemble: .*second pads source and target .* the same sides"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"^paths\.ensemble: .*second pads source and target .* the same sides",
+    ):
         load_members(first, [second])

@@ -54,7 +54,8 @@ def test_packed_product_with_a_slice_of_a_weight_is_torchs_linear():
 def test_product_of_integers_is_near_and_no_row_depends_on_another(bias):
     torch.manual_seed(1)
     layer, x = nn.Linear(64, 130, bias=bias), torch.randn(2, 7, 64)
-    x[0, 0], x[1, 1] = 0, 1_000 * x[1, 1]  # a row of zeros, and one that would take all of a common scale
+    # A row of zeros, and one that would take all of a common scale
+    x[0, 0], x[1, 1] = 0, 1_000 * x[1, 1]
     with PackedWeights(int8=True):
         found, alone = layer(x), layer(x[1:, 3:4])
     expected = layer(x)
@@ -98,9 +99,15 @@ def test_packed_weight_is_shared_by_searches_within_the_context():
     assert not PackedWeights()._packed
 
 
-@pytest.mark.parametrize("choices", [{}, {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"}])
-@pytest.mark.parametrize("search", [GreedySearch(8), BeamSearch(3, 0.6, 8, n_best=3)], ids=["greedy", "beam"])
-def test_search_with_packed_weights_finds_the_same_hypotheses(search, choices, searchable, monkeypatch):
+@pytest.mark.parametrize(
+    "choices", [{}, {"decoder": "step_then_attend", "input_feeding": "attentional_hidden"}]
+)
+@pytest.mark.parametrize(
+    "search", [GreedySearch(8), BeamSearch(3, 0.6, 8, n_best=3)], ids=["greedy", "beam"]
+)
+def test_search_with_packed_weights_finds_the_same_hypotheses(
+    search, choices, searchable, monkeypatch
+):
     model, source, mask = searchable(target_vocabulary_size=700, **choices)
     found = search(model, source, mask)
     monkeypatch.setattr(fast_linear, "has_onednn", lambda *_: False)

@@ -1,4 +1,6 @@
-"""The score of Wu et al. 2016, equation 14, against NumPy over every sequence that a tiny model can write."""
+"""The score of Wu et al. 2016, equation 14, against NumPy over every sequence that a tiny model can
+write.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,28 @@ VOCABULARY, LIMIT = 6, 3  # <unk> and two words: 13 sequences that end, 27 that 
     ("decoder", "alpha", "beta", "min_length"),
     [
         *itertools.product(DECODERS, [0.0, 1.0], [0.0], [0]),
-        *((decoder, *choices) for decoder in DECODERS[:2] for choices in [(0.0, 0.3, 0), (1.0, 2.0, 0), (0.6, 0.2, 2)]),
+        *(
+            (decoder, *choices)
+            for decoder in DECODERS[:2]
+            for choices in [(0.0, 0.3, 0), (1.0, 2.0, 0), (0.6, 0.2, 2)]
+        ),
     ],
 )
 @pytest.mark.parametrize("side", ["pre", "post"])
-def test_beam_as_wide_as_all_sequences_ranks_them_by_the_equation(decoder, side, alpha, beta, min_length, searchable):
+def test_beam_as_wide_as_all_sequences_ranks_them_by_the_equation(
+    decoder, side, alpha, beta, min_length, searchable
+):
     model, source, mask = searchable(
         18, decoder=decoder, target_vocabulary_size=VOCABULARY, padding=Padding(encoder=side)
     )
     sequences = all_sequences(VOCABULARY, LIMIT, min_length)
     search = BeamSearch(
-        len(sequences), alpha, LIMIT, coverage_penalty=beta, min_length=min_length, n_best=len(sequences)
+        len(sequences),
+        alpha,
+        LIMIT,
+        coverage_penalty=beta,
+        min_length=min_length,
+        n_best=len(sequences),
     )
     for row, hypotheses in enumerate(search(model, source, mask)):
         one = model, source[row : row + 1], mask[row : row + 1]
@@ -48,7 +61,10 @@ def test_coverage_penalty_changes_the_best_sentence(searchable):
     """Otherwise the test above would prove little of the ranking."""
     model, source, mask = searchable(18, target_vocabulary_size=VOCABULARY)
     best = [
-        [tuple(written(h)) for (h,) in BeamSearch(40, 0.0, LIMIT, coverage_penalty=beta)(model, source, mask)]
+        [
+            tuple(written(h))
+            for (h,) in BeamSearch(40, 0.0, LIMIT, coverage_penalty=beta)(model, source, mask)
+        ]
         for beta in (0.0, 2.0)
     ]
     assert best[0] != best[1]
@@ -57,15 +73,20 @@ def test_coverage_penalty_changes_the_best_sentence(searchable):
 def test_log_coverage_counts_real_tokens_up_to_a_weight_of_one():
     weights = torch.tensor([[0.5, 0.2, 0.3, 0.0], [0.1, 0.2, 0.7, 0.0]])
     real = torch.tensor([True, True, True, False])
-    assert log_coverage(weights, real).item() == pytest.approx(math.log(0.6) + math.log(0.4))  # 0.3 + 0.7 covers
-    assert log_coverage(weights[:1], real).item() == pytest.approx(math.log(0.5) + math.log(0.2) + math.log(0.3))
+    # 0.3 + 0.7 covers
+    assert log_coverage(weights, real).item() == pytest.approx(math.log(0.6) + math.log(0.4))
+    assert log_coverage(weights[:1], real).item() == pytest.approx(
+        math.log(0.5) + math.log(0.2) + math.log(0.3)
+    )
     assert math.isfinite(log_coverage(torch.zeros(2, 3), torch.ones(3, dtype=torch.bool)))
 
 
 def test_coverage_penalty_without_attention_is_refused(searchable):
     search = BeamSearch(2, 0.0, 4, coverage_penalty=0.2, replace_unknown=True)
     assert search.needs_attention == "coverage_penalty"
-    with pytest.raises(ExperimentError, match=r"search\.coverage_penalty goes by .* choose a model/attention"):
+    with pytest.raises(
+        ExperimentError, match=r"search\.coverage_penalty goes by .* choose a model/attention"
+    ):
         search(*searchable(decoder="no_attention"))
     assert BeamSearch(2, 0.0, 4).needs_attention is None
     BeamSearch(2, 0.0, 4)(*searchable(decoder="no_attention"))
@@ -77,7 +98,11 @@ MIN_LENGTH = "search.min_length must be less than max_length, which counts <eos>
 @pytest.mark.parametrize(
     ("search", "changed", "said"),
     [
-        ("beam.BeamSearch", {"n_best": 4}, "search.n_best must be at most the beam's size, which is 3, got 4"),
+        (
+            "beam.BeamSearch",
+            {"n_best": 4},
+            "search.n_best must be at most the beam's size, which is 3, got 4",
+        ),
         ("beam.BeamSearch", {"min_length": 8}, MIN_LENGTH),
         ("greedy.GreedySearch", {"min_length": 8}, MIN_LENGTH),
         ("beam.BeamSearch", {"coverage_penalty": -0.1}, "search.coverage_penalty must be "),

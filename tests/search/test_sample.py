@@ -18,12 +18,18 @@ from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch, draw
 
 
-def sample(max_length: int = 8, temperature: float = 1.0, top_k=None, top_p=None, seed: int = 1, **more):
+def sample(
+    max_length: int = 8, temperature: float = 1.0, top_k=None, top_p=None, seed: int = 1, **more
+):
     return SampleSearch(temperature, top_k, top_p, seed, max_length, **more)
 
 
-def drawable(probs: np.ndarray, temperature: float, top_k: int | None, top_p: float | None) -> np.ndarray:
-    """Each token's probability to be drawn, described in words: temper, keep the k likeliest, keep the nucleus."""
+def drawable(
+    probs: np.ndarray, temperature: float, top_k: int | None, top_p: float | None
+) -> np.ndarray:
+    """Each token's probability to be drawn, described in words: temper, keep the k likeliest, keep
+    the nucleus.
+    """
     tempered = probs.astype(np.float64) ** (1 / temperature)
     tempered /= tempered.sum()
     order = sorted(range(len(probs)), key=lambda token: -tempered[token])
@@ -31,7 +37,9 @@ def drawable(probs: np.ndarray, temperature: float, top_k: int | None, top_p: fl
     total = sum(tempered[token] for token in kept)
     if top_p is not None:
         nucleus: list[int] = []
-        while sum(tempered[token] / total for token in nucleus) < top_p and len(nucleus) < len(kept):
+        while sum(tempered[token] / total for token in nucleus) < top_p and len(nucleus) < len(
+            kept
+        ):
             nucleus.append(kept[len(nucleus)])
         kept = nucleus
     chosen = np.zeros(len(probs))
@@ -54,7 +62,12 @@ def test_sampling_distribution_equals_its_definition(seed, vocabulary, temperatu
     count = 2000
     uniform = (torch.arange(count) + 0.5) / count
     log_probs = torch.from_numpy(probs).log().expand(count, -1)
-    drawn = np.bincount(draw(log_probs, uniform, temperature, top_k, top_p).numpy(), minlength=vocabulary) / count
+    drawn = (
+        np.bincount(
+            draw(log_probs, uniform, temperature, top_k, top_p).numpy(), minlength=vocabulary
+        )
+        / count
+    )
     assert drawn == pytest.approx(expected, abs=1.01 / count)
     assert not drawn[expected == 0].any()
 
@@ -73,7 +86,9 @@ def test_samples_come_as_often_as_the_model_says(bigram):
     for tokens in sequences:
         p = math.exp(log_prob(model, batch.source[:1], batch.source_mask[:1], tokens))
         deviation = math.sqrt(p * (1 - p) / len(sentences))
-        assert counts.get(tuple(tokens), 0) / len(sentences) == pytest.approx(p, abs=4.5 * deviation)
+        assert counts.get(tuple(tokens), 0) / len(sentences) == pytest.approx(
+            p, abs=4.5 * deviation
+        )
 
 
 def test_several_draws_of_one_sentence_are_independent(bigram):
@@ -84,17 +99,23 @@ def test_several_draws_of_one_sentence_are_independent(bigram):
     found = sample(2, n_best=2)(model, batch.source, batch.source_mask)
     agree = sum(len(several) == 1 for several in found) / len(found)
     probs = [
-        math.exp(log_prob(model, batch.source[:1], batch.source_mask[:1], tokens)) for tokens in all_sequences(5, 2)
+        math.exp(log_prob(model, batch.source[:1], batch.source_mask[:1], tokens))
+        for tokens in all_sequences(5, 2)
     ]
     expected = sum(p**2 for p in probs)
-    assert agree == pytest.approx(expected, abs=4.5 * math.sqrt(expected * (1 - expected) / len(found)))
+    assert agree == pytest.approx(
+        expected, abs=4.5 * math.sqrt(expected * (1 - expected) / len(found))
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("limits", [{"top_k": 1}, {"top_p": 0.001}, {"temperature": 0.001}])
 def test_sampling_with_top_k_1_equals_greedy(seed, limits, searchable):
     model, source, mask = searchable(seed)
-    drawn, greedy = sample(**limits)(model, source, mask, True), GreedySearch(8)(model, source, mask, True)
+    drawn, greedy = (
+        sample(**limits)(model, source, mask, True),
+        GreedySearch(8)(model, source, mask, True),
+    )
     for (ours,), (theirs,) in zip(drawn, greedy, strict=True):
         assert (ours.tokens, ours.finished) == (theirs.tokens, theirs.finished)
         assert ours.score == pytest.approx(theirs.score, abs=1e-5)
@@ -104,13 +125,17 @@ def test_sampling_with_top_k_1_equals_greedy(seed, limits, searchable):
 def test_sampling_at_high_temperature_is_uniform():
     log_probs = torch.tensor([[-0.1, -3.0, -9.0, -torch.inf]]).log_softmax(-1).expand(900, -1)
     drawn = draw(log_probs, (torch.arange(900) + 0.5) / 900, 1000.0, None, None)
-    assert np.bincount(drawn.numpy(), minlength=4).tolist() == pytest.approx([300, 300, 300, 0], abs=4)
+    assert np.bincount(drawn.numpy(), minlength=4).tolist() == pytest.approx(
+        [300, 300, 300, 0], abs=4
+    )
     assert np.bincount(drawn.numpy(), minlength=4)[3] == 0
 
 
 def test_impossible_tokens_are_never_drawn():
     log_probs = torch.tensor([[-torch.inf, 0.0, -torch.inf]]).expand(3, -1)
-    for temperature, top_k, top_p in itertools.product([0.001, 1.0, 1000.0], [None, 2], [None, 1.0]):
+    for temperature, top_k, top_p in itertools.product(
+        [0.001, 1.0, 1000.0], [None, 2], [None, 1.0]
+    ):
         uniform = torch.tensor([0.0, 0.5, 1 - 2**-24])
         assert draw(log_probs, uniform, temperature, top_k, top_p).tolist() == [1, 1, 1]
 
@@ -125,6 +150,8 @@ def test_samples_depend_on_seed_and_source_only(searchable):
     torch.manual_seed(99)
     order = torch.tensor([3, 0, 4, 1, 2])
     shuffled = sample(n_best=3)(model, source[order], mask[order])
-    assert [[h.tokens for h in several] for several in shuffled] == [[h.tokens for h in first[i]] for i in order]
+    assert [[h.tokens for h in several] for several in shuffled] == [
+        [h.tokens for h in first[i]] for i in order
+    ]
     others = [sample(n_best=3, seed=seed)(model, source, mask) for seed in (2, 3)]
     assert all(other != first for other in others)

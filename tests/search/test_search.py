@@ -75,7 +75,9 @@ def test_search_over_a_batch_equals_its_sentences_one_by_one(search, seed, side,
     together = search(model, source, mask, with_attention=True)
     for row, several in enumerate(together):
         words = source[row][mask[row]].unsqueeze(0)
-        (alone,) = search(model, words, torch.ones_like(words, dtype=torch.bool), with_attention=True)
+        (alone,) = search(
+            model, words, torch.ones_like(words, dtype=torch.bool), with_attention=True
+        )
         assert [(h.tokens, h.finished) for h in several] == [(h.tokens, h.finished) for h in alone]
         for ours, theirs in zip(several, alone, strict=True):
             assert ours.score == pytest.approx(theirs.score, abs=1e-5)
@@ -85,14 +87,20 @@ def test_search_over_a_batch_equals_its_sentences_one_by_one(search, seed, side,
             assert (ours.attention_weights[:, ~mask[row]] == 0).all()
 
 
-def beam_of_one_sentence(model, source, mask, size: int, alpha: float, limit: int) -> list[tuple[float, list[int]]]:
-    """Beam search, described in words: grow all, look at the best 2K, put the ended of the best K aside, keep K."""
+def beam_of_one_sentence(
+    model, source, mask, size: int, alpha: float, limit: int
+) -> list[tuple[float, list[int]]]:
+    """Beam search, described in words: grow all, look at the best 2K, put the ended of the best K
+    aside, keep K.
+    """
     beams, found = [(0.0, [])], []
     for _ in range(limit):
         grown = []
         for score, tokens in beams:
             rows, _ = forced(model, source, mask, [*tokens, EOS])
-            grown += [(score + rows[-1][token].item(), [*tokens, token]) for token in range(rows.shape[1])]
+            grown += [
+                (score + rows[-1][token].item(), [*tokens, token]) for token in range(rows.shape[1])
+            ]
         grown = sorted((g for g in grown if g[0] > -math.inf), key=lambda g: -g[0])[: 2 * size]
         found += [g for g in grown[:size] if g[1][-1] == EOS]
         beams = [g for g in grown if g[1][-1] != EOS][:size]
@@ -111,13 +119,17 @@ def test_narrow_beam_equals_a_plain_implementation(size, alpha, seed, searchable
     model, source, mask = searchable(seed)
     found = BeamSearch(size, alpha, 6, n_best=size)(model, source, mask)
     for row, hypotheses in enumerate(found):
-        expected = beam_of_one_sentence(model, source[row : row + 1], mask[row : row + 1], size, alpha, 6)
+        expected = beam_of_one_sentence(
+            model, source[row : row + 1], mask[row : row + 1], size, alpha, 6
+        )
         assert [written(h) for h in hypotheses] == [tokens for _, tokens in expected]
         for hypothesis, (score, _) in zip(hypotheses, expected, strict=True):
             assert hypothesis.score == pytest.approx(score, abs=1e-4)
 
 
-@pytest.mark.parametrize("search", [GreedySearch(4), BeamSearch(3, 1.0, 4, n_best=3)], ids=["greedy", "beam"])
+@pytest.mark.parametrize(
+    "search", [GreedySearch(4), BeamSearch(3, 1.0, 4, n_best=3)], ids=["greedy", "beam"]
+)
 def test_sentence_may_end_at_the_first_step(search, searchable):
     model, source, mask = searchable()
     with torch.no_grad():
@@ -129,8 +141,14 @@ def test_sentence_may_end_at_the_first_step(search, searchable):
 
 
 def test_attention_only_on_demand(searchable):
-    for search in (GreedySearch(4), BeamSearch(2, 1.0, 4), BeamSearch(2, 1.0, 4, coverage_penalty=0.2)):
-        assert all(h.attention_weights is None for several in search(*searchable()) for h in several)
+    for search in (
+        GreedySearch(4),
+        BeamSearch(2, 1.0, 4),
+        BeamSearch(2, 1.0, 4, coverage_penalty=0.2),
+    ):
+        assert all(
+            h.attention_weights is None for several in search(*searchable()) for h in several
+        )
 
 
 def test_length_limits_obey_maximum_ratio_and_minimum():
@@ -149,10 +167,16 @@ def test_each_sentence_that_would_go_on_is_cut_off_at_its_own_limit(ratio, make,
     with torch.no_grad():
         model.output.bias[EOS] = -1e4
     search = make(max_length=20, max_length_ratio=ratio)
-    for length, hypotheses in zip(mask.sum(1).tolist(), search(model, source, mask, True), strict=True):
+    for length, hypotheses in zip(
+        mask.sum(1).tolist(), search(model, source, mask, True), strict=True
+    ):
         for hypothesis in hypotheses:
             assert not hypothesis.finished
-            assert len(hypothesis.tokens) == len(hypothesis.attention_weights) == math.ceil(ratio * length)
+            assert (
+                len(hypothesis.tokens)
+                == len(hypothesis.attention_weights)
+                == math.ceil(ratio * length)
+            )
 
 
 def test_search_leaves_no_graph_and_no_change_behind(searchable):
@@ -188,10 +212,14 @@ def test_likeliest_equals_topk_in_a_vocabulary_of_many_blocks(seed, searchable):
     model, source, mask = searchable(seed, target_vocabulary_size=12 * BLOCK + 5)
     found = BeamSearch(3, 0.7, 5, n_best=3)(model, source, mask)
     for row, hypotheses in enumerate(found):
-        expected = beam_of_one_sentence(model, source[row : row + 1], mask[row : row + 1], 3, 0.7, 5)
+        expected = beam_of_one_sentence(
+            model, source[row : row + 1], mask[row : row + 1], 3, 0.7, 5
+        )
         assert [written(h) for h in hypotheses] == [tokens for _, tokens in expected]
     for (greedy,), (beam,) in zip(
-        GreedySearch(5)(model, source, mask), BeamSearch(1, 0.0, 5)(model, source, mask), strict=True
+        GreedySearch(5)(model, source, mask),
+        BeamSearch(1, 0.0, 5)(model, source, mask),
+        strict=True,
     ):
         assert greedy.tokens == beam.tokens
 
@@ -205,8 +233,12 @@ def test_search_reports_which_setting_needs_attention(make):
 
 
 @every_decoder
-@pytest.mark.parametrize("search", [GreedySearch(8), BeamSearch(3, 0.0, 8), SampleSearch(1.0, None, None, 1, 8)])
-def test_forced_token_is_written_with_the_score_that_the_model_gives_it(decoder, search, searchable):
+@pytest.mark.parametrize(
+    "search", [GreedySearch(8), BeamSearch(3, 0.0, 8), SampleSearch(1.0, None, None, 1, 8)]
+)
+def test_forced_token_is_written_with_the_score_that_the_model_gives_it(
+    decoder, search, searchable
+):
     model, source, mask = searchable(18, decoder=decoder)
     for row, (best, *_) in enumerate(search(model, source, mask, forced={0: 5, 1: 6})):
         assert best.tokens[:2] == [5, 6]

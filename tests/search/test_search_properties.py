@@ -1,4 +1,6 @@
-"""What holds for every search on every model: order, lengths, no hypothesis twice, and batches that change nothing."""
+"""What holds for every search on every model: order, lengths, no hypothesis twice, and batches that
+change nothing.
+"""
 
 from __future__ import annotations
 
@@ -84,8 +86,12 @@ def test_hypotheses_are_sorted_within_limits_and_scored_by_the_model(
             # 4. Its score is the model's probability of it, where nothing is added.
             if not isinstance(search, BeamSearch) or search.coverage_penalty == 0:
                 alpha = search.length_penalty if isinstance(search, BeamSearch) else 0.0
-                by_hand = log_prob(model, batch.source[row : row + 1], batch.source_mask[row : row + 1], tokens)
-                assert hypothesis.score == pytest.approx(by_hand / ((5 + len(tokens)) / 6) ** alpha, abs=1e-3)
+                by_hand = log_prob(
+                    model, batch.source[row : row + 1], batch.source_mask[row : row + 1], tokens
+                )
+                assert hypothesis.score == pytest.approx(
+                    by_hand / ((5 + len(tokens)) / 6) ** alpha, abs=1e-3
+                )
 
 
 @settings(max_examples=100, deadline=None)
@@ -106,7 +112,9 @@ def test_search_over_a_batch_in_any_order_equals_its_sentences_alone(
 @settings(max_examples=50, deadline=None)
 @given(size=st.integers(1, 6), sentences=sources, **models)
 def test_beam_returns_n_best_sentences(bigram, size, sentences, seed, vocabulary, scale):
-    """There are at least 2 sequences of up to 1 word, 4 of up to 2, ...: with 7 tokens more than any beam here."""
+    """There are at least 2 sequences of up to 1 word, 4 of up to 2, ...: with 7 tokens more than
+    any beam here.
+    """
     batch = make_batch(sentences, [[]] * len(sentences), Padding())
     several = BeamSearch(size, 1.0, 7, n_best=size)
     for hypotheses in several(bigram(seed, vocabulary, scale), batch.source, batch.source_mask):
@@ -115,11 +123,15 @@ def test_beam_returns_n_best_sentences(bigram, size, sentences, seed, vocabulary
 
 @settings(max_examples=50, deadline=None)
 @given(size=st.integers(1, 6), sentences=sources, **models)
-def test_shorter_n_best_list_is_the_head_of_the_longer(bigram, size, sentences, seed, vocabulary, scale):
+def test_shorter_n_best_list_is_the_head_of_the_longer(
+    bigram, size, sentences, seed, vocabulary, scale
+):
     model = bigram(seed, vocabulary, scale)
     batch = make_batch(sentences, [[]] * len(sentences), Padding())
     lists = [
-        BeamSearch(size, 0.6, 6, coverage_penalty=0.2, n_best=n)(model, batch.source, batch.source_mask)
+        BeamSearch(size, 0.6, 6, coverage_penalty=0.2, n_best=n)(
+            model, batch.source, batch.source_mask
+        )
         for n in (1, size)
     ]
     for head, whole in zip(*lists, strict=True):

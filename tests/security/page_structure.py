@@ -7,15 +7,45 @@ from html.parser import HTMLParser
 
 # Each would make a difference to a page that let it through.
 HOSTILE = (
-    "<script>alert(1)</script>", "</style><script>x</script>", "\"><img src=x onerror=alert(1)>", "' onload='x",
-    "<!--", "]]>", "<svg/onload=x>", "</bdi></td></table>", "{{ 7*7 }}", "{% raw %}", "&lt;b&gt;", "&#x3c;b>",
-    "\x00<b>", "\ud800", "\udfff\ud83d", "\u202e<b>", "\u2066", "\u2028", "javascript:x", "url(http://x)", "\\", "`",
-    "}*{color:red", "$x$", "\x1b[31m", "\x85", "\ufeff", "\U000e0001", "a\u0300" * 20, "שלום", "한", "\r\n<b>",
-)  # fmt: skip
+    "<script>alert(1)</script>",
+    "</style><script>x</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onload='x",
+    "<!--",
+    "]]>",
+    "<svg/onload=x>",
+    "</bdi></td></table>",
+    "{{ 7*7 }}",
+    "{% raw %}",
+    "&lt;b&gt;",
+    "&#x3c;b>",
+    "\x00<b>",
+    "\ud800",
+    "\udfff\ud83d",
+    "\u202e<b>",
+    "\u2066",
+    "\u2028",
+    "javascript:x",
+    "url(http://x)",
+    "\\",
+    "`",
+    "}*{color:red",
+    "$x$",
+    "\x1b[31m",
+    "\x85",
+    "\ufeff",
+    "\U000e0001",
+    "a\u0300" * 20,
+    "שלום",
+    "한",
+    "\r\n<b>",
+)
 
 
 class Structure(HTMLParser):
-    """elements: (tag, names of its attributes) in their order. texts: what a reader sees, and values of data-v."""
+    """elements: (tag, names of its attributes) in their order. texts: what a reader sees, and
+    values of data-v.
+    """
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -42,8 +72,12 @@ class Structure(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.elements and self.elements[-1][0] == "style":
             # Fonts depend on the characters of the page: data of ours, and ranges of numbers.
-            data = re.sub(r"@font-face \{ font-family: '[a-z ]+'; src: url\(data:font/woff;base64,[\w+/=]*\) "
-                          r"format\('woff'\); unicode-range: [U+0-9A-F, ]*; \}", "", data)  # fmt: skip
+            data = re.sub(
+                r"@font-face \{ font-family: '[a-z ]+'; src: url\(data:font/woff;base64,[\w+/=]*\) "
+                r"format\('woff'\); unicode-range: [U+0-9A-F, ]*; \}",
+                "",
+                data,
+            )
             self.styles.append(data.strip())
         else:
             self.texts.append(data)
@@ -56,7 +90,9 @@ class Structure(HTMLParser):
 
 
 def check_same_structure(hostile: str, plain: str) -> None:
-    """No element, attribute, style or comment more, and a page that can be written and read again."""
+    """No element, attribute, style or comment more, and a page that can be written and read
+    again.
+    """
     assert hostile.encode("utf-8").decode("utf-8") == hostile
     assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f]", hostile)
     found, expected = Structure(hostile), Structure(plain)

@@ -22,10 +22,11 @@ from attnlab.report.run_sources import runs_of_sweep
 from attnlab.sweeps.record import find_sweep
 from made_sweep import SIDE, write_stages, write_sweep
 
-# Any code point, half characters among them, but the glyphs of fonts that would have to be cut for each example.
-ANY = st.text(st.one_of(st.characters(exclude_categories=()), st.sampled_from("<>&\"'/=-!`;:{}")), max_size=12).filter(
-    lambda text: not any("\u1100" <= character <= "\ufaff" for character in text)
-)
+# Any code point, half characters among them, but the glyphs of fonts that would have to be cut for
+# each example.
+ANY = st.text(
+    st.one_of(st.characters(exclude_categories=()), st.sampled_from("<>&\"'/=-!`;:{}")), max_size=12
+).filter(lambda text: not any("\u1100" <= character <= "\ufaff" for character in text))
 SOME = settings(max_examples=settings.default.max_examples // 5)  # a page takes a tenth of a second
 TOKENS = st.lists(st.one_of(ANY, st.sampled_from(HOSTILE)), min_size=1, max_size=4)
 
@@ -35,7 +36,9 @@ def maps(source: list[str], target: list[str], title: str) -> list[AttentionMap]
 
 
 def plain(token: str) -> str:
-    """A token of as many letters as a page shows of it, for single ones have a style of their own."""
+    """A token of as many letters as a page shows of it, for single ones have a style of their
+    own.
+    """
     return "x" * len(visible(token))
 
 
@@ -61,14 +64,27 @@ def test_coloured_sentences_page_escapes_tokens(source: list[str], title: str) -
 
 def report(folder: Path, texts: list[str], word: str) -> str:
     """A page with these texts wherever a stage writes one."""
-    split = {"rows": 12, "pairs": 10, "dropped": dict.fromkeys(texts, 2), "source": SIDE, "target": SIDE}
+    split = {
+        "rows": 12,
+        "pairs": 10,
+        "dropped": dict.fromkeys(texts, 2),
+        "source": SIDE,
+        "target": SIDE,
+    }
     evaluation, data, training = (folder / name for name in ("evaluation", "data", "training"))
     made_sweep.write_translations(evaluation, 0.9, 1)
     save_maps([], evaluation / "attention.npz")
     info = {"source_language": word, "target_language": word, "bleu_tokenize": word, "joint": False}
     write_stages(folder, info, {"source": 4, "target": 4}, split, "10,0,train/token_nll,0.5")
     rows = [
-        {"source": text, "reference": f"r {i}", "hypothesis": text, "score": 0.5, "exact": False, "source_length": 3}
+        {
+            "source": text,
+            "reference": f"r {i}",
+            "hypothesis": text,
+            "score": 0.5,
+            "exact": False,
+            "source_length": 3,
+        }
         for i, text in enumerate(texts[:4])
     ]
     (evaluation / "hypotheses.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -101,12 +117,26 @@ def comparison(folder: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) 
     return (folder / "comparison" / "index.html").read_text(encoding="utf-8")
 
 
-def test_comparison_page_escapes_texts_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Without half characters, which our JSON cannot hold, and without white space, which separates words.
-    hostile = [word for word in HOSTILE if word.split() == [word] and word.encode("utf-8", "ignore").decode() == word]
+def test_comparison_page_escapes_texts_of_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without half characters, which our JSON cannot hold, and without white space, which separates
+    # words.
+    hostile = [
+        word
+        for word in HOSTILE
+        if word.split() == [word] and word.encode("utf-8", "ignore").decode() == word
+    ]
     random.Random(0).shuffle(hostile)
-    ordinary = comparison(tmp_path / "plain", [f"w{i:02}" for i in range(len(hostile))], monkeypatch)
+    ordinary = comparison(
+        tmp_path / "plain", [f"w{i:02}" for i in range(len(hostile))], monkeypatch
+    )
     page = comparison(tmp_path / "hostile", hostile, monkeypatch)
     assert Structure(page).other == []
-    assert {tag for tag, _ in Structure(page).elements} == {tag for tag, _ in Structure(ordinary).elements}
-    assert {*Structure(page).elements} <= {*Structure(ordinary).elements, ("th", ("scope", "class"))}
+    assert {tag for tag, _ in Structure(page).elements} == {
+        tag for tag, _ in Structure(ordinary).elements
+    }
+    assert {*Structure(page).elements} <= {
+        *Structure(ordinary).elements,
+        ("th", ("scope", "class")),
+    }

@@ -17,7 +17,13 @@ from hostile import Payload
 from attnlab.batch import Padding
 from attnlab.config.binding import bind
 from attnlab.errors import ExperimentError
-from attnlab.model.model_folder import FROM_PREPARED_DATA, ModelFacts, load_model, read_facts, save_model
+from attnlab.model.model_folder import (
+    FROM_PREPARED_DATA,
+    ModelFacts,
+    load_model,
+    read_facts,
+    save_model,
+)
 from attnlab.model.seq2seq import Seq2Seq
 
 FACTS = ModelFacts(source_vocabulary_size=11, target_vocabulary_size=9, identity="f" * 16, step=7)
@@ -77,8 +83,14 @@ TARGETS: dict[str, Any] = {
     "through us": {"_target_": "attnlab.model.model_folder.shutil.rmtree", "path": "MARK"},
     "a function of ours": {"_target_": "attnlab.model.model_folder.save_model", "folder": "MARK"},
     "ours, of another kind": {"_target_": "attnlab.training.spool.MetricSpool", "path": "MARK"},
-    "a class of ours, called in part": {"_target_": "attnlab.model.attention.dot.DotScore", "_partial_": True},
-    "with arguments in a row": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "_args_": ["MARK"]},
+    "a class of ours, called in part": {
+        "_target_": "attnlab.model.attention.dot.DotScore",
+        "_partial_": True,
+    },
+    "with arguments in a row": {
+        "_target_": "attnlab.model.attention.bahdanau.BahdanauScore",
+        "_args_": ["MARK"],
+    },
     "an interpolation": {"_target_": "${oc.env:HOME}"},
 }
 
@@ -86,8 +98,12 @@ TARGETS: dict[str, Any] = {
 PLACES = ("encoder", "decoder", "attention", "bridge", "readout", "padding")
 
 
-@pytest.mark.parametrize(("name", "place"), [*((name, "") for name in TARGETS), *(("os", place) for place in PLACES)])
-def test_load_model_with_a_foreign_class_is_refused(theirs: Path, mark: Path, name: str, place: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "place"), [*((name, "") for name in TARGETS), *(("os", place) for place in PLACES)]
+)
+def test_load_model_with_a_foreign_class_is_refused(
+    theirs: Path, mark: Path, name: str, place: str
+) -> None:
     hostile = json.loads(json.dumps(TARGETS[name]).replace("MARK", str(mark)))
 
     def change(config: dict[str, Any]) -> None:
@@ -99,7 +115,9 @@ def test_load_model_with_a_foreign_class_is_refused(theirs: Path, mark: Path, na
             config["model"] = hostile
 
     changed(theirs, "config.json", change)
-    with pytest.raises(ExperimentError, match=r"names classes of|_target_ must be one of attnlab|is not a setting"):
+    with pytest.raises(
+        ExperimentError, match=r"names classes of|_target_ must be one of attnlab|is not a setting"
+    ):
         load_model(theirs)
     assert not mark.exists()
 
@@ -107,19 +125,31 @@ def test_load_model_with_a_foreign_class_is_refused(theirs: Path, mark: Path, na
 @pytest.mark.parametrize(
     "facts",
     [
-        {"identity": "../../../theirs"}, {"identity": "f" * 16 + "\n"}, {"identity": "/tmp"}, {"identity": 3},
-        {"source_vocabulary_size": "11"}, {"source_vocabulary_size": -1}, {"step": 1.5}, {"step": True}, {"x": 1},
+        {"identity": "../../../theirs"},
+        {"identity": "f" * 16 + "\n"},
+        {"identity": "/tmp"},
+        {"identity": 3},
+        {"source_vocabulary_size": "11"},
+        {"source_vocabulary_size": -1},
+        {"step": 1.5},
+        {"step": True},
+        {"x": 1},
     ],
-)  # fmt: skip
+)
 def test_read_facts_with_a_wrong_value_is_refused(theirs: Path, facts: dict[str, Any]) -> None:
     changed(theirs, "model.json", lambda found: found.update(facts))
-    with pytest.raises(ExperimentError, match=rf"its model.json cannot be read \({next(iter(facts))}: "):
+    with pytest.raises(
+        ExperimentError, match=rf"its model.json cannot be read \({next(iter(facts))}: "
+    ):
         read_facts(theirs)
 
 
 def test_load_model_with_sizes_beyond_its_weights_is_refused(theirs: Path) -> None:
     changed(theirs, "model.json", lambda found: found.update(source_vocabulary_size=2**31 - 1))
-    with pytest.raises(ExperimentError, match=r"do not fit the config: .* size mismatch for encoder.embedding.weight"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"do not fit the config: .* size mismatch for encoder.embedding.weight",
+    ):
         load_model(theirs)
 
 

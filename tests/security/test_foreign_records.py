@@ -1,4 +1,6 @@
-"""Downloaded attention maps, sweep records, results and MLflow models: no pickle runs, damage is a sentence."""
+"""Downloaded attention maps, sweep records, results and MLflow models: no pickle runs, damage is a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,20 @@ def pickled_array(mark: Path) -> bytes:
 
 
 @pytest.mark.parametrize("array", ["titles", "0.source_tokens", "0.weights"])
-def test_load_maps_with_a_pickled_array_runs_no_code(tmp_path: Path, mark: Path, array: str) -> None:
+def test_load_maps_with_a_pickled_array_runs_no_code(
+    tmp_path: Path, mark: Path, array: str
+) -> None:
     save_maps([AttentionMap(["a"], ["b"], np.ones((1, 1)))], tmp_path / "good.npz")
-    with zipfile.ZipFile(tmp_path / "good.npz") as good, zipfile.ZipFile(tmp_path / "maps.npz", "w") as bad:
+    with (
+        zipfile.ZipFile(tmp_path / "good.npz") as good,
+        zipfile.ZipFile(tmp_path / "maps.npz", "w") as bad,
+    ):
         for name in good.namelist():
             bad.writestr(name, pickled_array(mark) if name == f"{array}.npy" else good.read(name))
-    with pytest.raises(ExperimentError, match=r"holds no attention that can be read .Object arrays cannot be loaded"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"holds no attention that can be read .Object arrays cannot be loaded",
+    ):
         load_maps(tmp_path / "maps.npz")
     assert not mark.exists()
 
@@ -40,12 +50,16 @@ def test_load_maps_with_an_unknown_compression_is_refused(tmp_path: Path) -> Non
     for header, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
         content[content.index(header) + place] = 99
     (tmp_path / "maps.npz").write_bytes(content)
-    with pytest.raises(ExperimentError, match=r"holds no attention that can be read .That compression method"):
+    with pytest.raises(
+        ExperimentError, match=r"holds no attention that can be read .That compression method"
+    ):
         load_maps(tmp_path / "maps.npz")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00"])
-def test_load_maps_from_a_file_of_another_kind_is_refused(tmp_path: Path, mark: Path, content: bytes) -> None:
+def test_load_maps_from_a_file_of_another_kind_is_refused(
+    tmp_path: Path, mark: Path, content: bytes
+) -> None:
     for bytes_ in (content, pickle.dumps(Payload(mark))):
         (tmp_path / "maps.npz").write_bytes(bytes_)
         with pytest.raises(ExperimentError, match="holds no attention that can be read"):
@@ -71,7 +85,9 @@ def test_results_that_are_not_json_are_refused(tmp_path: Path, content: str) -> 
         read_json(tmp_path / "results", "evaluate")
 
 
-def test_mlflow_loads_no_pickled_model(tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_loads_no_pickled_model(
+    tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """MLflow's own switch, which is on by default; attnlab switches it off."""
     import mlflow.pyfunc
     from mlflow.exceptions import MlflowException
@@ -82,8 +98,10 @@ def test_mlflow_loads_no_pickled_model(tmp_path: Path, mark: Path, monkeypatch: 
     model.mkdir()
     (model / "python_model.pkl").write_bytes(pickle.dumps(Payload(mark)))
     (model / "MLmodel").write_text(
-        "flavors:\n  python_function:\n    loader_module: mlflow.pyfunc.model\n    python_version: 3.11.0\n"
-        "    cloudpickle_version: 3.0.0\n    python_model: python_model.pkl\n    streamable: false\n"
+        "flavors:\n  python_function:\n    loader_module: mlflow.pyfunc.model\n    python_version: "
+        "3.11.0\n"
+        "    cloudpickle_version: 3.0.0\n    python_model: python_model.pkl\n    streamable: "
+        "false\n"
         "model_uuid: aaaa\nutc_time_created: '2025-01-01 00:00:00.0'\n"
     )
     switch = "MLFLOW_ALLOW_PICKLE_DESERIALIZATION"

@@ -1,4 +1,6 @@
-"""Passwords in addresses: refused where they are written out, masked wherever an address is shown."""
+"""Passwords in addresses: refused where they are written out, masked wherever an address is
+shown.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ def server(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> It
     folder = tmp_path_factory.mktemp("server")
     shutil.copy(empty_database, folder / "served.db")
     with mlflow_server(
-        folder, "sqlite:///served.db", "--artifacts-destination", str(folder / "stored"), "--workers", "1"
+        folder,
+        "sqlite:///served.db",
+        "--artifacts-destination",
+        str(folder / "stored"),
+        "--workers",
+        "1",
     ) as address:
         yield address
         assert files_with_canary(folder) == []
@@ -45,10 +52,19 @@ def test_password_of_an_address_from_the_environment_is_written_nowhere(
     folder: Path, server: str, sweep: tuple[str, ...], warm_python: Path
 ) -> None:
     address = f"http://me:{CANARY}@{server.removeprefix('http://')}"
-    chosen = (*TINY, "chain=true", "++tracking.log_model=false", "tracking.uri=${oc.env:THE_ADDRESS}")
+    chosen = (
+        *TINY,
+        "chain=true",
+        "++tracking.log_model=false",
+        "tracking.uri=${oc.env:THE_ADDRESS}",
+    )
     command = [warm_python, PIPELINES / "train.py", *sweep, *chosen]
     ended = subprocess.run(
-        command, env={**os.environ, "THE_ADDRESS": address}, capture_output=True, text=True, check=False
+        command,
+        env={**os.environ, "THE_ADDRESS": address},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     assert CANARY not in ended.stdout + ended.stderr
@@ -72,8 +88,12 @@ def test_literal_password_is_refused_with_a_pointer_to_mlflows_variables(
 ) -> None:
     uri = f"http://me:{CANARY}@host"
     (folder / "mine" / "experiment").mkdir(parents=True)
-    (folder / "mine" / "experiment" / "mine.yaml").write_text(f"# @package _global_\ntracking:\n  uri: {uri}\n")
-    arguments = (f"tracking.uri={uri}",) if place == "command line" else ("-cd", "mine", "experiment=mine")
+    (folder / "mine" / "experiment" / "mine.yaml").write_text(
+        f"# @package _global_\ntracking:\n  uri: {uri}\n"
+    )
+    arguments = (
+        (f"tracking.uri={uri}",) if place == "command line" else ("-cd", "mine", "experiment=mine")
+    )
     ended = command("train.py", *arguments)
     assert ended.code == 1
     assert "tracking.uri" in ended.err
@@ -84,7 +104,8 @@ def test_literal_password_is_refused_with_a_pointer_to_mlflows_variables(
 
 
 PASSWORD = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters="/\"'$"), min_size=1
+    st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters="/\"'$"),
+    min_size=1,
 ).filter(lambda text: text != HIDDEN)
 
 
@@ -99,9 +120,11 @@ def test_any_password_of_an_address_is_masked(password: str, before: str, after:
 @pytest.mark.parametrize(
     "text",
     [
-        "http://me:${oc.env:PASSWORD}@host", "postgresql://${oc.env:USER}:${oc.env:PASSWORD}@host/x",
-        "${oc.env:URI}", "http://host:5000/x@y", "postgresql+psycopg2://user@host/mlflow", "/home/me@work/data",
-        "sqlite:////home/me@work/x.db", "hf://datasets/a/b@main/c", "https://me:***@host", "C:\\x", "12:30",
+        "http://me:${oc.env:PASSWORD}@host",
+        "postgresql://${oc.env:USER}:${oc.env:PASSWORD}@host/x", "${oc.env:URI}",
+        "http://host:5000/x@y", "postgresql+psycopg2://user@host/mlflow", "/home/me@work/data",
+        "sqlite:////home/me@work/x.db", "hf://datasets/a/b@main/c", "https://me:***@host", "C:\\x",
+        "12:30",
     ],
 )  # fmt: skip
 def test_text_without_a_literal_password_stays_unchanged(text: str) -> None:

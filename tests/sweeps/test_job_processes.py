@@ -21,14 +21,17 @@ time.sleep(60)
 LEADER = """
 import subprocess, sys, time
 from attnlab.sweeps.job import this_process
-worker = subprocess.Popen([sys.executable, "-c", sys.argv[1], this_process()], start_new_session=True)
+command = [sys.executable, "-c", sys.argv[1], this_process()]
+worker = subprocess.Popen(command, start_new_session=True)
 print(worker.pid, flush=True)
 time.sleep(60)
 """
 
 
 def test_worker_and_its_children_end_with_a_leader_that_is_killed():
-    leader = subprocess.Popen([sys.executable, "-c", LEADER, WORKER], stdout=subprocess.PIPE, text=True)
+    leader = subprocess.Popen(
+        [sys.executable, "-c", LEADER, WORKER], stdout=subprocess.PIPE, text=True
+    )
     pids = [int(leader.stdout.readline()) for _ in range(2)]
     processes = [psutil.Process(pid) for pid in pids]
     assert all(process.is_running() for process in processes)
@@ -42,14 +45,18 @@ def test_worker_ends_when_its_leaders_number_belongs_to_another_process():
     """The number is this very process's, but its birth is another's: the worker must end."""
     host, pid, birth = this_process().rsplit(" ", 2)
     worker = subprocess.Popen(
-        [sys.executable, "-c", WORKER, f"{host} {pid} {float(birth) - 1000}"], stdout=subprocess.DEVNULL
+        [sys.executable, "-c", WORKER, f"{host} {pid} {float(birth) - 1000}"],
+        stdout=subprocess.DEVNULL,
     )
     assert worker.wait(timeout=20) == 128 + signal.SIGKILL
 
 
 def test_starter_of_a_process_is_found_through_a_shell():
     program = "from attnlab.sweeps.job import starter; print(starter())"
-    for command in ([sys.executable, "-c", program], ["bash", "-c", f"'{sys.executable}' -c '{program}'; true"]):
+    for command in (
+        [sys.executable, "-c", program],
+        ["bash", "-c", f"'{sys.executable}' -c '{program}'; true"],
+    ):
         ended = subprocess.run(command, capture_output=True, text=True, check=True)
         assert ended.stdout.strip() == this_process()
 
@@ -57,5 +64,7 @@ def test_starter_of_a_process_is_found_through_a_shell():
 def test_worker_of_a_leader_on_another_machine_lives_on():
     """There is no such process here, and none is looked for: the worker lives on."""
     own = "import sys, time\nfrom attnlab.sweeps.job import end_with\nend_with(sys.argv[1])\n"
-    ended = subprocess.run([sys.executable, "-c", f"{own}time.sleep(3)", "elsewhere 1 0.0"], check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{own}time.sleep(3)", "elsewhere 1 0.0"], check=False
+    )
     assert ended.returncode == 0

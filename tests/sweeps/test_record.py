@@ -11,10 +11,24 @@ import pytest
 from attnlab.errors import ExperimentError
 from attnlab.files import write_json
 from attnlab.sweeps.job import FOLDER_VARIABLE, LEADER_VARIABLE, current_job, running, this_process
-from attnlab.sweeps.record import JobRecord, SweepFolder, SweepRecord, choices_of, name_of, short_key
+from attnlab.sweeps.record import (
+    JobRecord,
+    SweepFolder,
+    SweepRecord,
+    choices_of,
+    name_of,
+    short_key,
+)
 
 SWEEP = SweepRecord(
-    "0123456789abcdef", "attention × seed", ["model/attention", "seed"], ["seed=1,2"], 4, "run", 10.0, True
+    "0123456789abcdef",
+    "attention × seed",
+    ["model/attention", "seed"],
+    ["seed=1,2"],
+    4,
+    "run",
+    10.0,
+    True,
 )
 
 
@@ -35,7 +49,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_sweep_folder_reads_back_the_written_sweep_and_jobs(folder):
-    job = JobRecord(3, "닷 · seed 1", {"seed": "1"}, ["seed=1"], "running", SWEEP.started, 12.0, "/out")
+    job = JobRecord(
+        3, "닷 · seed 1", {"seed": "1"}, ["seed=1"], "running", SWEEP.started, 12.0, "/out"
+    )
     folder.write_job(job)
     folder.write_job(replace(job, number=10, start_of_sweep=1.0))
     assert folder.read() == SWEEP
@@ -62,8 +78,12 @@ def test_record_of_a_job_outside_of_the_runs_folder_holds_an_absolute_path(folde
     assert on_disk(folder)["output"] == output == folder.jobs()[0].output
 
 
-def test_absolute_path_of_an_earlier_version_leads_to_where_the_runs_folder_is_now(folder, tmp_path):
-    job = JobRecord(3, "dot", {}, [], "finished", SWEEP.started, 12.0, f"/gone/runs/sweeps/{SWEEP.identity}/3")
+def test_absolute_path_of_an_earlier_version_leads_to_where_the_runs_folder_is_now(
+    folder, tmp_path
+):
+    job = JobRecord(
+        3, "dot", {}, [], "finished", SWEEP.started, 12.0, f"/gone/runs/sweeps/{SWEEP.identity}/3"
+    )
     write_json(folder.path / "jobs" / "3.json", asdict(job))
     assert folder.jobs()[0].output == str(folder.path / "3")
 
@@ -85,9 +105,19 @@ def test_running_job_writes_its_record_and_its_output(folder, tmp_path, capfd):
 
 
 def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folder, tmp_path):
-    folder.write(replace(SWEEP, varies=["tracking.heat_map_sentences", "training.optimizer.learning_rate"]))
-    for number, sentences, rate in ((0, 1, 0.1), (1, 2, 0.1), (2, 2, 0.1 + 1e-12), (2, 2, 0.1 + 1e-12)):
-        given = [f"tracking.heat_map_sentences={sentences}", f"training.optimizer.learning_rate={rate}"]
+    folder.write(
+        replace(SWEEP, varies=["tracking.heat_map_sentences", "training.optimizer.learning_rate"])
+    )
+    for number, sentences, rate in (
+        (0, 1, 0.1),
+        (1, 2, 0.1),
+        (2, 2, 0.1 + 1e-12),
+        (2, 2, 0.1 + 1e-12),
+    ):
+        given = [
+            f"tracking.heat_map_sentences={sentences}",
+            f"training.optimizer.learning_rate={rate}",
+        ]
         with running(number, given, tmp_path / str(number), {**CONFIG, "data": None, "seed": 1}):
             pass
     assert [job.name for job in folder.jobs()] == [
@@ -99,7 +129,10 @@ def test_points_that_share_the_name_of_their_experiment_get_distinct_names(folde
 
 @pytest.mark.parametrize(
     ("error", "sentence"),
-    [(ExperimentError(["one.", "two."]), "one.; two."), (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero")],
+    [
+        (ExperimentError(["one.", "two."]), "one.; two."),
+        (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero"),
+    ],
 )
 def test_failing_job_records_its_error(folder, tmp_path, error, sentence):
     with pytest.raises(type(error)), running(1, [], tmp_path / "1", {}):
@@ -122,7 +155,10 @@ def test_job_outside_of_a_sweep_writes_nothing(tmp_path, monkeypatch):
         ({"model/attention": "bahdanau", "seed": "2"}, "bahdanau · seed 2"),
         ({"model/attention": "none"}, "no attention"),
         ({"search.size": "5"}, "search size 5"),
-        ({"training.optimizer.learning_rate": "0.00012345678901"}, "optimizer learning rate 0.0001235"),
+        (
+            {"training.optimizer.learning_rate": "0.00012345678901"},
+            "optimizer learning rate 0.0001235",
+        ),
         ({"data.path": "/corpora/multi30k"}, "multi30k"),
         ({"model.encoder.bidirectional": "false"}, "encoder bidirectional false"),
         ({"data.languages": "[de,ko]"}, "languages [de,ko]"),
@@ -131,7 +167,9 @@ def test_job_outside_of_a_sweep_writes_nothing(tmp_path, monkeypatch):
 )
 def test_name_of_a_point_says_what_varies(choices, name):
     assert name_of(choices) == name
-    assert [short_key(key) for key in choices] == [key.replace("/", ".").split(".")[-1] for key in choices]
+    assert [short_key(key) for key in choices] == [
+        key.replace("/", ".").split(".")[-1] for key in choices
+    ]
 
 
 def test_choices_of_overrides_are_those_that_vary_without_quotes():

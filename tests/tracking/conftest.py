@@ -46,7 +46,10 @@ CONFIG = {
     "data": {"_target_": "attnlab.data.dates.DatesCorpus", "source_locales": ["de_DE", "ja_JP"]},
     "model": {
         "attention": {"_target_": "attnlab.model.attention.bahdanau.BahdanauScore", "size": 128},
-        "decoder": {"_target_": "attnlab.model.decoder.decoders.AttendThenStep", "hidden_size": 128},
+        "decoder": {
+            "_target_": "attnlab.model.decoder.decoders.AttendThenStep",
+            "hidden_size": 128,
+        },
     },
     "search": {"_target_": "attnlab.search.beam.BeamSearch", "beam_size": 5},
 }
@@ -54,7 +57,9 @@ CONFIG = {
 
 @pytest.fixture
 def record():
-    return RunRecord(CONFIG, "0123456789abcdef", "d" * 64, data_source="runs/data/1", data_facts={"train": 80})
+    return RunRecord(
+        CONFIG, "0123456789abcdef", "d" * 64, data_source="runs/data/1", data_facts={"train": 80}
+    )
 
 
 @pytest.fixture
@@ -63,9 +68,14 @@ def tracking():
 
     def settings(**changed):
         values = {
-            "uri": None, "experiment": "attnlab", "run_name": None, "system_metrics": False, "heat_map_sentences": 2,
-            "log_model": True, "when_unreachable": "refuse",
-        }  # fmt: skip
+            "uri": None,
+            "experiment": "attnlab",
+            "run_name": None,
+            "system_metrics": False,
+            "heat_map_sentences": 2,
+            "log_model": True,
+            "when_unreachable": "refuse",
+        }
         return MlflowTracking(**values | changed)
 
     return settings
@@ -114,7 +124,9 @@ def experiment(tracking, runs):
     """As much of an experiment as `begin_anew` needs."""
 
     def made(**changed):
-        return SimpleNamespace(tracking=tracking(**changed), paths=SimpleNamespace(runs_folder=runs))
+        return SimpleNamespace(
+            tracking=tracking(**changed), paths=SimpleNamespace(runs_folder=runs)
+        )
 
     return made
 

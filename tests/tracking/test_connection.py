@@ -21,18 +21,28 @@ Connection(f"sqlite:///{runs}/mlflow.db", "attnlab", runs / "mlflow-artifacts").
 
 def test_processes_that_start_together_create_one_database_and_print_nothing(tracking, tmp_path):
     folder = tmp_path / "runs"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("MLFLOW")
+    }
     command = [sys.executable, "-c", START, str(folder)]
     started = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(3)
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for _ in range(3)
     ]
     said = [process.communicate(timeout=100)[0].decode() for process in started]
     assert [process.returncode for process in started] == [0, 0, 0], said
     assert said == ["", "", ""]
     client = tracking().connection(folder).open()
     assert sorted(found.name for found in client.search_experiments()) == ["Default", "attnlab"]
-    assert client.get_experiment_by_name("attnlab").artifact_location == (folder / "mlflow-artifacts").as_uri()
-    assert sorted(path.name for path in folder.iterdir()) == [".mlflow.lock", "mlflow.db", "place.json"]
+    assert (
+        client.get_experiment_by_name("attnlab").artifact_location
+        == (folder / "mlflow-artifacts").as_uri()
+    )
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".mlflow.lock",
+        "mlflow.db",
+        "place.json",
+    ]
 
 
 @pytest.fixture
@@ -68,7 +78,9 @@ def test_absent_server_is_refused_without_its_password(refusal):
     assert "refused" in refusal("mysql+pymysql://me:hunter2@127.0.0.1:9/x")
 
 
-@pytest.mark.parametrize("uri", ["", "runs", "localhost:5000", "file:///tmp/mlruns", "ftp://me:hunter2@host"])
+@pytest.mark.parametrize(
+    "uri", ["", "runs", "localhost:5000", "file:///tmp/mlruns", "ftp://me:hunter2@host"]
+)
 def test_address_that_mlflow_does_not_know_is_refused(uri, refusal):
     with pytest.raises(ValueError, match="uri must be the address of a server or a database"):
         refusal(uri)

@@ -1,4 +1,6 @@
-"""pipelines/deliver.py uploads all pending runs, wherever they lie, as if they had been uploaded at once."""
+"""pipelines/deliver.py uploads all pending runs, wherever they lie, as if they had been uploaded at
+once.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +49,27 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     assert deliver.deliver(tracking(), runs) == (0, [])
     (found,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
     assert found.data.metrics == {"loss": 0.5, "test/bleu": 30.0, "epoch": 1.0}
-    assert (found.info.status, found.info.start_time, found.info.end_time) == (ends, run.state.started, run.state.ended)
-    assert found.data.tags.get("error") == (None if ends == "FINISHED" else "ExperimentError: it diverged")
+    assert (found.info.status, found.info.start_time, found.info.end_time) == (
+        ends,
+        run.state.started,
+        run.state.ended,
+    )
+    assert found.data.tags.get("error") == (
+        None if ends == "FINISHED" else "ExperimentError: it diverged"
+    )
     assert found.data.tags["identity"] == record.identity
-    assert found.data.tags["mlflow.note.content"].startswith("a result\n\n**Data:** dates · train 80 rows · SHA-256 ")
+    assert found.data.tags["mlflow.note.content"].startswith(
+        "a result\n\n**Data:** dates · train 80 rows · SHA-256 "
+    )
     assert found.data.params["model.attention.size"] == "128"
-    assert [info.path for info in client.list_artifacts(found.info.run_id, "evaluation")] == ["evaluation/metrics.json"]
+    assert [info.path for info in client.list_artifacts(found.info.run_id, "evaluation")] == [
+        "evaluation/metrics.json"
+    ]
 
 
-def test_metrics_logged_offline_to_a_finished_run_are_uploaded_later(tracking, away, runs, point, record, all_runs):
+def test_metrics_logged_offline_to_a_finished_run_are_uploaded_later(
+    tracking, away, runs, point, record, all_runs
+):
     with tracking().start(runs, point, record):
         pass
     with away.start(runs, point, record) as again:
@@ -98,7 +112,9 @@ def test_refused_run_does_not_hold_up_the_others(trained, runs, all_runs, capsys
 
 
 @pytest.mark.parametrize("name", ["run.json", "mlflow.json"])
-def test_damaged_file_is_a_sentence_and_does_not_hold_up_the_others(name, trained, runs, all_runs, capsys):
+def test_damaged_file_is_a_sentence_and_does_not_hold_up_the_others(
+    name, trained, runs, all_runs, capsys
+):
     for each in "ab":
         trained(runs / "points" / each)
     damaged = runs / "points" / "a" / "run" / name
@@ -120,7 +136,9 @@ def test_unreachable_tracker_is_one_sentence_for_all_runs(trained, runs, capsys)
     assert (code, printed.count("error: ")) == (1, 1)
 
 
-@pytest.mark.parametrize(("inside", "ends"), [("", "FINISHED"), ("", None), ("evaluations/0123", "FINISHED")])
+@pytest.mark.parametrize(
+    ("inside", "ends"), [("", "FINISHED"), ("", None), ("evaluations/0123", "FINISHED")]
+)
 def test_run_that_another_process_works_on_is_named(inside, ends, trained, runs, point, capsys):
     place = point / inside
     trained(place, ends=ends)
@@ -135,7 +153,9 @@ def test_run_that_another_process_works_on_is_named(inside, ends, trained, runs,
 def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     inside, experiment, runs, point, record, tmp_path, all_runs, monkeypatch
 ):
-    """So that no other process uploads it meanwhile; nor does it wait for itself behind a training."""
+    """So that no other process uploads it meanwhile; nor does it wait for itself behind a
+    training.
+    """
     state = point / inside
     state.mkdir(parents=True, exist_ok=True)
     locked = []
@@ -155,10 +175,14 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     monkeypatch.setattr(evaluate, "read_facts", lambda _: SimpleNamespace(identity="i", step=1))
     whole, prepared = experiment(), SimpleNamespace(digest="d", folder=tmp_path / "data", sizes={})
     whole.hardware = SimpleNamespace(repeatable="yes")
-    whole.task = SimpleNamespace(columns=("source",), open_data=lambda _: prepared, check_same_tokens=lambda *_: None)
+    whole.task = SimpleNamespace(
+        columns=("source",), open_data=lambda _: prepared, check_same_tokens=lambda *_: None
+    )
     with only_one_at_a_time(point):
         pass  # trained
-    evaluate.evaluate_and_track(whole, tmp_path / "model", tmp_path / "data", tmp_path / "evaluation")
+    evaluate.evaluate_and_track(
+        whole, tmp_path / "model", tmp_path / "data", tmp_path / "evaluation"
+    )
     assert locked == [state]
     assert all_runs() == [("FINISHED", None)]
     with FileLock(state / "lock").acquire(timeout=0):

@@ -47,7 +47,9 @@ def own_path(monkeypatch):
 
 @pytest.fixture
 def quiet_mlflow():
-    """As in a training, where attnlab.tracking sets MLFLOW_LOGGING_LEVEL before mlflow is imported."""
+    """As in a training, where attnlab.tracking sets MLFLOW_LOGGING_LEVEL before mlflow is
+    imported.
+    """
     logger = logging.getLogger("mlflow")
     before = logger.level
     logger.setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
@@ -65,7 +67,9 @@ def served(translator_folder, tmp_path_factory):
         return mlflow.pyfunc.load_model(str(place))
 
 
-def test_logged_model_translates(tracking, runs, point, record, client, translator_folder, quiet_mlflow, capfd):
+def test_logged_model_translates(
+    tracking, runs, point, record, client, translator_folder, quiet_mlflow, capfd
+):
     shutil.copytree(translator_folder, point / "model")
     for _ in range(2):
         with tracking().start(runs, point, record) as run:
@@ -77,7 +81,9 @@ def test_logged_model_translates(tracking, runs, point, record, client, translat
     assert model.params["attention"] == "bahdanau"
 
     location = Path(model.artifact_location.removeprefix("file://"))
-    assert not [path for path in location.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt", ".pyc")]
+    assert not [
+        path for path in location.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt", ".pyc")
+    ]
     requirements = (location / "requirements.txt").read_text().split()
     assert all("==" in requirement and "+" not in requirement for requirement in requirements)
     assert (location / "code" / "attnlab" / "batch.py").exists()
@@ -101,15 +107,22 @@ def test_logged_classifier_gives_labels_probabilities_and_attention_on_request(
     assert model.model_type == "classifier"
     loaded = mlflow.pyfunc.load_model(model.artifact_location.removeprefix("file://"))
     expected = load(classifier_folder)(SOURCES)
-    plain = [{"label": each.label, "probabilities": pytest.approx(each.probabilities)} for each in expected]
+    plain = [
+        {"label": each.label, "probabilities": pytest.approx(each.probabilities)}
+        for each in expected
+    ]
     assert loaded.predict(SOURCES) == plain
-    for each, answer in zip(expected, loaded.predict(SOURCES, params={"attention": True}), strict=True):
+    for each, answer in zip(
+        expected, loaded.predict(SOURCES, params={"attention": True}), strict=True
+    ):
         assert (answer["label"], answer["tokens"]) == (each.label, each.tokens)
         np.testing.assert_allclose(answer["attention"], each.attention, atol=1e-6)
 
 
 def test_signature_has_every_setting_of_the_searches(served):
-    settings = {name for kind, _ in SEARCHES.values() for name in inspect.signature(kind).parameters}
+    settings = {
+        name for kind, _ in SEARCHES.values() for name in inspect.signature(kind).parameters
+    }
     assert set(SEARCH_PARAMS) == settings - {"size"} | {"search", "beam"}
     params = {param.name: param.default for param in served.metadata.get_params_schema()}
     assert params == {"attention": False, **dict.fromkeys(SEARCH_PARAMS)}
@@ -121,10 +134,14 @@ def test_example_of_a_logged_model_is_a_text_of_the_validation_data(
     corpus = bind(compose(["data=copy", "data.num_pairs=200"]).logged["data"], Corpus, "data")
     prepare(corpus, tmp_path / "prepared")
     shutil.copytree(translator_folder, point / "model")
-    with tracking().start(runs, point, replace(record, data_source=str(tmp_path / "prepared"))) as run:
+    with tracking().start(
+        runs, point, replace(record, data_source=str(tmp_path / "prepared"))
+    ) as run:
         pass
     (output,) = client.get_run(run.run_id).outputs.model_outputs
-    location = Path(client.get_logged_model(output.model_id).artifact_location.removeprefix("file://"))
+    location = Path(
+        client.get_logged_model(output.model_id).artifact_location.removeprefix("file://")
+    )
     text = PreparedData(tmp_path / "prepared").split("validation").source_text(0)
     example = json.loads((location / "serving_input_example.json").read_text())
     assert example == {"inputs": [text], "params": {"attention": True}}
@@ -148,7 +165,11 @@ def test_every_form_of_input_gives_the_answers_of_the_python_api(served, transla
     for answer, each in zip(answers, expected, strict=True):
         (alternative,) = each.alternatives
         for plain, one in ((answer, each), (answer["alternatives"][0], alternative)):
-            assert (plain["text"], plain["tokens"], plain["source_tokens"]) == (one.text, one.tokens, one.source_tokens)
+            assert (plain["text"], plain["tokens"], plain["source_tokens"]) == (
+                one.text,
+                one.tokens,
+                one.source_tokens,
+            )
             assert plain["score"] == pytest.approx(one.score, abs=1e-6)
             np.testing.assert_allclose(plain["attention"], one.attention, atol=1e-6)
 
@@ -158,7 +179,9 @@ def test_served_model_answers_texts_in_another_form_as_the_clean_ones(tmp_path, 
     if kind == "translator":
         folder = write_translator(tmp_path, cleaning=CLEANING)
     else:
-        folder = write_classifier(tmp_path, CLEANING | {"_target_": "attnlab.data.corpus.SentenceCleaning"})
+        folder = write_classifier(
+            tmp_path, CLEANING | {"_target_": "attnlab.data.corpus.SentenceCleaning"}
+        )
     save_logged_model(tmp_path / "served", folder, kind, SOURCES[0], Model())
     ours = mlflow.pyfunc.load_model(str(tmp_path / "served"))
     clean = ours.predict(SOURCES, params={"attention": True})
@@ -166,16 +189,28 @@ def test_served_model_answers_texts_in_another_form_as_the_clean_ones(tmp_path, 
         assert ours.predict([change(text) for text in SOURCES], params={"attention": True}) == clean
 
 
-def test_params_change_the_search_and_none_is_the_own_setting_of_the_model(served, translator_folder):
+def test_params_change_the_search_and_none_is_the_own_setting_of_the_model(
+    served, translator_folder
+):
     ours = load(translator_folder)
-    own = [{"text": each.text, "score": pytest.approx(each.score, abs=1e-6)} for each in ours(SOURCES)]
+    own = [
+        {"text": each.text, "score": pytest.approx(each.score, abs=1e-6)} for each in ours(SOURCES)
+    ]
     assert served.predict(SOURCES) == own
     assert served.predict(SOURCES, params={"beam": None, "attention": False}) == own
     for params in ({"search": "greedy"}, {"temperature": 9, "seed": 3}, {"max_length": 2}):
         assert [each["text"] for each in served.predict(SOURCES, params=params)] == [
             each.text for each in ours(SOURCES, **params)
         ]
-    assert len({served.predict(SOURCES[0], params={"temperature": 9, "seed": i})[0]["text"] for i in range(5)}) > 1
+    assert (
+        len(
+            {
+                served.predict(SOURCES[0], params={"temperature": 9, "seed": i})[0]["text"]
+                for i in range(5)
+            }
+        )
+        > 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,14 +219,24 @@ def test_params_change_the_search_and_none_is_the_own_setting_of_the_model(serve
         (SOURCES, {"beam": 0}, r"^search.size must be a whole number above 0, got 0$"),
         (SOURCES, {"search": "best"}, "^search must be one of greedy, beam, sample; got 'best'$"),
         (SOURCES, {"beam": 3, "temperature": 2.0}, "'beam', 'temperature' do not go together"),
-        (SOURCES, {"beam": "five"}, "Can not safely convert `<class 'str'>` to `DataType.long` for value `five`"),
+        (
+            SOURCES,
+            {"beam": "five"},
+            "Can not safely convert `<class 'str'>` to `DataType.long` for value `five`",
+        ),
         (["나는", "\ud800"], None, "can't encode character .* surrogates not allowed"),
         (["나는", None], None, "^each text must be a string, got .* in row 1$"),
         ([1, 2], None, "Can not safely convert int64"),
-        (pd.DataFrame({"id": SOURCES, "text": SOURCES}), None, "^the first column must be 'text', got 'id'; rename"),
+        (
+            pd.DataFrame({"id": SOURCES, "text": SOURCES}),
+            None,
+            "^the first column must be 'text', got 'id'; rename",
+        ),
     ],
 )
-def test_mistake_is_a_sentence_that_the_server_answers_with_the_status_400(served, given, params, message):
+def test_mistake_is_a_sentence_that_the_server_answers_with_the_status_400(
+    served, given, params, message
+):
     with pytest.raises(MlflowException, match=message) as refused:
         served.predict(given, params=params)
     assert refused.value.get_http_status_code() == 400
@@ -218,7 +263,9 @@ def test_model_that_cannot_be_logged_is_a_warning_and_logged_by_the_evaluation(
     assert len(client.get_run(training.run_id).outputs.model_outputs) >= 1
 
 
-def test_no_model_is_logged_with_log_model_false(tracking, runs, point, record, client, translator_folder):
+def test_no_model_is_logged_with_log_model_false(
+    tracking, runs, point, record, client, translator_folder
+):
     shutil.copytree(translator_folder, point / "model")
     with tracking(log_model=False).start(runs, point, record) as run:
         pass

@@ -1,4 +1,6 @@
-"""MLflow's database of a runs folder that was moved or copied: what is put right in it, and what is not."""
+"""MLflow's database of a runs folder that was moved or copied: what is put right in it, and what is
+not.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,12 @@ def moved(runs: Path, name: str) -> Path:
 
 
 def test_known_revision_is_that_of_the_installed_mlflow():
-    """A newer MLflow changed its tables: look for columns with locations in them, then add its revision."""
-    assert ScriptDirectory(str(Path(db_migrations.__file__).parent)).get_heads() == [KNOWN_REVISIONS[-1]]
+    """A newer MLflow changed its tables: look for columns with locations in them, then add its
+    revision.
+    """
+    assert ScriptDirectory(str(Path(db_migrations.__file__).parent)).get_heads() == [
+        KNOWN_REVISIONS[-1]
+    ]
 
 
 @pytest.mark.parametrize("name", ["plain", "한글 이름", "100% #1", "a/runs"])
@@ -70,7 +76,9 @@ def test_moved_folder_has_its_artifacts_again(tracked, name, capsys):
     runs = moved(tracked, name)
     follow_moved_folder(runs, address_of(runs))
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"runs folder: {runs} was moved from {tracked}; 2 locations in mlflow.db were put right")
+    assert line.startswith(
+        f"runs folder: {runs} was moved from {tracked}; 2 locations in mlflow.db were put right"
+    )
     assert str(*backups(runs)) in line
     client = MlflowClient(address_of(runs))
     experiment = client.get_experiment_by_name("attnlab")
@@ -102,9 +110,9 @@ def test_folder_that_was_moved_into_itself_is_followed_once(tracked, capsys):
     for _ in range(2):
         follow_moved_folder(runs, address_of(runs))
     assert len(capsys.readouterr().err.splitlines()) == 1
-    assert asked(runs / "mlflow.db", "SELECT artifact_location FROM experiments WHERE name = 'attnlab'") == [
-        (runs / "mlflow-artifacts").as_uri()
-    ]
+    assert asked(
+        runs / "mlflow.db", "SELECT artifact_location FROM experiments WHERE name = 'attnlab'"
+    ) == [(runs / "mlflow-artifacts").as_uri()]
 
 
 def test_copy_gets_an_id_of_its_own_and_the_original_stays(tracked, capsys):
@@ -132,14 +140,25 @@ def test_every_column_with_a_location_is_put_right_and_others_stay(runs, trackin
     source = json.dumps({"uri": f"{runs}/data/1"})
     asked(
         database,
-        "INSERT INTO datasets (dataset_uuid, experiment_id, name, digest, dataset_source_type, dataset_source) "
-        "VALUES ('u', 1, 'n', 'd', 'local', ?)",
+        "INSERT INTO datasets (dataset_uuid, experiment_id, name, digest, dataset_source_type, "
+        "dataset_source) VALUES ('u', 1, 'n', 'd', 'local', ?)",
         source,
     )
-    asked(database, "INSERT INTO trace_info (request_id, experiment_id, timestamp_ms, status) VALUES ('t', 1, 1, 'OK')")
+    asked(
+        database,
+        "INSERT INTO trace_info (request_id, experiment_id, timestamp_ms, status) VALUES ('t', 1, "
+        "1, 'OK')",
+    )
     trace = (runs / "mlflow-artifacts" / "traces" / "t").as_uri()
-    asked(database, "INSERT INTO trace_tags (key, value, request_id) VALUES ('mlflow.artifactLocation', ?, 't')", trace)
-    asked(database, "UPDATE workspaces SET default_artifact_root = ?", str(runs / "mlflow-artifacts"))
+    asked(
+        database,
+        "INSERT INTO trace_tags (key, value, request_id) VALUES ('mlflow.artifactLocation', ?, "
+        "'t')",
+        trace,
+    )
+    asked(
+        database, "UPDATE workspaces SET default_artifact_root = ?", str(runs / "mlflow-artifacts")
+    )
     for name, location in ELSEWHERE.items():
         client.create_experiment(name, location)
 
@@ -153,14 +172,18 @@ def test_every_column_with_a_location_is_put_right_and_others_stay(runs, trackin
     assert asked(database, "SELECT source FROM model_versions") == of_the_model
     assert asked(database, "SELECT storage_location FROM model_versions") == of_the_model
     assert asked(database, "SELECT value FROM trace_tags") == [f"{new}/traces/t"]
-    assert asked(database, "SELECT default_artifact_root FROM workspaces") == [str(there / "mlflow-artifacts")]
+    assert asked(database, "SELECT default_artifact_root FROM workspaces") == [
+        str(there / "mlflow-artifacts")
+    ]
     (found,) = asked(database, "SELECT dataset_source FROM datasets")
     assert json.loads(found) == {"uri": f"{there}/data/1"}
     (found,) = asked(database, "SELECT value FROM tags WHERE key = 'mlflow.log-model.history'")
     assert json.loads(found)[0]["artifact_path"] == f"{there}/mlflow-artifacts/x"
     assert asked(database, "SELECT value FROM tags WHERE key = 'note'") == [f"{runs}/a"]
     for name, location in ELSEWHERE.items():
-        assert asked(database, "SELECT artifact_location FROM experiments WHERE name = ?", name) == [location]
+        assert asked(
+            database, "SELECT artifact_location FROM experiments WHERE name = ?", name
+        ) == [location]
 
 
 def test_folder_without_a_place_is_followed_from_the_locations_in_its_database(tracked, capsys):
@@ -207,7 +230,9 @@ def test_moved_folder_that_a_process_works_in_is_refused(tracked, lock):
     before = (runs / "mlflow.db").read_bytes()
     with (
         FileLock(runs / lock),
-        pytest.raises(ExperimentError, match=f"was {tracked} before, and a process still works on {lock[:-5]}"),
+        pytest.raises(
+            ExperimentError, match=f"was {tracked} before, and a process still works on {lock[:-5]}"
+        ),
     ):
         follow_moved_folder(runs, address_of(runs))
     assert (runs / "mlflow.db").read_bytes() == before
@@ -217,11 +242,21 @@ def test_moved_folder_that_a_process_works_in_is_refused(tracked, lock):
 def test_unknown_schema_is_refused_and_nothing_is_written(tracked):
     asked(tracked / "mlflow.db", "UPDATE alembic_version SET version_num = 'feedbeef0000'")
     runs = moved(tracked, "there")
-    before = {path: path.read_bytes() for path in runs.rglob("*") if path.is_file() and path.suffix != ".lock"}
-    with pytest.raises(ExperimentError, match=r"still point to .*revision feedbeef0000, this attnlab knows dc11") as no:
+    before = {
+        path: path.read_bytes()
+        for path in runs.rglob("*")
+        if path.is_file() and path.suffix != ".lock"
+    }
+    with pytest.raises(
+        ExperimentError, match=r"still point to .*revision feedbeef0000, this attnlab knows dc11"
+    ) as no:
         follow_moved_folder(runs, address_of(runs))
     assert "\n" not in str(no.value)
-    assert {path: path.read_bytes() for path in runs.rglob("*") if path.is_file() and path.suffix != ".lock"} == before
+    assert {
+        path: path.read_bytes()
+        for path in runs.rglob("*")
+        if path.is_file() and path.suffix != ".lock"
+    } == before
 
 
 def test_failure_in_the_middle_leaves_the_database_as_it_was(tracked, monkeypatch, capsys):
@@ -235,8 +270,8 @@ def test_failure_in_the_middle_leaves_the_database_as_it_was(tracked, monkeypatc
         broken.setattr("attnlab.tracking.moved_store._moved_json", full)
         asked(
             runs / "mlflow.db",
-            "INSERT INTO datasets (dataset_uuid, experiment_id, name, digest, dataset_source_type, dataset_source) "
-            "VALUES ('u', 1, 'n', 'd', 'local', '{}')",
+            "INSERT INTO datasets (dataset_uuid, experiment_id, name, digest, "
+            "dataset_source_type, dataset_source) VALUES ('u', 1, 'n', 'd', 'local', '{}')",
         )
         with pytest.raises(ExperimentError, match="cannot be put right: No space left on device"):
             follow_moved_folder(runs, address_of(runs))
@@ -251,7 +286,9 @@ def test_backup_holds_what_is_in_the_write_ahead_log(tracked):
     with closing(sqlite3.connect(runs / "mlflow.db")) as writer:
         writer.execute("PRAGMA journal_mode = WAL")
         with writer:
-            writer.execute("UPDATE experiments SET lifecycle_stage = 'deleted' WHERE name = 'template'")
+            writer.execute(
+                "UPDATE experiments SET lifecycle_stage = 'deleted' WHERE name = 'template'"
+            )
         follow_moved_folder(runs, address_of(runs))
         (backup,) = backups(runs)
         query = "SELECT lifecycle_stage FROM experiments WHERE name = 'template'"
@@ -276,21 +313,28 @@ def test_database_beside_the_runs_folder_is_put_right_as_well(tmp_path, tracking
     assert asked(there.parent / "own.db", query) == [(there / "mlflow-artifacts").as_uri()]
 
 
-def test_copy_of_the_runs_folder_alone_may_not_write_to_the_experiment_of_the_original(tmp_path, tracking):
+def test_copy_of_the_runs_folder_alone_may_not_write_to_the_experiment_of_the_original(
+    tmp_path, tracking
+):
     """Their common database belongs to the original, and its artifacts lie there."""
     runs, shared = tmp_path / "runs", f"sqlite:///{tmp_path}/shared.db"
     runs.mkdir()
     tracking(uri=shared).connection(runs).open()
     copy = Path(shutil.copytree(runs, tmp_path / "copy"))
     before = (tmp_path / "shared.db").read_bytes()
-    with pytest.raises(ExperimentError, match=r"tracking.experiment: 'attnlab' .* stores its artifacts in .*; choose"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"tracking.experiment: 'attnlab' .* stores its artifacts in .*; choose",
+    ):
         tracking(uri=shared).connection(copy).open()
     assert (tmp_path / "shared.db").read_bytes() == before
     tracking(uri=shared, experiment="own").connection(copy).open()
     tracking(uri=shared).connection(runs).open()
 
 
-def test_folder_without_a_place_leaves_another_folder_in_its_database_alone(tracked, tracking, capsys):
+def test_folder_without_a_place_leaves_another_folder_in_its_database_alone(
+    tracked, tracking, capsys
+):
     """Two runs folders may be tracked in one database; neither is where the other one was."""
     other = tracked.parent / "other"
     other.mkdir()

@@ -16,7 +16,10 @@ NAMES = {
     "bahdanau · dates · seed 1": [],
     "no attention · dates · seed 3": ["model/attention=none", "seed=3"],
     "general · post_post · dates · seed 1": ["model/attention=general", "padding=post_post"],
-    "general · unmasked_read · dates · seed 1": ["model/attention=general", "padding=unmasked_read"],
+    "general · unmasked_read · dates · seed 1": [
+        "model/attention=general",
+        "padding=unmasked_read",
+    ],
     "general · teacher forcing ratio 0.5 · dates · seed 1": [
         "model/attention=general",
         "training.teacher_forcing.ratio=0.5",
@@ -27,13 +30,16 @@ NAMES = {
     ],
     "general · ddp_cpu · dates · seed 1": ["model/attention=general", "hardware=ddp_cpu"],
     "bahdanau · lstm · bridge mean · dates · seed 1": ["model/encoder=lstm", "model/bridge=mean"],
-    "bahdanau · step_then_attend · dates · seed 1": ["model/decoder=step_then_attend"],  # its readout is no choice
+    # Its readout is no choice
+    "bahdanau · step_then_attend · dates · seed 1": ["model/decoder=step_then_attend"],
     "bahdanau · step_then_attend · readout tanh · dates · seed 1": [
         "model/decoder=step_then_attend",
         "model/readout=tanh",
     ],
     "bahdanau · tokenizer bpe · greedy · dates · seed 1": ["data/tokenizer=bpe", "search=greedy"],
-    "bahdanau · source tokenizer bpe · dates · seed 1": ["data/tokenizer@data.source_tokenizer=bpe"],
+    "bahdanau · source tokenizer bpe · dates · seed 1": [
+        "data/tokenizer@data.source_tokenizer=bpe"
+    ],
     "bahdanau · search size 10 · dates · seed 1": ["search.size=10"],
     "bahdanau · attention size 32 · dates · seed 1": ["model.attention.size=32"],
     "bahdanau · optimizer learning rate 0.00123457 · dates · seed 1": [
@@ -43,7 +49,10 @@ NAMES = {
     "bahdanau · trainer benchmark true · dates · seed 1": ["+trainer.benchmark=true"],
     "bahdanau · copy · seed 1": ["data=copy"],  # with the tokenizer that its file chooses
     "bahdanau · mine · seed 1": ["task=classification", "data.path=corpora/mine"],
-    "bahdanau · multi30k_bahdanau · multi30k · seed 1": ["experiment=multi30k_bahdanau", "data.path=/data/multi30k"],
+    "bahdanau · multi30k_bahdanau · multi30k · seed 1": [
+        "experiment=multi30k_bahdanau",
+        "data.path=/data/multi30k",
+    ],
     "bahdanau · multi30k_bahdanau · encoder dropout 0.5 · multi30k · seed 1": [
         "experiment=multi30k_bahdanau",
         "data.path=/data/multi30k",
@@ -63,7 +72,9 @@ def test_name_has_the_score_and_every_choice_that_is_not_the_default(name: str) 
     experiment = compose(NAMES[name])
     assert readable_name(experiment.logged) == name
     # A model folder has these sections, and neither choices nor a task.
-    of_model = {section: experiment.config[section] for section in ("data", *TRAIN_SECTIONS, "search")}
+    of_model = {
+        section: experiment.config[section] for section in ("data", *TRAIN_SECTIONS, "search")
+    }
     assert readable_name(of_model) == name
 
 
@@ -76,18 +87,28 @@ def test_names_in_the_documentation_are_those_of_their_commands() -> None:
 
 
 def test_name_of_what_decides_no_result_is_that_of_the_default() -> None:
-    others = ["tracking=none", "paths.runs=elsewhere", "rerun=true", "save_every_minutes=1", "chain=false"]
+    others = [
+        "tracking=none",
+        "paths.runs=elsewhere",
+        "rerun=true",
+        "save_every_minutes=1",
+        "chain=false",
+    ]
     assert readable_name(compose(others).logged) == "bahdanau · dates · seed 1"
 
 
 MANY = (
     "model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.decoder.hidden_size=16",
-    "model.readout.size=16", "training.max_steps=4", "training.batching.size=16", "data.num_pairs=200",
+    "model.readout.size=16", "training.max_steps=4", "training.batching.size=16",
+    "data.num_pairs=200",
 )  # fmt: skip
 
 
 def test_long_names_are_shortened_and_still_differ() -> None:
-    found = {readable_name(compose([*MANY, f"data.num_pairs={pairs}"]).logged) for pairs in (200, 300, 400)}
+    found = {
+        readable_name(compose([*MANY, f"data.num_pairs={pairs}"]).logged)
+        for pairs in (200, 300, 400)
+    }
     assert len(found) == 3
     for name in found:
         assert len(name) <= LONGEST + len("bahdanau ·  · dates · seed 1")
@@ -106,18 +127,24 @@ def test_what_a_sweep_varies_stays_in_a_long_name() -> None:
 def test_name_of_a_class_from_outside_and_of_a_moved_one() -> None:
     config = compose(["model/encoder=lstm"]).logged
     moved = config["model"]["encoder"] | {"_target_": "attnlab.somewhere.else.Encoder"}
-    assert readable_name({**config, "model": {**config["model"], "encoder": moved}}) == readable_name(config)
+    assert readable_name(
+        {**config, "model": {**config["model"], "encoder": moved}}
+    ) == readable_name(config)
     foreign = {"_target_": "mine.WindowBridge", "width": 3}
     name = readable_name({**config, "model": {**config["model"], "bridge": foreign}})
     assert name == "bahdanau · lstm · bridge window · bridge width 3 · dates · seed 1"
 
 
-@pytest.mark.parametrize("config", [{}, {"model": None}, {"model": {}, "data": None, "training": None}])
+@pytest.mark.parametrize(
+    "config", [{}, {"model": None}, {"model": {}, "data": None, "training": None}]
+)
 def test_name_of_a_config_without_these_sections_is_run(config: dict[str, object]) -> None:
     assert readable_name(config) == "run"
 
 
-def test_name_without_conf_has_the_score_the_data_and_the_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_name_without_conf_has_the_score_the_data_and_the_seed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """As where the package lies without the project."""
     config = compose(["model/encoder=lstm"]).logged
     monkeypatch.setattr(names, "CONF", tmp_path / "none")

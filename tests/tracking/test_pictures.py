@@ -49,10 +49,17 @@ def fit(point, maps=maps):
     callback = PictureCallback(maps, point)
     data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
     trainer = pl.Trainer(
-        accelerator="cpu", max_steps=8, val_check_interval=2, num_sanity_val_steps=1, log_every_n_steps=1,
-        logger=SpoolLogger(MetricSpool(point / SPOOL_NAME)), callbacks=[callback],
-        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-    )  # fmt: skip
+        accelerator="cpu",
+        max_steps=8,
+        val_check_interval=2,
+        num_sanity_val_steps=1,
+        log_every_n_steps=1,
+        logger=SpoolLogger(MetricSpool(point / SPOOL_NAME)),
+        callbacks=[callback],
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
     trainer.fit(Tiny(), data, data)
 
 
@@ -62,7 +69,10 @@ def test_maps_of_every_validation_arrive_in_mlflow(tracking, runs, point, record
         fit(point)
     steps = [info.path for info in client.list_artifacts(run.run_id, "attention")]
     assert steps == [f"attention/step_00000{step}" for step in (2, 4, 6, 8)]
-    names = [info.path.rpartition("/")[2] for info in client.list_artifacts(run.run_id, "attention/step_000008")]
+    names = [
+        info.path.rpartition("/")[2]
+        for info in client.list_artifacts(run.run_id, "attention/step_000008")
+    ]
     assert names == ["attention.html", "attention.npz", "sentence_1.png", "sentence_2.png"]
     folder = runs / "mlflow-artifacts" / run.run_id / "artifacts" / "attention" / "step_000008"
     page = (folder / "attention.html").read_text(encoding="utf-8")
@@ -70,7 +80,12 @@ def test_maps_of_every_validation_arrive_in_mlflow(tracking, runs, point, record
     assert "<b>" not in page
     assert load_maps(folder / "attention.npz")[0].target_tokens == ["날짜", "<eos>"]
     assert (folder / "sentence_1.png").read_bytes().startswith(b"\x89PNG")
-    assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [2, 4, 6, 8]
+    assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [
+        2,
+        4,
+        6,
+        8,
+    ]
     assert not any((point / "run" / "outbox").rglob("*.png"))
 
 

@@ -14,7 +14,9 @@ from attnlab.tracking.settings import NoTracking
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 AWAY = {"uri": "http://127.0.0.1:9", "when_unreachable": "warn"}
-SWEEP = SweepRecord("0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False)
+SWEEP = SweepRecord(
+    "0123456789abcdef", "seed", ["seed"], ["seed=1"], points=0, run_id=None, started=0, quiet=False
+)
 
 
 def names(folder):
@@ -30,7 +32,10 @@ def test_rerun_that_cannot_upload_a_pending_run_is_refused_until_it_is_delivered
     (point / "done.json").write_text("{}")
     again = experiment(**AWAY)
     again.tracking = NoTracking() if later == "untracked" else again.tracking
-    with pytest.raises(ExperimentError, match=r"earlier run in .*run \(.*pipelines/deliver\.py, or remove that folder"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"earlier run in .*run \(.*pipelines/deliver\.py, or remove that folder",
+    ):
         begin_anew(again, point)
     assert names(point) == ["done.json", "evaluations", "run"]
     assert deliver.deliver(tracking(), runs) == (2, [])
@@ -39,7 +44,9 @@ def test_rerun_that_cannot_upload_a_pending_run_is_refused_until_it_is_delivered
     assert all_runs() == [("FINISHED", 0.25), ("FINISHED", 0.5)]
 
 
-def test_pending_run_is_uploaded_by_a_rerun_that_has_its_tracker(trained, experiment, point, all_runs):
+def test_pending_run_is_uploaded_by_a_rerun_that_has_its_tracker(
+    trained, experiment, point, all_runs
+):
     trained(point, 0.5)
     begin_anew(experiment(), point)
     assert all_runs() == [("FINISHED", 0.5)]
@@ -55,7 +62,9 @@ def test_rerun_that_the_tracker_refuses_removes_nothing(tracking, experiment, ru
 
 
 @pytest.mark.parametrize("ends", ["FINISHED", "FAILED"])
-def test_uploaded_run_keeps_its_status_and_leaves_the_folder(ends, tracking, experiment, runs, point, record, all_runs):
+def test_uploaded_run_keeps_its_status_and_leaves_the_folder(
+    ends, tracking, experiment, runs, point, record, all_runs
+):
     MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)
     run = tracking().start(runs, point, record)
     run.sync()
@@ -65,7 +74,9 @@ def test_uploaded_run_keeps_its_status_and_leaves_the_folder(ends, tracking, exp
     assert names(point) == []
 
 
-def test_run_without_a_checkpoint_is_used_again(tracking, experiment, runs, point, record, all_runs):
+def test_run_without_a_checkpoint_is_used_again(
+    tracking, experiment, runs, point, record, all_runs
+):
     first = tracking().start(runs, point, record)
     MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)  # and it is killed
     begin_anew(experiment(), point)
@@ -76,7 +87,9 @@ def test_run_without_a_checkpoint_is_used_again(tracking, experiment, runs, poin
     assert all_runs() == [("FINISHED", None)]
 
 
-def test_killed_run_is_closed_with_all_its_metrics(tracking, experiment, runs, point, record, all_runs, disconnected):
+def test_killed_run_is_closed_with_all_its_metrics(
+    tracking, experiment, runs, point, record, all_runs, disconnected
+):
     spool = MetricSpool(point / SPOOL_NAME)
     run = tracking().start(runs, point, record)
     spool.append({"loss": 0.5}, 10, 1)
@@ -89,7 +102,9 @@ def test_killed_run_is_closed_with_all_its_metrics(tracking, experiment, runs, p
     assert names(point) == []
 
 
-def test_rerun_waits_for_an_evaluation_of_the_earlier_model(tracking, experiment, runs, point, record, all_runs, capfd):
+def test_rerun_waits_for_an_evaluation_of_the_earlier_model(
+    tracking, experiment, runs, point, record, all_runs, capfd
+):
     place = point / "evaluations" / "0123"
 
     def begin():
@@ -114,7 +129,9 @@ def test_rerun_waits_for_an_evaluation_of_the_earlier_model(tracking, experiment
 
 
 @pytest.mark.parametrize("ends", ["FINISHED", None], ids=["ended", "killed at its very end"])
-def test_failing_evaluation_uploads_the_training_whole(ends, tracking, runs, point, record, trained, all_runs):
+def test_failing_evaluation_uploads_the_training_whole(
+    ends, tracking, runs, point, record, trained, all_runs
+):
     trained(point, ends=ends)
     (point / "done.json").write_text("{}")
     with pytest.raises(ExperimentError), tracking().start(runs, point, record):
@@ -122,7 +139,9 @@ def test_failing_evaluation_uploads_the_training_whole(ends, tracking, runs, poi
     assert all_runs() == [("FAILED", 0.5)]
 
 
-def test_rerun_after_a_killed_evaluation_closes_the_training(away, experiment, runs, point, record, trained, all_runs):
+def test_rerun_after_a_killed_evaluation_closes_the_training(
+    away, experiment, runs, point, record, trained, all_runs
+):
     trained(point)
     (point / "done.json").write_text("{}")
     away.start(runs, point, record)
@@ -131,7 +150,9 @@ def test_rerun_after_a_killed_evaluation_closes_the_training(away, experiment, r
     assert names(point) == []
 
 
-def test_second_try_that_fails_at_once_keeps_the_safe_offset(tracking, away, runs, point, record, all_runs):
+def test_second_try_that_fails_at_once_keeps_the_safe_offset(
+    tracking, away, runs, point, record, all_runs
+):
     spool = MetricSpool(point / SPOOL_NAME)
     run = away.start(runs, point, record)
     spool.append({"loss": 0.5}, 10, 1)

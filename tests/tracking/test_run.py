@@ -1,4 +1,6 @@
-"""A run from start to end: what MLflow shows of it, how it is opened again and closed, and what stays on disk."""
+"""A run from start to end: what MLflow shows of it, how it is opened again and closed, and what
+stays on disk.
+"""
 
 import dataclasses
 import errno
@@ -40,16 +42,26 @@ def test_run_shows_its_config_and_its_origin(tracking, runs, point, record, clie
     assert re.fullmatch(r"[0-9a-f]{40}|none: not a git checkout", tags["git_revision"])
     assert tags["git_dirty"] in ("true", "false", "unknown")
     assert re.fullmatch(r"[0-9a-f]{64}", tags["config_hash"])
-    assert {"host", "platform", "version.python", "version.torch", "version.pytorch-lightning"} <= set(tags)
+    assert {
+        "host",
+        "platform",
+        "version.python",
+        "version.torch",
+        "version.pytorch-lightning",
+    } <= set(tags)
     (dataset,) = found.inputs.dataset_inputs
     assert (dataset.dataset.name, dataset.dataset.digest) == ("dates", "d" * 16)
     assert json.loads(dataset.dataset.profile) == {"train": 80}
 
 
-def test_same_experiment_opens_its_run_again_and_keeps_its_params(tracking, runs, point, record, client):
+def test_same_experiment_opens_its_run_again_and_keeps_its_params(
+    tracking, runs, point, record, client
+):
     with tracking().start(runs, point, record) as first:
         pass
-    wider = dict(record.config) | {"search": {"_target_": "attnlab.search.beam.BeamSearch", "beam_size": 10}}
+    wider = dict(record.config) | {
+        "search": {"_target_": "attnlab.search.beam.BeamSearch", "beam_size": 10}
+    }
     later = dataclasses.replace(record, config=wider, tags={"stage": "evaluate"})
     with tracking().start(runs, point, later) as second:
         second.log_metrics({"test/bleu": 31.5}, step=200)
@@ -83,12 +95,18 @@ def test_deleted_run_is_uploaded_again_with_all_its_metrics(tracking, runs, poin
 @pytest.mark.parametrize(
     ("error", "status", "tag"),
     [
-        (ExperimentError("training: the loss is nan"), "FAILED", "ExperimentError: training: the loss is nan"),
+        (
+            ExperimentError("training: the loss is nan"),
+            "FAILED",
+            "ExperimentError: training: the loss is nan",
+        ),
         (KeyboardInterrupt(), "KILLED", "KeyboardInterrupt"),
         (SystemExit(143), "KILLED", "SystemExit"),
     ],
 )
-def test_run_closes_itself_and_uploads_up_to_its_checkpoint(tracking, runs, point, record, client, error, status, tag):
+def test_run_closes_itself_and_uploads_up_to_its_checkpoint(
+    tracking, runs, point, record, client, error, status, tag
+):
     run = tracking().start(runs, point, record)
     measure(point, 1.0, 1)
     run.sync(MetricSpool(point / SPOOL_NAME).size())  # as after a checkpoint
@@ -107,7 +125,9 @@ def test_password_of_an_address_reaches_neither_disk_nor_mlflow(tracking, runs, 
     tracking = tracking(uri=uri, when_unreachable="warn")
     with pytest.raises(RuntimeError), tracking.start(runs, point, record):
         raise RuntimeError("could not reach https://me:hunter2@host")
-    assert [path for path in runs.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()] == []
+    assert [
+        path for path in runs.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()
+    ] == []
     assert "could not reach https://me:***@host" in Run.read(point).state.error
 
 
@@ -142,12 +162,18 @@ def test_logged_folder_becomes_artifacts(tracking, runs, point, record, client, 
     (tmp_path / "evaluation" / "metrics.json").write_text("{}")
     with tracking().start(runs, point, record) as run:
         run.log_artifact(tmp_path / "evaluation")
-    assert [info.path for info in client.list_artifacts(run.run_id, "evaluation")] == ["evaluation/metrics.json"]
+    assert [info.path for info in client.list_artifacts(run.run_id, "evaluation")] == [
+        "evaluation/metrics.json"
+    ]
     assert (tmp_path / "evaluation" / "metrics.json").exists()
-    assert (runs / "mlflow-artifacts" / run.run_id / "artifacts" / "evaluation" / "metrics.json").exists()
+    assert (
+        runs / "mlflow-artifacts" / run.run_id / "artifacts" / "evaluation" / "metrics.json"
+    ).exists()
 
 
-def test_lost_tracker_is_one_warning_and_nothing_is_lost(tracking, runs, point, record, client, disconnected, capsys):
+def test_lost_tracker_is_one_warning_and_nothing_is_lost(
+    tracking, runs, point, record, client, disconnected, capsys
+):
     run = tracking().start(runs, point, record)
     with disconnected():
         for step in range(3):
@@ -159,7 +185,9 @@ def test_lost_tracker_is_one_warning_and_nothing_is_lost(tracking, runs, point, 
     assert not run.pending
 
 
-def test_tracker_that_stays_away_is_asked_again_every_five_minutes(tracking, runs, point, record, monkeypatch):
+def test_tracker_that_stays_away_is_asked_again_every_five_minutes(
+    tracking, runs, point, record, monkeypatch
+):
     run = tracking().start(runs, point, record)
     clock, knocks = [1000.0], []
 
@@ -175,7 +203,9 @@ def test_tracker_that_stays_away_is_asked_again_every_five_minutes(tracking, run
     assert knocks == [1000, 1300, 1600, 1900]
 
 
-def test_unreachable_tracker_is_refused_unless_a_single_run_may_wait(tracking, away, runs, point, record, capsys):
+def test_unreachable_tracker_is_refused_unless_a_single_run_may_wait(
+    tracking, away, runs, point, record, capsys
+):
     with pytest.raises(ExperimentError, match=r"tracking\.uri: http"):
         tracking(uri=NOBODY).start(runs, point, record)
     with pytest.raises(ExperimentError, match=r"tracking\.uri: http"):
@@ -219,7 +249,9 @@ ENDS = [ExperimentError("the checkpoint could not be written"), KeyboardInterrup
 
 
 @pytest.mark.parametrize("error", ENDS)
-def test_error_is_reported_when_the_run_folder_has_vanished(error, any_tracking, runs, point, record, capsys):
+def test_error_is_reported_when_the_run_folder_has_vanished(
+    error, any_tracking, runs, point, record, capsys
+):
     run = any_tracking.start(runs, point, record)
     capsys.readouterr()
     shutil.rmtree(point)
@@ -231,7 +263,9 @@ def test_error_is_reported_when_the_run_folder_has_vanished(error, any_tracking,
 
 
 @pytest.mark.parametrize("error", ENDS)
-def test_error_is_reported_on_a_full_disk(error, any_tracking, runs, point, record, fill_disk, all_runs, capsys):
+def test_error_is_reported_on_a_full_disk(
+    error, any_tracking, runs, point, record, fill_disk, all_runs, capsys
+):
     run = any_tracking.start(runs, point, record)
     measure(point, 0.5)
     fill_disk()
@@ -246,5 +280,10 @@ def test_error_is_reported_on_a_full_disk(error, any_tracking, runs, point, reco
 def test_full_disk_at_a_good_end_is_a_sentence(any_tracking, runs, point, record, fill_disk):
     run = any_tracking.start(runs, point, record)
     fill_disk()
-    with pytest.raises(ExperimentError, match=r"run\.json could not be written: No space .*; make room"), run:
+    with (
+        pytest.raises(
+            ExperimentError, match=r"run\.json could not be written: No space .*; make room"
+        ),
+        run,
+    ):
         pass

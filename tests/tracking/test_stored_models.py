@@ -27,7 +27,9 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory, folders, fresh_database):
-    """(a folder with `runs` in it, the ids of two runs): versions 1 and 2 of `dates`; the champion is version 1."""
+    """(a folder with `runs` in it, the ids of two runs): versions 1 and 2 of `dates`; the champion
+    is version 1.
+    """
     project = tmp_path_factory.mktemp("project")
     runs = project / "runs"
     runs.mkdir()
@@ -110,15 +112,31 @@ def test_tracker_is_the_one_that_was_named(project, told_by, tmp_path, monkeypat
     elif told_by == "mlflow":
         mlflow.set_tracking_uri(address)
     else:
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")  # an argument goes before it
-    assert isinstance(load("models:/dates/1", tracking_uri=address if told_by == "argument" else None), Translator)
+        # An argument goes before it
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    assert isinstance(
+        load("models:/dates/1", tracking_uri=address if told_by == "argument" else None), Translator
+    )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_variable_goes_before_the_database_in_runs(project, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    with pytest.raises(ExperimentError, match=r"cannot be loaded from http://127.0.0.1:9: .*refused"):
+    with pytest.raises(
+        ExperimentError, match=r"cannot be loaded from http://127.0.0.1:9: .*refused"
+    ):
         load("models:/dates/1")
+
+
+KINDS_OF_ADDRESSES = "must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or"
+WRONG_ADDRESSES = (
+    "runs:/",
+    "models:/",
+    "models:/dates",
+    "models:/dates@",
+    "models:/dates/Production",
+    "models:/dates@a/1",
+)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +148,9 @@ def test_variable_goes_before_the_database_in_runs(project, monkeypatch):
         ("models:/times/latest", "cannot be loaded from sqlite:.*name=times not found"),
         ("models:/m-" + "0" * 32, "cannot be loaded from sqlite:.* not found"),
         ("runs:/0123/model", "cannot be loaded from sqlite:.* id=0123 not found"),
-        *((wrong, "must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or") for wrong in (
-            "runs:/", "models:/", "models:/dates", "models:/dates@", "models:/dates/Production", "models:/dates@a/1",
-        )),
+        *((wrong, KINDS_OF_ADDRESSES) for wrong in WRONG_ADDRESSES),
     ],
-)  # fmt: skip
+)
 def test_unknown_model_is_refused_in_one_sentence(address, sentence):
     with pytest.raises(ExperimentError, match=sentence) as refused:
         load(address)
@@ -146,13 +162,18 @@ def test_unknown_model_is_refused_in_one_sentence(address, sentence):
 @pytest.mark.parametrize(
     ("tracker", "sentence"),
     [
-        ("sqlite:///other.db", "there is no database other.db; give tracking_uri, or set MLFLOW_TRACKING_URI"),
+        (
+            "sqlite:///other.db",
+            "there is no database other.db; give tracking_uri, or set MLFLOW_TRACKING_URI",
+        ),
         ("runs/mlflow.db", "cannot be loaded from runs/mlflow.db: Could not parse"),
         ("nonsense://host", "cannot be loaded from nonsense://host: .*unsupported URI"),
         ("http://me:secret@127.0.0.1:9", r"cannot be loaded from http://me:\*\*\*@127.0.0.1:9: "),
     ],
 )
-def test_unusable_tracker_is_refused_in_one_sentence_and_creates_nothing(project, tracker, sentence):
+def test_unusable_tracker_is_refused_in_one_sentence_and_creates_nothing(
+    project, tracker, sentence
+):
     before = sorted(project.iterdir())
     with pytest.raises(ExperimentError, match=sentence) as refused:
         load("models:/dates/1", tracking_uri=tracker)
@@ -163,7 +184,9 @@ def test_unusable_tracker_is_refused_in_one_sentence_and_creates_nothing(project
 
 def test_missing_database_of_the_folder_runs_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ExperimentError, match=f"there is no database {tmp_path}/runs/mlflow.db; give tracking_uri"):
+    with pytest.raises(
+        ExperimentError, match=f"there is no database {tmp_path}/runs/mlflow.db; give tracking_uri"
+    ):
         load("models:/dates/1")
     assert list(tmp_path.iterdir()) == []
 
@@ -171,7 +194,9 @@ def test_missing_database_of_the_folder_runs_is_named(tmp_path, monkeypatch):
 def test_run_without_a_model_is_refused(tracking, runs, point, record):
     with tracking().start(runs, point, record) as run:
         pass
-    with pytest.raises(ExperimentError, match="this run has no model; it may not have been trained to its end"):
+    with pytest.raises(
+        ExperimentError, match="this run has no model; it may not have been trained to its end"
+    ):
         load(f"runs:/{run.run_id}/model", tracking_uri=f"sqlite:///{runs}/mlflow.db")
 
 

@@ -55,15 +55,23 @@ def steps(client, run, name="loss"):
     return [metric.step for metric in client.get_metric_history(run.run_id, name)]
 
 
-def test_metrics_go_in_large_batches_with_their_own_times_steps_and_epochs(client, run, upload, spool, batches):
+def test_metrics_go_in_large_batches_with_their_own_times_steps_and_epochs(
+    client, run, upload, spool, batches
+):
     for step in range(900):
-        spool.append({"loss": 1 / (step + 1), "rate": math.nan if step == 3 else 0.1}, step, epoch=step // 100)
+        spool.append(
+            {"loss": 1 / (step + 1), "rate": math.nan if step == 3 else 0.1},
+            step,
+            epoch=step // 100,
+        )
     upload()
 
     assert batches == [1000, 1000, 700]
     records = spool.read()[0]
     losses = client.get_metric_history(run.run_id, "loss")
-    assert [(m.timestamp, m.step, m.value) for m in losses] == [(r.time, r.step, r.metrics["loss"]) for r in records]
+    assert [(m.timestamp, m.step, m.value) for m in losses] == [
+        (r.time, r.step, r.metrics["loss"]) for r in records
+    ]
     assert client.get_metric_history(run.run_id, "epoch")[-1].value == 8
     assert math.isnan(client.get_metric_history(run.run_id, "rate")[3].value)
 
@@ -114,7 +122,11 @@ def test_outbox_arrives_under_the_same_paths_and_is_emptied(client, run, upload)
 
     upload()
     upload()
-    assert {info.path for info in client.list_artifacts(run.run_id)} == {"attention", "config.yaml", "note.txt"}
+    assert {info.path for info in client.list_artifacts(run.run_id)} == {
+        "attention",
+        "config.yaml",
+        "note.txt",
+    }
     assert [info.path for info in client.list_artifacts(run.run_id, "attention/step_000200")] == [
         "attention/step_000200/a.html"
     ]
@@ -130,7 +142,9 @@ def test_failing_upload_of_files_leaves_the_metrics_and_the_status_in_mlflow(
     (run.folder / "outbox" / "note.txt").write_text("x")
     run.finish()
     with monkeypatch.context() as broken:
-        broken.setattr(MlflowClient, "log_artifact", Mock(side_effect=OSError("No space left on device")))
+        broken.setattr(
+            MlflowClient, "log_artifact", Mock(side_effect=OSError("No space left on device"))
+        )
         assert "No space left on device" in sync(run, connection)
     assert (client.get_run(run.run_id).info.status, steps(client, run)) == ("FINISHED", [1])
     assert run.pending

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from attnlab.experiment.composition import compose
-from attnlab.tracking.params import LONGEST_VALUE, dotted_params, git_tags, params_as_today, short_params
+from attnlab.tracking.params import (
+    LONGEST_VALUE,
+    dotted_params,
+    git_tags,
+    params_as_today,
+    short_params,
+)
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
@@ -25,7 +31,9 @@ def test_dotted_params_sanitises_keys_and_shortens_values_for_mlflow():
 
 
 def test_dotted_params_mask_passwords_of_addresses_and_keep_references():
-    params = dotted_params({"tracking": {"uri": "http://me:hunter2@host"}, "env": "${oc.env:SECRET}"})
+    params = dotted_params(
+        {"tracking": {"uri": "http://me:hunter2@host"}, "env": "${oc.env:SECRET}"}
+    )
     assert params == {"tracking.uri": "http://me:***@host", "env": "${oc.env:SECRET}"}
 
 
@@ -54,16 +62,28 @@ def config(decoder="AttendThenStep", attention="BahdanauScore", **sections):
 
 def test_short_params_name_the_choices():
     assert short_params(config()) == {
-        "attention": "bahdanau", "decoder": "attend_then_step", "encoder": "gru 1x64 both ways", "bridge": "linear",
-        "padding": "pre_post", "teacher_forcing": "0.5", "data": "dates", "tokenizer": "bpe", "search": "beam",
+        "attention": "bahdanau",
+        "decoder": "attend_then_step",
+        "encoder": "gru 1x64 both ways",
+        "bridge": "linear",
+        "padding": "pre_post",
+        "teacher_forcing": "0.5",
+        "data": "dates",
+        "tokenizer": "bpe",
+        "search": "beam",
         "seed": "2",
-    }  # fmt: skip
+    }
 
 
 def test_short_params_name_no_attention_unmasked_padding_and_a_corpus_from_outside():
     forcing = {"_target_": "attnlab.training.teacher_forcing.x.InverseSigmoidTeacherForcing"}
     sections = {
-        "padding": {"encoder": "post", "decoder": "post", "attention_masked": False, "recurrence": "read"},
+        "padding": {
+            "encoder": "post",
+            "decoder": "post",
+            "attention_masked": False,
+            "recurrence": "read",
+        },
         "data": {"_target_": "attnlab.data.hub.HubCorpus", "path": "../data/multi30k_tok/"},
         "training": {"teacher_forcing": forcing},
     }
@@ -113,7 +133,12 @@ def test_params_of_a_run_of_an_older_version_are_read_as_a_run_of_today_has_them
 
 @pytest.mark.parametrize(
     ("changed", "dirty"),
-    [("params.yaml", "true"), ("src/package/module.py", "true"), ("dvc.lock", "false"), ("src/dvc.lock", "false")],
+    [
+        ("params.yaml", "true"),
+        ("src/package/module.py", "true"),
+        ("dvc.lock", "false"),
+        ("src/dvc.lock", "false"),
+    ],
 )
 def test_git_dirty_counts_every_change_but_the_lock_files_of_dvc(tmp_path, changed, dirty):
     code = tmp_path / "src" / "package"

@@ -44,16 +44,32 @@ def settings() -> Callable[..., Any]:
 
     def make(kind: type[Training] = TranslationTraining, **changed: Any) -> Any:
         values: dict[str, Any] = {
-            "max_steps": 12, "max_epochs": None, "max_minutes": None, "accumulate": 1,
-            "limit_batches": None, "initial_weights": None, "continue_from": None,
+            "max_steps": 12,
+            "max_epochs": None,
+            "max_minutes": None,
+            "accumulate": 1,
+            "limit_batches": None,
+            "initial_weights": None,
+            "continue_from": None,
             "batching": Batching("sentences", 16, True, None),
-            "optimizer": Adam(0.01), "schedule": ConstantSchedule(), "label_smoothing": 0.0, "gradient_clip": 1.0,
-            "validate_every": 4, "patience": None, "log_every": 1, "keep_best": 1, "average_checkpoints": 1,
+            "optimizer": Adam(0.01),
+            "schedule": ConstantSchedule(),
+            "label_smoothing": 0.0,
+            "gradient_clip": 1.0,
+            "validate_every": 4,
+            "patience": None,
+            "log_every": 1,
+            "keep_best": 1,
+            "average_checkpoints": 1,
             "average_decay": None,
-        }  # fmt: skip
+        }
         if kind is TranslationTraining:
             forcing = ConstantTeacherForcing(1.0)
-            values |= {"teacher_forcing": forcing, "validation_search": GreedySearch(10), "monitor": "token_nll"}
+            values |= {
+                "teacher_forcing": forcing,
+                "validation_search": GreedySearch(10),
+                "monitor": "token_nll",
+            }
         return kind(**(values | changed))
 
     return make
@@ -126,19 +142,30 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
             "source_vocabulary_size": prepared.source_tokenizer.size,
             "target_vocabulary_size": prepared.target_tokenizer.size,
         }
-        built = tiny_model(seed=seed, dropout=dropout, dtype=torch.float32, **sizes, **(model or {})).train()
+        built = tiny_model(
+            seed=seed, dropout=dropout, dtype=torch.float32, **sizes, **(model or {})
+        ).train()
         validation, decode = prepared.split("validation"), prepared.target_tokenizer.decode
 
         def references(rows: Sequence[int]) -> list[str]:
             return [validation.target_text(row) for row in rows]
 
-        module = Seq2SeqModule(built, chosen, TextMetrics("none", ter=False), decode, references, seed)
+        module = Seq2SeqModule(
+            built, chosen, TextMetrics("none", ter=False), decode, references, seed
+        )
         loading = {"seed": seed, "num_workers": machine.workers, "accumulate": chosen.accumulate}
         batches = SeqDataModule(prepared, chosen.batching, Padding(), **loading)
         per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())
         saved, spool = place / "checkpoints", MetricSpool(place / "metrics.jsonl")
         trainer, checkpoint = build_trainer(
-            chosen, machine, per_epoch, saved, spool, callbacks, save_every_minutes=save_every_minutes, options=options
+            chosen,
+            machine,
+            per_epoch,
+            saved,
+            spool,
+            callbacks,
+            save_every_minutes=save_every_minutes,
+            options=options,
         )
         if loaders:
             trainer.fit(module, *loaders)

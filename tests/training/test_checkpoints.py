@@ -1,4 +1,6 @@
-"""Checkpoint files: how they are written and checked, which are the best, and their mean weights."""
+"""Checkpoint files: how they are written and checked, which are the best, and their mean
+weights.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ import torch
 from pytorch_lightning.callbacks import LambdaCallback
 
 from attnlab.errors import ExperimentError
-from attnlab.training.checkpoints import CheckpointFiles, averaged_weights, best_checkpoints, checkpoint_step
+from attnlab.training.checkpoints import (
+    CheckpointFiles,
+    averaged_weights,
+    best_checkpoints,
+    checkpoint_step,
+)
 from attnlab.training.settings import TOKEN_NLL
 from attnlab.training.spool import MetricSpool
 from attnlab.training.trainer import build_trainer
@@ -66,14 +73,18 @@ def test_saving_the_last_checkpoint_keeps_the_previous_one(last):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
 @pytest.mark.parametrize(("place", "function"), [(torch, "save"), (os, "fsync")])
-def test_checkpoint_that_cannot_be_written_leaves_the_older_ones(last, place, function, number, monkeypatch):
+def test_checkpoint_that_cannot_be_written_leaves_the_older_ones(
+    last, place, function, number, monkeypatch
+):
     before = last.read_bytes()
 
     def fail(*args):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(place, function, fail)
-    with pytest.raises(ExperimentError, match=f"could not be written: {os.strerror(number)}; older checkpoints"):
+    with pytest.raises(
+        ExperimentError, match=f"could not be written: {os.strerror(number)}; older checkpoints"
+    ):
         CheckpointFiles().save_checkpoint({"global_step": 9}, last)
     assert last.read_bytes() == before
     assert [path.name for path in last.parent.iterdir()] == ["last.ckpt"]
@@ -90,7 +101,9 @@ def written(folder: Path, name: str, step: int, state: dict[str, torch.Tensor]) 
 
 def test_averaged_weights_equal_the_mean_of_numpy(tmp_path):
     random = np.random.default_rng(0)
-    values = (random.standard_normal((3, 4, 5)) * 10.0 ** random.integers(-6, 6, (3, 4, 5))).astype(np.float32)
+    values = (random.standard_normal((3, 4, 5)) * 10.0 ** random.integers(-6, 6, (3, 4, 5))).astype(
+        np.float32
+    )
     paths = [
         written(tmp_path, f"{i}.ckpt", 10 - i, {"model.a.weight": torch.from_numpy(value)})
         for i, value in enumerate(values)
@@ -98,14 +111,19 @@ def test_averaged_weights_equal_the_mean_of_numpy(tmp_path):
     weights, step = averaged_weights(paths)
     assert set(weights) == {"a.weight"}
     assert weights["a.weight"].dtype == torch.float32
-    np.testing.assert_array_equal(weights["a.weight"].numpy(), values.astype(np.float64).mean(0).astype(np.float32))
+    np.testing.assert_array_equal(
+        weights["a.weight"].numpy(), values.astype(np.float64).mean(0).astype(np.float32)
+    )
     assert step == 10  # that of the first
 
 
 def test_averaged_weights_are_summed_in_double_precision(tmp_path):
     """In float32, 2^24 + 1 is 2^24."""
     values = [2.0**24, 1.0, 1.0, 2.0]
-    paths = [written(tmp_path, f"{i}.ckpt", 1, {"model.w": torch.tensor([v])}) for i, v in enumerate(values)]
+    paths = [
+        written(tmp_path, f"{i}.ckpt", 1, {"model.w": torch.tensor([v])})
+        for i, v in enumerate(values)
+    ]
     assert averaged_weights(paths)[0]["w"].item() == 2.0**22 + 1
 
 
@@ -113,12 +131,18 @@ def test_averaged_weights_of_one_checkpoint_are_its_own_bits(tmp_path):
     state = {"model.w": torch.randn(50) * 1e-20, "model.h": torch.randn(9).bfloat16()}
     weights, step = averaged_weights([written(tmp_path, "one.ckpt", 7, state)])
     assert step == 7
-    torch.testing.assert_close({f"model.{name}": value for name, value in weights.items()}, state, rtol=0, atol=0)
+    torch.testing.assert_close(
+        {f"model.{name}": value for name, value in weights.items()}, state, rtol=0, atol=0
+    )
 
 
 def test_averaged_weights_keep_counters_and_leave_out_metrics(tmp_path):
     states = [
-        {"model.w": torch.full((2,), float(n)), "model.count": torch.tensor(n), "model.on": torch.tensor(n == 4)}
+        {
+            "model.w": torch.full((2,), float(n)),
+            "model.count": torch.tensor(n),
+            "model.on": torch.tensor(n == 4),
+        }
         | {"training_nll.mean_value": torch.tensor(9.0)}
         for n in (4, 7)
     ]
@@ -142,8 +166,16 @@ def planted_chrf(values: list[float]) -> LambdaCallback:
 
 
 @pytest.mark.parametrize(("monitor", "lower_is_better"), [("token_nll", True), ("chrf", False)])
-def test_best_checkpoints_are_those_with_the_best_logged_values(monitor, lower_is_better, train, settings, hardware):
-    choices = {"max_steps": 24, "validate_every": 4, "monitor": monitor, "keep_best": 4, "average_checkpoints": 3}
+def test_best_checkpoints_are_those_with_the_best_logged_values(
+    monitor, lower_is_better, train, settings, hardware
+):
+    choices = {
+        "max_steps": 24,
+        "validate_every": 4,
+        "monitor": monitor,
+        "keep_best": 4,
+        "average_checkpoints": 3,
+    }
     run = train(**choices, callbacks=[planted_chrf([3, 9, 1, 7, 8, 2])])
     curve = run.values(run.module.settings.monitored_metric)
     assert len(set(curve)) == 6
@@ -152,7 +184,8 @@ def test_best_checkpoints_are_those_with_the_best_logged_values(monitor, lower_i
     folder = run.folder / "checkpoints"
     assert best_checkpoints(run.checkpoint, 1) == [folder / names[0]]
     assert best_checkpoints(run.checkpoint, 3) == [folder / name for name in names[:3]]
-    assert best_checkpoints(run.checkpoint, 9) == [folder / name for name in names[:4]]  # as many as there are
+    # As many as there are
+    assert best_checkpoints(run.checkpoint, 9) == [folder / name for name in names[:4]]
 
     # Where training ran in other processes, the callback knows its best checkpoint and no other.
     _, elsewhere = build_trainer(settings(**choices), hardware(), 3, folder, spool(run.folder))
@@ -164,7 +197,9 @@ def test_best_checkpoints_are_those_with_the_best_logged_values(monitor, lower_i
     run.module.model.load_state_dict(weights)
 
 
-def test_moving_average_is_validated_drawn_and_kept_while_training_goes_on_from_the_plain_weights(train):
+def test_moving_average_is_validated_drawn_and_kept_while_training_goes_on_from_the_plain_weights(
+    train,
+):
     steps, drawn = [], []
     watch = LambdaCallback(
         on_train_batch_end=lambda trainer, module, *_: steps.append(copied(module.model)),
@@ -202,11 +237,15 @@ def test_best_checkpoints_refuse_a_damaged_file(damage, count, train):
         path.unlink()
     else:
         path.write_bytes(content[:100] if damage == "cut short" else content)
-    with pytest.raises(ExperimentError, match=rf"{path.name}, needed for the final model, is damaged: .*rerun=true"):
+    with pytest.raises(
+        ExperimentError, match=rf"{path.name}, needed for the final model, is damaged: .*rerun=true"
+    ):
         best_checkpoints(run.checkpoint, count)
 
 
-def test_training_with_fewer_validations_than_averaged_checkpoints_is_refused(settings, hardware, tmp_path):
+def test_training_with_fewer_validations_than_averaged_checkpoints_is_refused(
+    settings, hardware, tmp_path
+):
     """Nine steps, validated every four, are validated three times: after the ninth as well."""
 
     def build(average: int) -> None:

@@ -42,12 +42,27 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         for i in range(size):
             words = [f"w{n}" for n in random.integers(8, size=random.integers(1, 8))]
             words.insert(int(random.integers(len(words) + 1)), f"clue{i % request.param}")
-            lines.append(json.dumps({"text": " ".join(words), "label": f"class {i % request.param}"}) + "\n")
+            lines.append(
+                json.dumps({"text": " ".join(words), "label": f"class {i % request.param}"}) + "\n"
+            )
         (folder / f"{split}.jsonl").write_text("".join(lines))
     corpus = LabelledCorpus(
-        None, str(folder), None, None, {name: name for name in ("train", "validation", "test")}, 1, None,
-        None, None, None, "text", "label", None, SentenceCleaning(), WordTrainer(min_frequency=1),
-    )  # fmt: skip
+        None,
+        str(folder),
+        None,
+        None,
+        {name: name for name in ("train", "validation", "test")},
+        1,
+        None,
+        None,
+        None,
+        None,
+        "text",
+        "label",
+        None,
+        SentenceCleaning(),
+        WordTrainer(min_frequency=1),
+    )
     prepare(corpus, folder / "data")
     return LabelledData(folder / "data")
 
@@ -66,7 +81,9 @@ class Trained:
 @pytest.fixture(scope="module")
 def model() -> Part[Classifier]:
     sizes = ["model/encoder=lstm", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8"]
-    return compose(["task=classification", "data.path=none", "data.label_names=[a,b]", *sizes]).model
+    return compose(
+        ["task=classification", "data.path=none", "data.label_names=[a,b]", *sizes]
+    ).model
 
 
 @pytest.fixture
@@ -78,8 +95,15 @@ def train(
     def run(seed: int = 1, **changed: Any) -> Trained:
         nonlocal count
         count += 1
-        own = {"batching": Batching("sentences", 20, True, None), "optimizer": Adam(0.02), "monitor": "accuracy"}
-        folder, chosen = tmp_path / f"run{count}", settings(ClassificationTraining, **(own | changed))
+        own = {
+            "batching": Batching("sentences", 20, True, None),
+            "optimizer": Adam(0.02),
+            "monitor": "accuracy",
+        }
+        folder, chosen = (
+            tmp_path / f"run{count}",
+            settings(ClassificationTraining, **(own | changed)),
+        )
         pl.seed_everything(seed, workers=True, verbose=False)
         sizes = {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
         module = ClassifierModule(model(**sizes, padding=Padding()), chosen, len(data.labels))
@@ -92,14 +116,18 @@ def train(
     return run
 
 
-def test_classifier_learns_the_words_that_determine_the_class(train: Callable[..., Trained]) -> None:
+def test_classifier_learns_the_words_that_determine_the_class(
+    train: Callable[..., Trained],
+) -> None:
     run = train(max_steps=60, validate_every=20)
     assert run.values("validation/accuracy")[-1] >= 0.95
     assert run.values("validation/f1")[-1] >= 0.95
     assert run.values("validation/nll")[-1] < run.values("validation/nll")[0]
 
 
-def test_classifier_validation_equals_its_formulas(train: Callable[..., Trained], data: LabelledData) -> None:
+def test_classifier_validation_equals_its_formulas(
+    train: Callable[..., Trained], data: LabelledData
+) -> None:
     run = train()
     module = run.module.eval()
     split = data.split("validation")
@@ -120,7 +148,9 @@ def test_classifier_validation_equals_its_formulas(train: Callable[..., Trained]
     assert module.confusions.tolist() == counts.tolist()
 
 
-def test_classifier_label_smoothing_changes_the_loss_but_not_the_nll(train: Callable[..., Trained]) -> None:
+def test_classifier_label_smoothing_changes_the_loss_but_not_the_nll(
+    train: Callable[..., Trained],
+) -> None:
     still = {"optimizer": SGD(1e-30), "max_steps": 3}
     plain, smoothed = train(**still), train(**still, label_smoothing=0.2)
     assert plain.values("train/nll") == smoothed.values("train/nll")
@@ -129,7 +159,9 @@ def test_classifier_label_smoothing_changes_the_loss_but_not_the_nll(train: Call
     assert smoothed.values("train/loss") != smoothed.values("train/nll")
 
 
-def test_classifier_training_with_the_same_seed_gives_the_same_bits(train: Callable[..., Trained]) -> None:
+def test_classifier_training_with_the_same_seed_gives_the_same_bits(
+    train: Callable[..., Trained],
+) -> None:
     first, second, other = train(seed=3), train(seed=3), train(seed=4)
     for name in ("train/nll", "validation/nll", "train/gradient_norm"):
         assert first.values(name) == second.values(name)

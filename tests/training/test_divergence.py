@@ -1,4 +1,6 @@
-"""Trainings that diverge or run out of memory end with an error that names a remedy, and save no broken checkpoint."""
+"""Trainings that diverge or run out of memory end with an error that names a remedy, and save no
+broken checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,25 @@ class Multiply(pl.Callback):
 def test_training_with_a_nan_loss_stops_before_the_step(train, precision):
     choices = {"max_steps": 12, "validate_every": 4, "gradient_clip": 0.0, "optimizer": Adam(0.02)}
     with pytest.raises(ExperimentError) as stopped:
-        train(**choices, on={"precision": precision}, callbacks=[Multiply(6, float("inf"))], folder="broken")
-    sentence = "training diverged in step 7 (epoch 2): the loss is nan; try a smaller training.optimizer.learning_rate"
+        train(
+            **choices,
+            on={"precision": precision},
+            callbacks=[Multiply(6, float("inf"))],
+            folder="broken",
+        )
+    sentence = (
+        "training diverged in step 7 (epoch 2): the loss is nan; try a smaller "
+        "training.optimizer.learning_rate"
+    )
     assert str(stopped.value).startswith(sentence)
 
 
 def test_training_resumes_exactly_from_the_checkpoint_before_the_divergence(train, tmp_path):
     whole = train(max_steps=12, validate_every=4)
     with pytest.raises(ExperimentError, match="in step 7 "):
-        train(max_steps=12, validate_every=4, callbacks=[Multiply(6, float("nan"))], folder="broken")
+        train(
+            max_steps=12, validate_every=4, callbacks=[Multiply(6, float("nan"))], folder="broken"
+        )
     assert checkpoint_step(tmp_path / "broken" / "checkpoints" / "last.ckpt") == 4
     again = train(max_steps=12, validate_every=4, folder="broken", resume=True)
     for name, value in whole.module.model.state_dict().items():
@@ -54,12 +66,20 @@ class Spoil(pl.Callback):
 
 
 @pytest.mark.parametrize("save_every_minutes", [None, 1e-9])
-def test_training_with_nan_weights_writes_no_checkpoint(train, save_every_minutes, tmp_path, monkeypatch):
+def test_training_with_nan_weights_writes_no_checkpoint(
+    train, save_every_minutes, tmp_path, monkeypatch
+):
     # As on an accelerator, where gradients are checked in logged steps only.
     monkeypatch.setattr("attnlab.training.modules.LabModule.check_finite", lambda *args: None)
-    with pytest.raises(ExperimentError, match=r"diverged before step [45]: model\.encoder\.embedding\.weight is no"):
+    with pytest.raises(
+        ExperimentError, match=r"diverged before step [45]: model\.encoder\.embedding\.weight is no"
+    ):
         train(
-            max_steps=12, validate_every=4, callbacks=[Spoil()], save_every_minutes=save_every_minutes, folder="broken"
+            max_steps=12,
+            validate_every=4,
+            callbacks=[Spoil()],
+            save_every_minutes=save_every_minutes,
+            folder="broken",
         )
     saved = list((tmp_path / "broken" / "checkpoints").glob("*.ckpt"))
     for path in saved:
@@ -69,7 +89,13 @@ def test_training_with_nan_weights_writes_no_checkpoint(train, save_every_minute
 
 
 def test_out_of_memory_error_reports_what_to_make_smaller():
-    with pytest.raises(ExperimentError, match=r"^out of memory: .*; try less$"), explain_out_of_memory("try less"):
+    with (
+        pytest.raises(ExperimentError, match=r"^out of memory: .*; try less$"),
+        explain_out_of_memory("try less"),
+    ):
         torch.empty(10**17)
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), explain_out_of_memory("try less"):
+    with (
+        pytest.raises(RuntimeError, match="shapes cannot be multiplied"),
+        explain_out_of_memory("try less"),
+    ):
         torch.ones(2, 3) @ torch.ones(2, 3)

@@ -1,4 +1,6 @@
-"""Hardware settings: what reaches torch and Lightning, what is refused, and what `precision=auto` means."""
+"""Hardware settings: what reaches torch and Lightning, what is refused, and what `precision=auto`
+means.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from attnlab.training.trainer import build_trainer
 
 @pytest.fixture
 def torch_settings():
-    before = torch.get_num_threads(), torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    before = (
+        torch.get_num_threads(),
+        torch.get_float32_matmul_precision(),
+        torch.backends.cudnn.allow_tf32,
+    )
     yield
     torch.set_num_threads(before[0])
     torch.set_float32_matmul_precision(before[1])
@@ -23,7 +29,9 @@ def torch_settings():
 
 
 @pytest.mark.usefixtures("torch_settings")
-@pytest.mark.parametrize(("precision", "tf32"), [("highest", False), ("high", True), ("medium", True)])
+@pytest.mark.parametrize(
+    ("precision", "tf32"), [("highest", False), ("high", True), ("medium", True)]
+)
 def test_hardware_apply_sets_threads_and_tf32_of_products_and_cudnn(precision, tf32, hardware):
     cudnn = torch.backends.cudnn
     cudnn.allow_tf32 = not tf32
@@ -38,7 +46,9 @@ def test_hardware_apply_sets_threads_and_tf32_of_products_and_cudnn(precision, t
 
 
 def test_hardware_with_ddp_is_refused_in_a_sweep(hardware):
-    with pytest.raises(ExperimentError, match=r"hardware.strategy ddp starts .* choose hardware.strategy=ddp_fork"):
+    with pytest.raises(
+        ExperimentError, match=r"hardware.strategy ddp starts .* choose hardware.strategy=ddp_fork"
+    ):
         hardware(strategy="ddp", devices=2).check_sweep()
     hardware(strategy="ddp_fork", devices=2).check_sweep()
     hardware().check_sweep()
@@ -47,7 +57,9 @@ def test_hardware_with_ddp_is_refused_in_a_sweep(hardware):
 def test_hardware_with_more_threads_than_cores_is_refused(hardware, monkeypatch):
     monkeypatch.setattr(module, "cores", lambda: 4)
     hardware(threads=4).check_available()
-    with pytest.raises(ExperimentError, match=r"hardware\.threads must be at most 4 on this machine, got 5"):
+    with pytest.raises(
+        ExperimentError, match=r"hardware\.threads must be at most 4 on this machine, got 5"
+    ):
         hardware(threads=5).check_available()
 
 
@@ -57,20 +69,29 @@ def test_hardware_with_more_threads_than_cores_is_refused(hardware, monkeypatch)
         ({"accelerator": "gpu"}, ("gpu", 1, 1, "auto", "32-true")),
         ({"accelerator": "gpu", "precision": "bf16"}, ("gpu", 1, 1, "auto", "bf16-mixed")),
         ({"accelerator": "mps"}, ("mps", 1, 1, "auto", "32-true")),
-        ({"accelerator": "gpu", "devices": 4, "nodes": 2, "strategy": "ddp"}, ("gpu", 4, 2, "ddp", "32-true")),
+        (
+            {"accelerator": "gpu", "devices": 4, "nodes": 2, "strategy": "ddp"},
+            ("gpu", 4, 2, "ddp", "32-true"),
+        ),
     ],
     ids=["gpu", "bf16", "mps", "slurm"],
 )
-def test_lightning_receives_the_devices_of_a_gpu_choice(choices, received, hardware, settings, tmp_path, monkeypatch):
+def test_lightning_receives_the_devices_of_a_gpu_choice(
+    choices, received, hardware, settings, tmp_path, monkeypatch
+):
     given = {}
     monkeypatch.setattr(pl, "Trainer", lambda **arguments: given.update(arguments))
-    build_trainer(settings(), hardware(**choices), 5, tmp_path, MetricSpool(tmp_path / "metrics.jsonl"))
+    build_trainer(
+        settings(), hardware(**choices), 5, tmp_path, MetricSpool(tmp_path / "metrics.jsonl")
+    )
     names = ("accelerator", "devices", "num_nodes", "strategy", "precision")
     assert tuple(given[name] for name in names) == received
 
 
 def test_hardware_with_contradictory_settings_is_refused(hardware):
-    with pytest.raises(ValueError, match=r"strategy single has one process, but there are 2 device\(s\) on 1 node"):
+    with pytest.raises(
+        ValueError, match=r"strategy single has one process, but there are 2 device\(s\) on 1 node"
+    ):
         hardware(devices=2)
     with pytest.raises(ValueError, match=r"strategy single .* on 2 node"):
         hardware(nodes=2)
@@ -83,7 +104,10 @@ def test_hardware_with_missing_devices_is_refused(hardware, monkeypatch):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     hardware().check_available()
     for name in ("gpu", "mps"):
-        with pytest.raises(ExperimentError, match=f"hardware.accelerator {name} is not on this machine; it has: cpu$"):
+        with pytest.raises(
+            ExperimentError,
+            match=f"hardware.accelerator {name} is not on this machine; it has: cpu$",
+        ):
             hardware(accelerator=name).check_available()
 
 
@@ -109,7 +133,9 @@ ARM = {"architecture": "aarch64", "neon": True, "bf16": True}
     ],
     ids=["avx2", "avx512", "avx512_bf16", "amx", "oneDNN restricted", "torch restricted", "arm"],
 )
-def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, lstm_fails, expected, monkeypatch):
+def test_cpu_has_bfloat16_requires_instructions_and_kernels(
+    known, kernels, lstm_fails, expected, monkeypatch
+):
     def lstm(*_: object) -> None:
         if lstm_fails:
             raise RuntimeError("could not create a primitive descriptor")
@@ -123,7 +149,9 @@ def test_cpu_has_bfloat16_requires_instructions_and_kernels(known, kernels, lstm
 
 def test_precision_bf16_is_refused_on_a_cpu_without_it(hardware, monkeypatch):
     monkeypatch.setattr(module, "cpu_has_bfloat16", lambda: False)
-    with pytest.raises(ExperimentError, match="must be 32 or auto on this machine, whose CPU has no bfloat16"):
+    with pytest.raises(
+        ExperimentError, match="must be 32 or auto on this machine, whose CPU has no bfloat16"
+    ):
         hardware(precision="bf16").check_available()
     hardware().check_available()
 

@@ -1,4 +1,6 @@
-"""The loss against Szegedy et al.'s formula in numpy; the output layer's loss against the plain log-softmax."""
+"""The loss against Szegedy et al.'s formula in numpy; the output layer's loss against the plain
+log-softmax.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_summed_loss_equals_the_cross_entropy_against_smoothed_labels(smoothing,
 def test_smoothed_nll_of_two_classes_equals_binary_cross_entropy():
     logits = torch.randn(9, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     labels = torch.tensor([0, 1, 1, 0, 1, 0, 0, 0, 1])
-    expected = nn.functional.binary_cross_entropy_with_logits(logits[:, 0], labels.double(), reduction="sum")
+    expected = nn.functional.binary_cross_entropy_with_logits(
+        logits[:, 0], labels.double(), reduction="sum"
+    )
     both = torch.cat([nn.functional.logsigmoid(-logits), nn.functional.logsigmoid(logits)], dim=1)
     loss = smoothed_nll(both, labels, 0.0)
     torch.testing.assert_close(loss.loss, expected)

@@ -36,7 +36,9 @@ CHOICES = {"dropout": 0.3, "teacher_forcing": ConstantTeacherForcing(0.5), "max_
 def assert_the_same(again, whole):
     for name, value in whole.module.model.state_dict().items():
         assert torch.equal(value, again.module.model.state_dict()[name]), name
-    assert list(history(whole.folder / "metrics.jsonl")) == list(history(again.folder / "metrics.jsonl"))
+    assert list(history(whole.folder / "metrics.jsonl")) == list(
+        history(again.folder / "metrics.jsonl")
+    )
     assert whole.checkpoint.best_model_score == again.checkpoint.best_model_score
 
 
@@ -69,20 +71,31 @@ def stop_before(train):
 # An epoch has three steps: the last checkpoint, of step 4, lies within one.
 STOPPED = [
     *(({"validate_every": every}, stop) for every in (4, None, 3, 5) for stop in (5, 9, 12, 13)),
-    *((choices, 8) for choices in ({"on": {"workers": 2}}, {"model": {"cell": "gru"}}, {"model": {"cell": "rnn"}})),
+    *(
+        (choices, 8)
+        for choices in (
+            {"on": {"workers": 2}},
+            {"model": {"cell": "gru"}},
+            {"model": {"cell": "rnn"}},
+        )
+    ),
     pytest.param({"on": {"precision": "bf16"}}, 8, marks=pytest.mark.bfloat16),
     *((choices, 8) for choices in ({"patience": 3}, {"accumulate": 2}, {"average_decay": 0.9})),
 ]
 
 
 @pytest.mark.parametrize(("choices", "stop"), STOPPED, ids=repr)
-def test_resumed_training_from_any_step_equals_an_uninterrupted_one(train, uninterrupted, stop_before, choices, stop):
+def test_resumed_training_from_any_step_equals_an_uninterrupted_one(
+    train, uninterrupted, stop_before, choices, stop
+):
     choices = {**CHOICES, "validate_every": 4, **choices}
     stop_before(stop, **choices)
     assert_the_same(train(**choices, folder="broken", resume=True), uninterrupted(**choices))
 
 
-def test_resumed_training_in_a_moved_folder_keeps_its_best_checkpoints(train, stop_before, tmp_path):
+def test_resumed_training_in_a_moved_folder_keeps_its_best_checkpoints(
+    train, stop_before, tmp_path
+):
     choices = {**CHOICES, "validate_every": 4, "keep_best": 3, "average_checkpoints": 3}
     whole = train(**choices)
     stop_before(18, **choices)
@@ -90,7 +103,9 @@ def test_resumed_training_in_a_moved_folder_keeps_its_best_checkpoints(train, st
     again = train(**choices, folder="moved", resume=True)
     assert_the_same(again, whole)
     best = best_checkpoints(again.checkpoint, 3)
-    assert [path.name for path in best] == [path.name for path in best_checkpoints(whole.checkpoint, 3)]
+    assert [path.name for path in best] == [
+        path.name for path in best_checkpoints(whole.checkpoint, 3)
+    ]
     assert {path.parent for path in best} == {tmp_path / "moved" / "checkpoints"}
 
 
@@ -122,22 +137,33 @@ class Asked(pl.Callback):
             os.kill(os.getpid(), self.number)
 
 
-# Epochs have three steps: the first and the last step of one, those before and after a validation, a second epoch's.
+# Epochs have three steps: the first and the last step of one, those before and after a validation,
+# a second epoch's.
 @pytest.mark.parametrize(
-    ("validate_every", "step"), [(4, 1), (4, 3), (4, 4), (4, 5), (None, 3), (None, 4), (7, 6), (7, 8)]
+    ("validate_every", "step"),
+    [(4, 1), (4, 3), (4, 4), (4, 5), (None, 3), (None, 4), (7, 6), (7, 8)],
 )
-@pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")])
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")]
+)
 def test_training_stopped_by_a_signal_saves_after_the_step_and_repeats_none(
     train, uninterrupted, validate_every, step, number, name, capfd
 ):
     choices = {**CHOICES, "validate_every": validate_every}
     steps = Steps()
     with pytest.raises(SystemExit) as stopped:
-        train(**choices, callbacks=[Asked(number, step, "on_train_batch_end"), steps], folder="broken")
+        train(
+            **choices, callbacks=[Asked(number, step, "on_train_batch_end"), steps], folder="broken"
+        )
     assert stopped.value.code == 128 + number
-    assert f"{name}: saved at step {step}; the same command resumes from there" in capfd.readouterr().err
+    assert (
+        f"{name}: saved at step {step}; the same command resumes from there"
+        in capfd.readouterr().err
+    )
     again = Steps()
-    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices))
+    assert_the_same(
+        train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices)
+    )
     assert steps.taken + again.taken == list(range(20))
 
 
@@ -179,7 +205,9 @@ def test_second_ctrl_c_while_saving_stops_training_and_leaves_the_checkpoint_bef
     assert "Ctrl-C again stops it at once" in said
     assert "saved at step" not in said
     again = Steps()
-    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices))
+    assert_the_same(
+        train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices)
+    )
     assert again.taken[0] == 4
 
 
@@ -203,20 +231,27 @@ def test_signal_handlers_are_restored_after_training(train):
     assert [signal.getsignal(number) for number in numbers] == before
 
 
-@pytest.mark.parametrize(("validate_every", "stop"), [(4, 4), (4, 5), (None, 2), (None, 3), (7, 4), (7, 12)])
+@pytest.mark.parametrize(
+    ("validate_every", "stop"), [(4, 4), (4, 5), (None, 2), (None, 3), (7, 4), (7, 12)]
+)
 def test_resumed_training_from_a_checkpoint_by_time_equals_an_uninterrupted_one(
     train, uninterrupted, stop_before, validate_every, stop
 ):
     choices = {**CHOICES, "validate_every": validate_every}
     stop_before(stop, **choices, save_every_minutes=1e-9)
     again = Steps()
-    assert_the_same(train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices))
-    # It stopped before the checkpoint that follows this step, unless a validation had just written one.
+    assert_the_same(
+        train(**choices, callbacks=[again], folder="broken", resume=True), uninterrupted(**choices)
+    )
+    # It stopped before the checkpoint that follows this step, unless a validation had just written
+    # one.
     assert again.taken[0] == (stop if stop % (validate_every or 3) == 0 else stop - 1)
 
 
 def test_resume_reports_up_to_where_the_metrics_are_safe(tmp_path):
-    """Even if it fails before its first step: the process that wrote the checkpoint may have been killed."""
+    """Even if it fails before its first step: the process that wrote the checkpoint may have been
+    killed.
+    """
     spool, reported = MetricSpool(tmp_path / "metrics.jsonl"), []
     spool.append({"loss": 1.0}, 1)
     reached = spool.size()

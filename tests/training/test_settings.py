@@ -39,7 +39,9 @@ def rates(schedule, steps: int, total: int = 10) -> list[float]:
 def test_schedules_give_their_rates_step_by_step():
     assert rates(ConstantSchedule(), 3) == [2.0, 2.0, 2.0]
     assert rates(ConstantSchedule(3), 6) == [0.5, 1.0, 1.5, 2.0, 2.0, 2.0]
-    assert rates(CosineSchedule(), 11) == pytest.approx([1 + math.cos(math.pi * t / 10) for t in range(11)])
+    assert rates(CosineSchedule(), 11) == pytest.approx(
+        [1 + math.cos(math.pi * t / 10) for t in range(11)]
+    )
     warmed = rates(CosineSchedule(2), 12, total=10)
     assert warmed[:3] == pytest.approx([2 / 3, 4 / 3, 2.0])
     assert warmed[6] == pytest.approx(1.0)  # half-way between the warm-up and the end
@@ -68,9 +70,18 @@ def test_optimisers_pass_their_settings_to_torch():
     sgd = SGD(0.5, 0.9, 0.1)(parameters)
     assert [sgd.defaults[k] for k in ("lr", "momentum", "weight_decay")] == [0.5, 0.9, 0.1]
     adadelta = Adadelta(0.5, 0.9, 1e-3, 0.1)(parameters)
-    assert [adadelta.defaults[k] for k in ("lr", "rho", "eps", "weight_decay")] == [0.5, 0.9, 1e-3, 0.1]
+    assert [adadelta.defaults[k] for k in ("lr", "rho", "eps", "weight_decay")] == [
+        0.5,
+        0.9,
+        1e-3,
+        0.1,
+    ]
     adagrad = Adagrad(0.15, 0.1, 0.2)(parameters)
-    assert [adagrad.defaults[k] for k in ("lr", "initial_accumulator_value", "weight_decay")] == [0.15, 0.1, 0.2]
+    assert [adagrad.defaults[k] for k in ("lr", "initial_accumulator_value", "weight_decay")] == [
+        0.15,
+        0.1,
+        0.2,
+    ]
 
 
 def test_adam_makes_the_first_step_of_its_formula():
@@ -82,7 +93,9 @@ def test_adam_makes_the_first_step_of_its_formula():
 
 
 def test_training_ends_at_the_first_of_its_limits_and_needs_one(settings):
-    with pytest.raises(ValueError, match="max_steps and max_epochs are both null; give at least one"):
+    with pytest.raises(
+        ValueError, match="max_steps and max_epochs are both null; give at least one"
+    ):
         settings(max_steps=None)
     assert settings(max_steps=12).total_steps(5) == 12
     assert settings(max_steps=None, max_epochs=3).total_steps(5) == 15
@@ -105,7 +118,10 @@ def test_classification_settings_map_monitor_to_validation_metric_and_mode(monit
 
 
 def test_settings_that_average_more_checkpoints_than_they_keep_are_refused(settings):
-    sentence = r"^average_checkpoints must be at most keep_best, .* got 3 and keep_best 2; choose training\.keep_best=3"
+    sentence = (
+        r"^average_checkpoints must be at most keep_best, .* got 3 and keep_best 2; "
+        r"choose training\.keep_best=3"
+    )
     with pytest.raises(ValueError, match=sentence):
         settings(keep_best=2, average_checkpoints=3)
     assert settings(keep_best=3, average_checkpoints=3).average_checkpoints == 3

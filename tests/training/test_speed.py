@@ -55,13 +55,17 @@ def test_speed_counts_real_tokens_and_excludes_validations(trainer):
     last = records[-1]
     assert 0.1 <= last["time/training_cpu_seconds"] < 0.4
     assert 0.55 <= last["time/validation_cpu_seconds"] < 0.9
-    assert last["speed/target_tokens_per_cpu_second"] == pytest.approx(36 / last["time/training_cpu_seconds"])
+    assert last["speed/target_tokens_per_cpu_second"] == pytest.approx(
+        36 / last["time/training_cpu_seconds"]
+    )
     assert last["system/resident_megabytes"] > 10
 
 
 def test_cpu_seconds_include_child_processes():
     before = cpu_seconds()
-    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"], check=True
+    )
     assert cpu_seconds() - before >= 0.28
 
 
@@ -71,7 +75,9 @@ def test_cpu_seconds_of_several_processes_exclude_children(trainer):
     batch = make_batch([[4]], [[5]], Padding())
     counters = SpeedCounters(every=1)
     counters.on_train_start(trainer, None)
-    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True
+    )
     trainer.global_step += 1
     counters.on_train_batch_end(trainer, None, None, batch, 0)
     assert trainer.loggers[0].records[0][1]["time/training_cpu_seconds"] < 0.3
@@ -79,10 +85,13 @@ def test_cpu_seconds_of_several_processes_exclude_children(trainer):
 
 def test_wall_seconds_of_validations_are_counted_separately(trainer, monkeypatch):
     clock = iter([10.0, 11.0, 13.0, 18.0, 21.0])
-    monkeypatch.setattr("attnlab.training.speed.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(
+        "attnlab.training.speed.time", SimpleNamespace(monotonic=lambda: next(clock))
+    )
     monkeypatch.setattr("attnlab.training.speed.cpu_seconds", lambda: 1.0)
     batch, counters = make_batch([[4]], [[5]], Padding()), SpeedCounters(every=1)
-    train(counters, trainer, [batch] * 2, validate_after=(1,))  # at 10; 1st batch to 11, validated from 13 to 18
+    # At 10; 1st batch to 11, validated from 13 to 18
+    train(counters, trainer, [batch] * 2, validate_after=(1,))
     last = trainer.loggers[0].records[-1][1]
     assert (last["time/training_wall_seconds"], last["time/validation_wall_seconds"]) == (6.0, 5.0)
 
@@ -95,7 +104,11 @@ def test_memory_peak_of_a_training_excludes_earlier_trainings(trainer):
     before = peak_megabytes()["system/peak_training_megabytes"]
     train(SpeedCounters(every=1), trainer, [make_batch([[4]], [[5]], Padding())])
     last = trainer.loggers[0].records[-1][1]
-    assert 0.9 * last["system/resident_megabytes"] <= last["system/peak_training_megabytes"] < before - 300
+    assert (
+        0.9 * last["system/resident_megabytes"]
+        <= last["system/peak_training_megabytes"]
+        < before - 300
+    )
 
 
 def test_counters_of_a_resumed_training_continue_those_of_its_checkpoint(trainer):

@@ -23,7 +23,9 @@ def test_spool_reads_appended_records_at_once_and_from_any_offset(spool):
     second, end = spool.read(offset)
 
     assert (first[0].step, first[0].epoch, first[0].metrics) == (10, 0, {"loss": 2.5, "bleu": 10.0})
-    assert [(record.step, record.epoch, record.metrics) for record in second] == [(20, None, {"loss": 1.5})]
+    assert [(record.step, record.epoch, record.metrics) for record in second] == [
+        (20, None, {"loss": 1.5})
+    ]
     assert second[0].time >= first[0].time > 1_600_000_000_000
     assert end == spool.size() == spool.path.stat().st_size
     assert spool.read(0, up_to=offset) == (first, offset)
@@ -66,7 +68,9 @@ def test_spool_cut_removes_the_records_after_an_offset(spool):
     assert [record.metrics["loss"] for record in spool.read()[0]] == [3.0, 1.0]
 
 
-@pytest.mark.parametrize("damage", [b"x", b"\xff", b"[]", b"{}", b'{"metrics": 3}', b'{"metrics": {"loss": {}}}'])
+@pytest.mark.parametrize(
+    "damage", [b"x", b"\xff", b"[]", b"{}", b'{"metrics": 3}', b'{"metrics": {"loss": {}}}']
+)
 def test_spool_with_a_damaged_record_reports_its_place(spool, damage):
     spool.append({"loss": 3.0}, step=1)
     first = spool.size()
@@ -117,7 +121,8 @@ def test_spool_logger_separates_the_epoch_from_the_metrics(spool):
     logger.log_metrics({"epoch": 3}, step=8)
     logger.finalize("success")
     (record,) = spool.read()[0]
-    assert (record.step, record.epoch, record.metrics) == (8, 2, {"loss": 1.0})  # Lightning counts from 0
+    # Lightning counts from 0
+    assert (record.step, record.epoch, record.metrics) == (8, 2, {"loss": 1.0})
     assert (logger.name, logger.version) == ("spool", "")
 
 
@@ -125,10 +130,18 @@ def test_history_has_no_times_and_a_fixed_order(tmp_path):
     tables = []
     for name in ("one", "two"):
         spool = MetricSpool(tmp_path / name)
-        spool.append({"b": 2.0, "a": 1.0, "speed/tokens_per_second": float(os.getpid())}, step=1, epoch=0)
+        spool.append(
+            {"b": 2.0, "a": 1.0, "speed/tokens_per_second": float(os.getpid())}, step=1, epoch=0
+        )
         spool.append({"a": 0.1}, step=2, epoch=0)
         tables.append(list(history(spool.path)))
         write_history(spool.path, tmp_path / f"{name}.csv")
-    assert (tmp_path / "one.csv").read_text() == "step,epoch,name,value\n1,0,a,1.0\n1,0,b,2.0\n2,0,a,0.1\n"
+    assert (
+        tmp_path / "one.csv"
+    ).read_text() == "step,epoch,name,value\n1,0,a,1.0\n1,0,b,2.0\n2,0,a,0.1\n"
     assert tables[0] == tables[1]
-    assert tables[0] == [HistoryRow(1, 0, "a", 1.0), HistoryRow(1, 0, "b", 2.0), HistoryRow(2, 0, "a", 0.1)]
+    assert tables[0] == [
+        HistoryRow(1, 0, "a", 1.0),
+        HistoryRow(1, 0, "b", 2.0),
+        HistoryRow(2, 0, "a", 0.1),
+    ]

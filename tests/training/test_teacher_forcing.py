@@ -1,4 +1,6 @@
-"""Teacher-forcing schedules against their formulas; how often coins feed the reference, and what they depend on."""
+"""Teacher-forcing schedules against their formulas; how often coins feed the reference, and what
+they depend on.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,19 @@ def batch_of(lengths, side: str = "post", rows: list[int] | None = None) -> Batc
 
 def test_linear_schedule_equals_values_computed_by_hand():
     schedule = LinearTeacherForcing(start=0.9, end=0.25, slope=0.125)
-    assert [schedule.ratio_at(i) for i in range(8)] == pytest.approx([0.9, 0.775, 0.65, 0.525, 0.4, 0.275, 0.25, 0.25])
+    assert [schedule.ratio_at(i) for i in range(8)] == pytest.approx(
+        [0.9, 0.775, 0.65, 0.525, 0.4, 0.275, 0.25, 0.25]
+    )
 
 
 def test_exponential_schedule_equals_values_computed_by_hand():
-    assert [ExponentialTeacherForcing(k=0.5).ratio_at(i) for i in range(5)] == [1, 0.5, 0.25, 0.125, 0.0625]
+    assert [ExponentialTeacherForcing(k=0.5).ratio_at(i) for i in range(5)] == [
+        1,
+        0.5,
+        0.25,
+        0.125,
+        0.0625,
+    ]
     assert ExponentialTeacherForcing(k=0.999).ratio_at(693) == pytest.approx(0.5, abs=1e-3)
 
 
@@ -67,7 +77,9 @@ def test_inverse_sigmoid_schedule_equals_its_formula_where_floats_overflow(k, i)
         context.prec = 40
         exact = float(Decimal(k) / (Decimal(k) + (Decimal(i) / Decimal(k)).exp()))
     # exp(-x) in floats is off by about x units of the last place
-    assert InverseSigmoidTeacherForcing(k=k).ratio_at(i) == pytest.approx(exact, rel=1e-12, abs=1e-300)
+    assert InverseSigmoidTeacherForcing(k=k).ratio_at(i) == pytest.approx(
+        exact, rel=1e-12, abs=1e-300
+    )
 
 
 RATIOS = st.floats(0, 1)
@@ -106,7 +118,11 @@ def test_linear_schedule_reaches_its_end(start, end, slope):
         ("exponential", {"k": 1.0}, "k must be a number above 0 and below 1, got 1.0"),
         ("exponential", {"k": 0.0}, "k must be a number above 0 and below 1, got 0.0"),
         ("inverse_sigmoid", {"k": 0.5}, "k must be a number of at least 1, got 0.5"),
-        ("constant", {"coin": "sentence"}, "coin must be one of token, sequence, batch, got 'sentence'"),
+        (
+            "constant",
+            {"coin": "sentence"},
+            "coin must be one of token, sequence, batch, got 'sentence'",
+        ),
         ("constant", {"guess": "beam"}, "guess must be one of argmax, sample, got 'beam'"),
     ],
 )
@@ -139,15 +155,22 @@ def test_coin_per_sequence_holds_for_the_whole_sequence():
 def test_coin_per_batch_holds_for_the_whole_batch():
     forcing, batch = ConstantTeacherForcing(0.7, coin="batch"), batch_of([4, 2])
     tossed = [toss(forcing, step, batch, seed=3) for step in range(800)]
-    assert all(coins is None or not coins.any() for coins in tossed)  # None feeds the reference everywhere
+    # None feeds the reference everywhere
+    assert all(coins is None or not coins.any() for coins in tossed)
     assert sum(coins is None for coins in tossed) / 800 == pytest.approx(0.7, abs=0.05)
 
 
 @pytest.mark.parametrize("coin", ["token", "sequence", "batch"])
 def test_coins_with_ratio_0_or_1_are_certain(coin):
     batch = batch_of([5] * 50)
-    assert all(toss(ConstantTeacherForcing(1.0, coin=coin), step, batch, seed=step) is None for step in range(20))
-    assert not any(toss(ConstantTeacherForcing(0.0, coin=coin), step, batch, seed=step).any() for step in range(20))
+    assert all(
+        toss(ConstantTeacherForcing(1.0, coin=coin), step, batch, seed=step) is None
+        for step in range(20)
+    )
+    assert not any(
+        toss(ConstantTeacherForcing(0.0, coin=coin), step, batch, seed=step).any()
+        for step in range(20)
+    )
 
 
 def test_coins_depend_on_seed_and_step_but_not_on_global_random_state():
@@ -166,12 +189,19 @@ def test_coins_depend_on_seed_and_step_but_not_on_global_random_state():
 
 @pytest.mark.parametrize("coin", ["token", "sequence", "batch"])
 def test_coins_do_not_depend_on_pads_or_processes(coin):
-    forcing, lengths, rows = ConstantTeacherForcing(0.5, coin=coin), [6, 2, 9, 4, 1, 7], [31, 4, 15, 92, 6, 53]
+    forcing, lengths, rows = (
+        ConstantTeacherForcing(0.5, coin=coin),
+        [6, 2, 9, 4, 1, 7],
+        [31, 4, 15, 92, 6, 53],
+    )
 
     def by_pair(batch: Batch, step: int) -> dict[int, list[bool]]:
         coins = toss(forcing, step, batch, seed=5)
         coins = torch.ones_like(batch.target_mask) if coins is None else coins
-        return {row: coins[i][batch.target_mask[i]].tolist() for i, row in enumerate(batch.rows.tolist())}
+        return {
+            row: coins[i][batch.target_mask[i]].tolist()
+            for i, row in enumerate(batch.rows.tolist())
+        }
 
     for step in range(10):
         whole = by_pair(batch_of(lengths, rows=rows), step)

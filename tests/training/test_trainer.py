@@ -19,7 +19,8 @@ from attnlab.training.teacher_forcing import ConstantTeacherForcing, LinearTeach
 
 TOKEN_NLL = "validation/teacher_forced/token_nll"
 PERPLEXITY = "validation/teacher_forced/perplexity"
-STANDSTILL = {"optimizer": SGD(1e-30), "gradient_clip": 0.0}  # every step leaves the weights as they are
+# Every step leaves the weights as they are
+STANDSTILL = {"optimizer": SGD(1e-30), "gradient_clip": 0.0}
 
 
 def weights_of(module) -> dict[str, torch.Tensor]:
@@ -56,7 +57,12 @@ def unequal():
 @pytest.fixture
 def three_steps(unequal):
     """Choices of a training of three steps on them, one each, that changes no weight."""
-    return {**STANDSTILL, "max_steps": 3, "validate_every": 3, "loaders": (loader(unequal), loader(unequal))}
+    return {
+        **STANDSTILL,
+        "max_steps": 3,
+        "validate_every": 3,
+        "loaders": (loader(unequal), loader(unequal)),
+    }
 
 
 def test_epoch_loss_is_the_mean_over_its_tokens(train, three_steps, unequal):
@@ -68,17 +74,27 @@ def test_epoch_loss_is_the_mean_over_its_tokens(train, three_steps, unequal):
     assert run.values("train/epoch_token_nll") == pytest.approx([expected] * 2, rel=1e-5)
     assert run.values(TOKEN_NLL) == pytest.approx([expected] * 2, rel=1e-5)
     assert run.values(PERPLEXITY) == pytest.approx([math.exp(expected)] * 2, rel=1e-5)
-    assert run.values("train/token_nll") == pytest.approx([token_nll(model, [b]) for b in unequal] * 2, rel=1e-5)
+    assert run.values("train/token_nll") == pytest.approx(
+        [token_nll(model, [b]) for b in unequal] * 2, rel=1e-5
+    )
 
 
 @pytest.mark.parametrize(("smoothing", "coverage"), [(0.0, 0.0), (0.4, 0.7)])
-def test_training_step_descends_the_gradient_of_its_loss_per_token(smoothing, coverage, train, unequal):
+def test_training_step_descends_the_gradient_of_its_loss_per_token(
+    smoothing, coverage, train, unequal
+):
     """Without clipping, SGD with rate 1 changes the weights by the gradient itself."""
     batch = unequal[1]
     start: dict[str, torch.Tensor] = {}
     model = {"coverage": coverage} if coverage else {}
-    one = {"max_steps": 1, "loaders": (loader([batch]), loader([batch])), "callbacks": [note_weights(start)]}
-    run = train(**one, optimizer=SGD(1.0), gradient_clip=0.0, label_smoothing=smoothing, model=model)
+    one = {
+        "max_steps": 1,
+        "loaders": (loader([batch]), loader([batch])),
+        "callbacks": [note_weights(start)],
+    }
+    run = train(
+        **one, optimizer=SGD(1.0), gradient_clip=0.0, label_smoothing=smoothing, model=model
+    )
     after = weights_of(run.module)
     run.module.model.load_state_dict(start)
     model = run.module.model.train()
@@ -97,8 +113,12 @@ def test_training_step_descends_the_gradient_of_its_loss_per_token(smoothing, co
 
 def test_gradient_is_clipped_by_its_norm_over_all_weights(train):
     start: dict[str, torch.Tensor] = {}
-    run = train(optimizer=SGD(1.0), gradient_clip=0.01, max_steps=1, callbacks=[note_weights(start)])
-    moved = math.sqrt(sum((start[n] - w).square().sum().item() for n, w in weights_of(run.module).items()))
+    run = train(
+        optimizer=SGD(1.0), gradient_clip=0.01, max_steps=1, callbacks=[note_weights(start)]
+    )
+    moved = math.sqrt(
+        sum((start[n] - w).square().sum().item() for n, w in weights_of(run.module).items())
+    )
     assert run.values("train/gradient_norm")[0] > 0.02  # as it was before
     assert moved == pytest.approx(0.01, rel=1e-3)
 
@@ -122,7 +142,9 @@ def test_validation_does_not_change_training(train):
 
 def test_teacher_forcing_ratio_does_not_change_validation(train):
     choices = {**STANDSTILL, "max_steps": 3, "validate_every": 3}
-    taught, free = (train(**choices, teacher_forcing=ConstantTeacherForcing(ratio)) for ratio in (1.0, 0.0))
+    taught, free = (
+        train(**choices, teacher_forcing=ConstantTeacherForcing(ratio)) for ratio in (1.0, 0.0)
+    )
     assert taught.values("train/token_nll") != free.values("train/token_nll")
     assert taught.values(TOKEN_NLL) == free.values(TOKEN_NLL)
     assert free.values("train/teacher_forcing_ratio") == [0.0] * 3
@@ -138,13 +160,25 @@ def test_training_learns_and_saves_its_best_and_last_checkpoints(train):
     ranked = sorted(range(6), key=lambda i: curve[i][1])
     assert saved["global_step"] == 4 * (ranked[0] + 1)
     names = {path.name for path in (run.folder / "checkpoints").iterdir()}
-    assert names == {"last.ckpt", "before_last.ckpt", *(f"step={4 * (i + 1)}.ckpt" for i in ranked[:2])}
+    assert names == {
+        "last.ckpt",
+        "before_last.ckpt",
+        *(f"step={4 * (i + 1)}.ckpt" for i in ranked[:2]),
+    }
     # the best weights are those that were validated
     model = run.module.model
-    weights = {n.removeprefix("model."): w for n, w in saved["state_dict"].items() if n.startswith("model.")}
+    weights = {
+        n.removeprefix("model."): w
+        for n, w in saved["state_dict"].items()
+        if n.startswith("model.")
+    }
     model.load_state_dict(weights)
-    assert token_nll(model.eval(), list(run.batches.val_dataloader())) == pytest.approx(curve[ranked[0]][1], rel=1e-5)
-    last = torch.load(run.folder / "checkpoints" / "last.ckpt", map_location="cpu", weights_only=True)
+    assert token_nll(model.eval(), list(run.batches.val_dataloader())) == pytest.approx(
+        curve[ranked[0]][1], rel=1e-5
+    )
+    last = torch.load(
+        run.folder / "checkpoints" / "last.ckpt", map_location="cpu", weights_only=True
+    )
     assert last["global_step"] == 24
 
 
@@ -154,9 +188,13 @@ def test_exact_match_is_measured_on_decoded_text(train, prepared):
     split = prepared.split("validation")
     exact = 0
     for batch in run.batches.val_dataloader():
-        for row, (best,) in zip(batch.rows.tolist(), search(model, batch.source, batch.source_mask), strict=True):
+        for row, (best,) in zip(
+            batch.rows.tolist(), search(model, batch.source, batch.source_mask), strict=True
+        ):
             exact += prepared.target_tokenizer.decode(best.tokens) == split.target_text(row)
-    assert run.values("validation/free_running/exact_match")[-1] == pytest.approx(exact / len(split))
+    assert run.values("validation/free_running/exact_match")[-1] == pytest.approx(
+        exact / len(split)
+    )
     names = {name for name in run.trainer.logged_metrics if name.startswith("validation/")}
     quick = set(signatures("13a")) - {"ter", "token_error_rate"}
     assert names == {TOKEN_NLL, PERPLEXITY, *(f"validation/free_running/{name}" for name in quick)}
@@ -165,7 +203,9 @@ def test_exact_match_is_measured_on_decoded_text(train, prepared):
 def test_plateau_schedule_lowers_the_rate_after_validations(train):
     slow = SGD(0.001)  # too slow to copy a single sentence: exact match stays at 0
     plateau = PlateauSchedule(0.5, 0)
-    run = train(optimizer=slow, schedule=plateau, monitor="exact_match", max_steps=8, validate_every=2)
+    run = train(
+        optimizer=slow, schedule=plateau, monitor="exact_match", max_steps=8, validate_every=2
+    )
     assert run.values("validation/free_running/exact_match") == [0.0] * 4
     # the first validation is the best; each later one halves the rate from the next step on
     rates = [rate / 0.001 for rate in run.values("train/learning_rate")]
@@ -185,17 +225,25 @@ def test_patience_stops_training_after_validations_without_improvement(train):
 def test_training_prints_a_line_for_each_validation(train, capfd):
     run = train(max_steps=4, validate_every=2)
     lines = [line for line in capfd.readouterr().err.splitlines() if "validation:" in line]
-    nll = [f"step      {step}  validation: token nll {value:.3f} · bleu" for step, value in run.curve(TOKEN_NLL)]
+    nll = [
+        f"step      {step}  validation: token nll {value:.3f} · bleu"
+        for step, value in run.curve(TOKEN_NLL)
+    ]
     assert [line[: len(start)] for line, start in zip(lines, nll, strict=True)] == nll
 
 
 @pytest.mark.parametrize(("max_steps", "validate_every", "validations"), [(2, 250, 1), (6, 4, 2)])
-def test_training_validates_and_saves_after_its_last_step(max_steps, validate_every, validations, train):
+def test_training_validates_and_saves_after_its_last_step(
+    max_steps, validate_every, validations, train
+):
     run = train(max_steps=max_steps, validate_every=validate_every)
     assert (run.trainer.global_step, run.trainer.state.status) == (max_steps, "finished")
     assert len(run.values(TOKEN_NLL)) == validations
     assert run.checkpoint.best_model_path
-    assert torch.load(run.folder / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == max_steps
+    assert (
+        torch.load(run.folder / "checkpoints" / "last.ckpt", weights_only=True)["global_step"]
+        == max_steps
+    )
 
 
 def test_epoch_holds_all_pairs_in_its_own_order(train, prepared):
@@ -203,7 +251,9 @@ def test_epoch_holds_all_pairs_in_its_own_order(train, prepared):
     note = LambdaCallback(on_train_batch_end=lambda *a: rows.append(a[3].rows.tolist()))
     train(**STANDSTILL, max_steps=None, max_epochs=2, callbacks=[note])
     half = len(rows) // 2
-    first, second = ([row for batch in batches for row in batch] for batches in (rows[:half], rows[half:]))
+    first, second = (
+        [row for batch in batches for row in batch] for batches in (rows[:half], rows[half:])
+    )
     assert sorted(first) == sorted(second) == list(range(len(prepared.split("train"))))
     assert first != second
 
@@ -225,7 +275,10 @@ def test_label_smoothing_changes_the_loss_but_not_the_nll(train, three_steps, un
     assert plain.values("train/loss") == []  # it equals the NLL
     model = plain.module.model.eval()
     with torch.no_grad():
-        expected = [summed_loss(model.output, model(b), b, 0.3).loss.item() / b.num_target_tokens for b in unequal]
+        expected = [
+            summed_loss(model.output, model(b), b, 0.3).loss.item() / b.num_target_tokens
+            for b in unequal
+        ]
     assert smoothed.values("train/loss") == pytest.approx(expected, rel=1e-5)
     assert smoothed.values("train/coverage_loss") == []  # this model has none
 
@@ -237,7 +290,9 @@ def test_coverage_loss_is_added_in_training_only(train, three_steps, unequal):
     assert without.values("train/coverage_loss") == [0.0] * 3
     model = covered.module.model.eval()
     with torch.no_grad():
-        expected = [model(batch).coverage_loss.item() / batch.num_target_tokens for batch in unequal]
+        expected = [
+            model(batch).coverage_loss.item() / batch.num_target_tokens for batch in unequal
+        ]
     assert min(expected) > 0.01
     assert covered.values("train/coverage_loss") == pytest.approx(expected, rel=1e-5)
     nll = covered.values("train/token_nll")
@@ -265,7 +320,12 @@ def test_model_receives_teacher_forcing_choices_only_in_training(guess, train):
         module.model.forward = forward
 
     forcing = ConstantTeacherForcing(0.0, coin="sequence", guess=guess)
-    train(**STANDSTILL, max_steps=3, teacher_forcing=forcing, callbacks=[LambdaCallback(on_fit_start=spy)])
+    train(
+        **STANDSTILL,
+        max_steps=3,
+        teacher_forcing=forcing,
+        callbacks=[LambdaCallback(on_fit_start=spy)],
+    )
     in_training = [(coins, sampled) for training, coins, sampled in fed if training]
     assert len(in_training) == 3
     assert all(not coins.any() and sampled == (guess == "sample") for coins, sampled in in_training)
@@ -276,14 +336,25 @@ def test_model_receives_teacher_forcing_choices_only_in_training(guess, train):
 
 def test_metrics_with_a_larger_log_every_are_a_subset_of_those_of_every_step(train):
     """With the last step, whatever its number; and nothing that is older than its step."""
-    names = ("train/token_nll", "train/loss", "train/gradient_norm", "train/learning_rate", "train/epoch_token_nll")
+    names = (
+        "train/token_nll",
+        "train/loss",
+        "train/gradient_norm",
+        "train/learning_rate",
+        "train/epoch_token_nll",
+    )
     chosen = {"max_steps": 10, "label_smoothing": 0.1, "schedule": CosineSchedule(0)}
     every, some = (
-        {(row.name, row.step): row.value for row in history(train(**chosen, log_every=n).folder / "metrics.jsonl")}
+        {
+            (row.name, row.step): row.value
+            for row in history(train(**chosen, log_every=n).folder / "metrics.jsonl")
+        }
         for n in (1, 4)
     )
     for name in names[:4]:
         assert [step for each, step in some if each == name] == [4, 8, 10]
     ours = {key: value for key, value in some.items() if key[0] in names}
     assert ours == {key: every[key] for key in ours}
-    assert {key for key in every if key[0] == names[4]} == {key for key in some if key[0] == names[4]}
+    assert {key for key in every if key[0] == names[4]} == {
+        key for key in some if key[0] == names[4]
+    }

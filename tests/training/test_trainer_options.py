@@ -1,4 +1,6 @@
-"""Batches in parts, limits in minutes and batches, and what a config adds to Lightning's Trainer."""
+"""Batches in parts, limits in minutes and batches, and what a config adds to Lightning's
+Trainer.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from attnlab.training.trainer import own_parts
 
 # 48 pairs in batches of 16 and parts of 6, 5 and 5 pairs, whose numbers of tokens differ.
 CHOICES = {"max_steps": 7, "validate_every": 3, "batching": Batching("sentences", 16, False, None)}
-SAME = ("train/token_nll", "train/epoch_token_nll", "train/gradient_norm", "validation/teacher_forced/token_nll")
+SAME = (
+    "train/token_nll",
+    "train/epoch_token_nll",
+    "train/gradient_norm",
+    "validation/teacher_forced/token_nll",
+)
 
 
 def test_batch_in_parts_trains_as_the_whole_batch(train):
@@ -26,7 +33,9 @@ def test_batch_in_parts_trains_as_the_whole_batch(train):
     parts = train(**CHOICES, accumulate=3)
     assert parts.trainer.global_step == whole.trainer.global_step == 7
     for name in SAME:
-        assert parts.curve(name) == [(step, pytest.approx(value, rel=1e-4)) for step, value in whole.curve(name)], name
+        assert parts.curve(name) == [
+            (step, pytest.approx(value, rel=1e-4)) for step, value in whole.curve(name)
+        ], name
     for ours, theirs in zip(parts.module.parameters(), whole.module.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
 
@@ -57,11 +66,16 @@ def test_limit_of_batches_shortens_epochs_and_validations(train):
     batches = []
 
     class Count(pl.Callback):
-        def on_validation_batch_end(self, trainer, module, outputs, batch, batch_idx, dataloader_idx=0):
+        def on_validation_batch_end(
+            self, trainer, module, outputs, batch, batch_idx, dataloader_idx=0
+        ):
             batches.append(batch_idx)
 
     run = train(
-        **CHOICES | {"max_steps": 4, "validate_every": None}, accumulate=2, limit_batches=1, callbacks=[Count()]
+        **CHOICES | {"max_steps": 4, "validate_every": None},
+        accumulate=2,
+        limit_batches=1,
+        callbacks=[Count()],
     )
     assert run.trainer.current_epoch == 4
     assert batches == [0] * 4
@@ -70,7 +84,9 @@ def test_limit_of_batches_shortens_epochs_and_validations(train):
 def test_trainer_takes_options_of_lightning(train):
     run = train(**CHOICES, options={"profiler": "simple", "enable_model_summary": True})
     assert isinstance(run.trainer.profiler, SimpleProfiler)
-    assert any(isinstance(callback, pl.callbacks.ModelSummary) for callback in run.trainer.callbacks)
+    assert any(
+        isinstance(callback, pl.callbacks.ModelSummary) for callback in run.trainer.callbacks
+    )
 
 
 def test_profiler_with_a_filename_writes_into_the_experiments_folder(train):
@@ -85,12 +101,17 @@ def test_callbacks_of_a_config_are_built_and_checked(tmp_path):
     assert isinstance(made, pl.callbacks.DeviceStatsMonitor)
     nodes = {
         "mine": {"_target_": "pathlib.Path"},
-        "rate": {"_target_": "pytorch_lightning.callbacks.LearningRateMonitor", "logging_interval": "never"},
+        "rate": {
+            "_target_": "pytorch_lightning.callbacks.LearningRateMonitor",
+            "logging_interval": "never",
+        },
     }
     with pytest.raises(ExperimentError) as caught:
         own_parts(nodes, {}, tmp_path)
     first, second = caught.value.problems
-    assert first.startswith("callbacks.mine._target_ must be one of pytorch_lightning.callbacks.BackboneFinetuning, ")
+    assert first.startswith(
+        "callbacks.mine._target_ must be one of pytorch_lightning.callbacks.BackboneFinetuning, "
+    )
     assert second.startswith("callbacks.rate.logging_interval must be one of step, epoch or null")
 
 
@@ -120,4 +141,5 @@ def test_metrics_of_steps_can_be_monitored_at_every_validation(train, choices):
     stop = EarlyStopping("train/token_nll", patience=100)
     run = train(**CHOICES | {"log_every": 50} | choices, callbacks=[stop])
     assert run.trainer.global_step == 7
-    assert [step for step, _ in run.curve("train/gradient_norm")] == [7]  # loggers have the last step alone
+    # Loggers have the last step alone
+    assert [step for step, _ in run.curve("train/gradient_norm")] == [7]

@@ -1,4 +1,6 @@
-"""Which arguments of Lightning's Trainer a config may give, and which metrics a callback can monitor."""
+"""Which arguments of Lightning's Trainer a config may give, and which metrics a callback can
+monitor.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ import pytorch_lightning as pl
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.training.extension_checks import check_extensions
-from attnlab.training.trainer_section import OWN_SETTINGS, PASSED_ON, trainer_arguments, trainer_problems
+from attnlab.training.trainer_section import (
+    OWN_SETTINGS,
+    PASSED_ON,
+    trainer_arguments,
+    trainer_problems,
+)
 
 METRICS = {"validation/nll"}
 
@@ -30,17 +37,40 @@ def test_argument_that_attnlab_sets_is_refused_with_its_own_setting(name):
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ({"nosuch": 1}, "trainer.nosuch is not a setting; trainer takes, of Lightning's Trainer: benchmark,"),
-        ({"profilr": "simple"}, "trainer.profilr is not a setting; did you mean profiler? "),
-        ({"_target_": "pytorch_lightning.Trainer"}, "trainer._target_: attnlab builds Lightning's Trainer itself"),
-        ({"profiler": "simpel"}, "trainer.profiler must be one of simple, advanced, pytorch or null, got 'simpel'"),
-        ({"profiler": {"filename": "x"}}, "trainer.profiler must be a Profiler (a mapping with _target_), got"),
         (
-            {"profiler": {"_target_": "pytorch_lightning.profilers.SimpleProfiler", "extendd": True}},
+            {"nosuch": 1},
+            "trainer.nosuch is not a setting; trainer takes, of Lightning's Trainer: benchmark,",
+        ),
+        ({"profilr": "simple"}, "trainer.profilr is not a setting; did you mean profiler? "),
+        (
+            {"_target_": "pytorch_lightning.Trainer"},
+            "trainer._target_: attnlab builds Lightning's Trainer itself",
+        ),
+        (
+            {"profiler": "simpel"},
+            "trainer.profiler must be one of simple, advanced, pytorch or null, got 'simpel'",
+        ),
+        (
+            {"profiler": {"filename": "x"}},
+            "trainer.profiler must be a Profiler (a mapping with _target_), got",
+        ),
+        (
+            {
+                "profiler": {
+                    "_target_": "pytorch_lightning.profilers.SimpleProfiler",
+                    "extendd": True,
+                }
+            },
             "trainer.profiler.extendd is not a setting; did you mean extended?",
         ),
-        ({"deterministic": {"_target_": "x"}}, "trainer.deterministic must be true or false or warn or null, got"),
-        ({"num_sanity_val_steps": -1}, "trainer.num_sanity_val_steps must be a whole number of at least 0, got -1"),
+        (
+            {"deterministic": {"_target_": "x"}},
+            "trainer.deterministic must be true or false or warn or null, got",
+        ),
+        (
+            {"num_sanity_val_steps": -1},
+            "trainer.num_sanity_val_steps must be a whole number of at least 0, got -1",
+        ),
     ],
 )
 def test_wrong_trainer_section_is_refused_in_a_sentence(section, said):
@@ -49,7 +79,9 @@ def test_wrong_trainer_section_is_refused_in_a_sentence(section, said):
 
 
 def test_profiler_of_a_class_of_its_own_is_built():
-    section = {"profiler": {"_target_": "pytorch_lightning.profilers.PyTorchProfiler", "row_limit": 5}}
+    section = {
+        "profiler": {"_target_": "pytorch_lightning.profilers.PyTorchProfiler", "row_limit": 5}
+    }
     assert trainer_problems(section) == []
     assert isinstance(trainer_arguments(section)["profiler"], pl.profilers.PyTorchProfiler)
 
@@ -64,15 +96,30 @@ STOP = callback("EarlyStopping", monitor="validation/nll")
 @pytest.mark.parametrize(
     ("callbacks", "said"),
     [
-        ({"a": callback("EarlyStopping", monitor="val_nll")}, "callbacks.a.monitor must be one of validation/nll, got"),
-        ({"a": callback("ModelCheckpoint", monitor="validation/nl")}, "did you mean validation/nll?"),
-        ({"a": callback("RichProgressBar")}, "callbacks.a: RichProgressBar does not fit into attnlab: "),
-        ({"a": callback("TQDMProgressBar")}, "callbacks.a: TQDMProgressBar does not fit into attnlab: "),
+        (
+            {"a": callback("EarlyStopping", monitor="val_nll")},
+            "callbacks.a.monitor must be one of validation/nll, got",
+        ),
+        (
+            {"a": callback("ModelCheckpoint", monitor="validation/nl")},
+            "did you mean validation/nll?",
+        ),
+        (
+            {"a": callback("RichProgressBar")},
+            "callbacks.a: RichProgressBar does not fit into attnlab: ",
+        ),
+        (
+            {"a": callback("TQDMProgressBar")},
+            "callbacks.a: TQDMProgressBar does not fit into attnlab: ",
+        ),
         ({"a": callback("BackboneFinetuning")}, "models have no backbone"),
         ({"a": callback("StochasticWeightAveraging", swa_lrs=0.1)}, "use training.average_decay"),
         ({"a": callback("Timer")}, "use training.max_minutes"),
         ({"a": callback("LearningRateFinder")}, "use training.optimizer.learning_rate"),
-        ({"a": STOP, "b": STOP}, "trainer, callbacks and loggers do not go together: Found more than one stateful"),
+        (
+            {"a": STOP, "b": STOP},
+            "trainer, callbacks and loggers do not go together: Found more than one stateful",
+        ),
     ],
 )
 def test_callback_that_does_not_fit_is_refused_in_a_sentence(callbacks, said):
@@ -96,20 +143,29 @@ class LogsNothing(pl.Callback):
 
 def test_monitor_of_a_metric_that_another_callback_may_log_is_accepted():
     mine = {"_target_": f"{LogsMetrics.__module__}.LogsMetrics"}
-    check_extensions({}, {"stop": callback("EarlyStopping", monitor="mine"), "mine": mine}, {}, METRICS)
+    check_extensions(
+        {}, {"stop": callback("EarlyStopping", monitor="mine"), "mine": mine}, {}, METRICS
+    )
 
 
 def test_monitor_of_an_unknown_metric_beside_a_callback_that_logs_nothing_is_refused():
     mine = {"_target_": f"{LogsMetrics.__module__}.LogsNothing"}
-    with pytest.raises(ExperimentError, match=r"callbacks.stop.monitor must be one of validation/nll, got 'mine'"):
-        check_extensions({}, {"stop": callback("EarlyStopping", monitor="mine"), "mine": mine}, {}, METRICS)
+    with pytest.raises(
+        ExperimentError, match=r"callbacks.stop.monitor must be one of validation/nll, got 'mine'"
+    ):
+        check_extensions(
+            {}, {"stop": callback("EarlyStopping", monitor="mine"), "mine": mine}, {}, METRICS
+        )
 
 
 @pytest.mark.parametrize("address", [None, "", "mlruns", "file:///tmp/mlruns"])
 def test_mlflow_logger_without_an_address_is_refused(address, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     node = {"_target_": "pytorch_lightning.loggers.MLFlowLogger", "tracking_uri": address}
-    with pytest.raises(ExperimentError, match=r"^loggers.m.tracking_uri must be the address of a server or a database"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"^loggers.m.tracking_uri must be the address of a server or a database",
+    ):
         check_extensions({}, {}, {"m": node}, METRICS)
 
 

@@ -20,7 +20,9 @@ from attnlab.training.teacher_forcing import ConstantTeacherForcing
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork"),
+    pytest.mark.skipif(
+        "fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork"
+    ),
 ]
 STEPS = 12
 NAMES = {signal.SIGTERM: "SIGTERM", signal.SIGUSR1: "SIGUSR1", signal.SIGINT: "Ctrl-C"}
@@ -39,11 +41,19 @@ class Recorder(pl.Callback):
     def on_train_end(self, trainer, pl_module):
         self.folder.mkdir(parents=True, exist_ok=True)
         found = {"losses": self.losses, "rows": self.rows, "world_size": trainer.world_size}
-        torch.save({**found, "weights": pl_module.model.state_dict()}, self.folder / f"{trainer.global_rank}.pt")
+        torch.save(
+            {**found, "weights": pl_module.model.state_dict()},
+            self.folder / f"{trainer.global_rank}.pt",
+        )
 
 
-# 48 pairs in batches of 5: the last of an epoch has 3, and the two shares of a batch never hold the same tokens.
-CHOICES = {"max_steps": STEPS, "validate_every": 4, "batching": Batching("sentences", 5, False, None)}
+# 48 pairs in batches of 5: the last of an epoch has 3, and the two shares of a batch never hold the
+# same tokens.
+CHOICES = {
+    "max_steps": STEPS,
+    "validate_every": 4,
+    "batching": Batching("sentences", 5, False, None),
+}
 TWO = {"devices": 2, "strategy": "ddp_fork"}
 
 
@@ -69,9 +79,12 @@ def test_two_processes_equal_one_in_losses_weights_and_metrics(train, tmp_path):
     # 2. Both processes end with the same weights, to the bit, and they have learned.
     for name, value in shares[0]["weights"].items():
         assert torch.equal(value, shares[1]["weights"][name]), name
-    # 3. The mean of the two losses is the loss of one process on the whole batch, from the first step to the last.
+    # 3. The mean of the two losses is the loss of one process on the whole batch, from the first
+    # step to the last.
     for t, loss in enumerate(whole["losses"]):
-        assert (shares[0]["losses"][t] + shares[1]["losses"][t]) / 2 == pytest.approx(loss, abs=1e-5), t
+        assert (shares[0]["losses"][t] + shares[1]["losses"][t]) / 2 == pytest.approx(
+            loss, abs=1e-5
+        ), t
     assert min(whole["losses"][-3:]) < whole["losses"][0]
     for name, value in whole["weights"].items():
         torch.testing.assert_close(shares[0]["weights"][name], value, rtol=0, atol=1e-4)
@@ -99,12 +112,17 @@ def test_two_processes_take_a_batch_in_parts_as_one_takes_it_whole(train, tmp_pa
 
 
 def test_two_processes_repeat_their_bits(train, tmp_path):
-    results = [trained(train, tmp_path / str(i), on=TWO, max_steps=4, dropout=0.2)[1][0]["weights"] for i in range(2)]
+    results = [
+        trained(train, tmp_path / str(i), on=TWO, max_steps=4, dropout=0.2)[1][0]["weights"]
+        for i in range(2)
+    ]
     assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])
 
 
 class AtStep(pl.Callback):
-    """Calls a function with the trainer after a step, in the process of a rank or, where that is None, in each."""
+    """Calls a function with the trainer after a step, in the process of a rank or, where that is
+    None, in each.
+    """
 
     def __init__(self, step, action, rank=0):
         self.step, self.action, self.rank = step, action, rank
@@ -114,21 +132,34 @@ class AtStep(pl.Callback):
             self.action(trainer)
 
 
-@pytest.mark.parametrize(("number", "rank"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 0), (signal.SIGINT, 1)])
-def test_two_processes_stop_at_the_same_step_and_resume_exactly(number, rank, train, tmp_path, capfd):
+@pytest.mark.parametrize(
+    ("number", "rank"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 0), (signal.SIGINT, 1)]
+)
+def test_two_processes_stop_at_the_same_step_and_resume_exactly(
+    number, rank, train, tmp_path, capfd
+):
     choices = {**CHOICES, "on": TWO, "dropout": 0.3, "teacher_forcing": ConstantTeacherForcing(0.5)}
     whole = train(**choices, callbacks=[Recorder(tmp_path / "whole")])
     ask = AtStep(6, lambda _: os.kill(os.getpid(), number), rank)
-    with pytest.raises(ExperimentError, match=f"ended with exit code {128 + number}; the same command resumes"):
+    with pytest.raises(
+        ExperimentError, match=f"ended with exit code {128 + number}; the same command resumes"
+    ):
         train(**choices, callbacks=[ask], folder="broken")
     assert f"{NAMES[number]}: saved at step 6" in capfd.readouterr().err
     again = train(**choices, callbacks=[Recorder(tmp_path / "again")], folder="broken", resume=True)
     for rank in range(2):
-        first, second = (torch.load(tmp_path / name / f"{rank}.pt", weights_only=True) for name in ("whole", "again"))
+        first, second = (
+            torch.load(tmp_path / name / f"{rank}.pt", weights_only=True)
+            for name in ("whole", "again")
+        )
         assert first["losses"][6:] == second["losses"]
         assert first["rows"][6:] == second["rows"]
-        assert all(torch.equal(value, second["weights"][name]) for name, value in first["weights"].items())
-    assert list(history(whole.folder / "metrics.jsonl")) == list(history(again.folder / "metrics.jsonl"))
+        assert all(
+            torch.equal(value, second["weights"][name]) for name, value in first["weights"].items()
+        )
+    assert list(history(whole.folder / "metrics.jsonl")) == list(
+        history(again.folder / "metrics.jsonl")
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -143,7 +174,8 @@ def test_signal_to_the_parent_stops_its_training_processes(number, train, capfd)
 
 def runs(process):
     try:
-        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE  # nobody may be there to take its end
+        # Nobody may be there to take its end
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
@@ -157,7 +189,9 @@ def running_after_a_while(processes):
 
 
 def in_a_group_of_its_own(action):
-    """The exit code of a forked process that does this, at 1 where it raises; a terminal's Ctrl-C goes to its group."""
+    """The exit code of a forked process that does this, at 1 where it raises; a terminal's Ctrl-C
+    goes to its group.
+    """
     process = os.fork()
     if process == 0:
         code = 1
@@ -172,9 +206,13 @@ def in_a_group_of_its_own(action):
 
 
 @pytest.mark.parametrize(
-    "on", [{"workers": 2}, TWO, {**TWO, "workers": 1}], ids=["loader workers", "two processes", "both"]
+    "on",
+    [{"workers": 2}, TWO, {**TWO, "workers": 1}],
+    ids=["loader workers", "two processes", "both"],
 )
-def test_ctrl_c_at_the_terminal_saves_a_checkpoint_and_stops_all_processes(on, train, tmp_path, capfd):
+def test_ctrl_c_at_the_terminal_saves_a_checkpoint_and_stops_all_processes(
+    on, train, tmp_path, capfd
+):
     choices = {**CHOICES, "max_steps": 400, "validate_every": 400, "on": on, "folder": "broken"}
     press = AtStep(6, lambda _: os.killpg(0, signal.SIGINT))
     assert in_a_group_of_its_own(lambda: train(**choices, callbacks=[press])) == 128 + signal.SIGINT
@@ -204,14 +242,23 @@ def test_second_ctrl_c_at_the_terminal_stops_all_processes_at_once(train, tmp_pa
 
 
 def test_training_with_a_killed_process_reports_its_signal(train):
-    with pytest.raises(ExperimentError, match="one of the 2 training processes was killed by SIGKILL"):
-        train(**{**CHOICES, "on": TWO}, callbacks=[AtStep(5, lambda _: os.kill(os.getpid(), signal.SIGKILL))])
+    with pytest.raises(
+        ExperimentError, match="one of the 2 training processes was killed by SIGKILL"
+    ):
+        train(
+            **{**CHOICES, "on": TWO},
+            callbacks=[AtStep(5, lambda _: os.kill(os.getpid(), signal.SIGKILL))],
+        )
 
 
 def test_training_processes_end_when_their_parent_is_killed(train, tmp_path):
     """They would train on, and write, beside a resumed training."""
 
-    note = AtStep(4, lambda trainer: (tmp_path / str(trainer.global_rank)).write_text(str(os.getpid())), rank=None)
+    note = AtStep(
+        4,
+        lambda trainer: (tmp_path / str(trainer.global_rank)).write_text(str(os.getpid())),
+        rank=None,
+    )
     kill = AtStep(6, lambda _: os.kill(os.getppid(), signal.SIGKILL))
     parent = os.fork()
     if parent == 0:
@@ -239,5 +286,7 @@ def test_error_in_a_training_process_is_raised_in_the_parent(train):
 
 def test_resume_with_another_number_of_processes_is_refused(train):
     train(**{**CHOICES, "on": TWO, "max_steps": 4}, folder="kept")
-    with pytest.raises(ExperimentError, match=r"started with 2 process\(es\) and cannot resume with 1; choose"):
+    with pytest.raises(
+        ExperimentError, match=r"started with 2 process\(es\) and cannot resume with 1; choose"
+    ):
         train(**CHOICES, folder="kept", resume=True)

@@ -1,7 +1,8 @@
 """The command `attnlab`: its subcommands, and their mistakes as sentences.
 
-To add a subcommand, write a function that adds its parser and sets the default `run="<module>.<function>"`, a module of
-this package, and name it in `SUBCOMMANDS`. The module is imported when it runs, so that `--help` answers at once.
+To add a subcommand, write a function that adds its parser and sets the default
+`run="<module>.<function>"`, a module of this package, and name it in `SUBCOMMANDS`. The module is
+imported when it runs, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ SUBCOMMANDS = (add_translate, add_classify, add_score, add_explore)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand.
 
-    Returns the exit code: 1 for a mistake, and for output that nobody reads any more; 130 for Ctrl-C. Where the
-    arguments are wrong, argparse exits with 2.
+    Returns the exit code: 1 for a mistake, and for output that nobody reads any more; 130 for
+    Ctrl-C. Where the arguments are wrong, argparse exits with 2.
     """
     parsed = _parsed(list(sys.argv[1:] if arguments is None else arguments))
     code, problems = 1, []
@@ -45,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         pass
     except OSError as error:
-        problems = [f"{error.filename or 'stdin or stdout'} cannot be used: {error.strerror or error}"]
+        problems = [
+            f"{error.filename or 'stdin or stdout'} cannot be used: {error.strerror or error}"
+        ]
     except KeyboardInterrupt:
         print("stopped by Ctrl-C", file=sys.stderr)
         code = 130

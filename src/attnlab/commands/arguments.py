@@ -11,20 +11,24 @@ from typing import Any
 def add_translate(parsers: Any) -> None:
     parser = _model_parser(
         parsers, "translate", "translate each TEXT, or each line of stdin",
-        "Prints one line for each text, in their order. A blank text gives an empty line; line breaks in a translation "
-        "become spaces.",
+        "Prints one line for each text, in their order. A blank text gives an empty line; line "
+        "breaks in a translation become spaces.",
     )  # fmt: skip
     parser.add_argument("text", metavar="TEXT", nargs="*")
     search = parser.add_argument_group("search (without these, the model's own)")
-    search.add_argument("--beam", metavar="N", type=int, help="beam search that follows N hypotheses")
+    search.add_argument(
+        "--beam", metavar="N", type=int, help="beam search that follows N hypotheses"
+    )
     search.add_argument(
         "--n-best", metavar="N", type=int,
-        help="up to N lines for each text, the best first: the text's number from 1 on, a tab, the score, a tab, the "
+        help="up to N lines for each text, the best first: the text's number from 1 on, a tab, the "
+        "score, a tab, the "
         "translation",
     )  # fmt: skip
     search.add_argument(
         "--set", metavar="NAME=VALUE", dest="settings", type=_setting, action="append", default=[],
-        help="another setting of conf/search: search=greedy, length_penalty=0.6, max_length=50, or temperature=0.7, "
+        help="another setting of conf/search: search=greedy, length_penalty=0.6, max_length=50, or "
+        "temperature=0.7, "
         "which draws",
     )  # fmt: skip
     parser.set_defaults(run="ask.translate")
@@ -33,7 +37,8 @@ def add_translate(parsers: Any) -> None:
 def add_classify(parsers: Any) -> None:
     parser = _model_parser(
         parsers, "classify", "classify each TEXT, or each line of stdin",
-        "Prints one line for each text, in their order: the likeliest class, a tab, its probability.",
+        "Prints one line for each text, in their order: the likeliest class, a tab, its "
+        "probability.",
     )  # fmt: skip
     parser.add_argument("text", metavar="TEXT", nargs="*")
     parser.set_defaults(run="ask.classify")
@@ -42,65 +47,112 @@ def add_classify(parsers: Any) -> None:
 def add_score(parsers: Any) -> None:
     parser = _model_parser(
         parsers, "score", "give the log-probability of translations",
-        "Prints one line for each pair, in their order: the log-probability of the target in nats, <eos> included. "
-        "Without SOURCE TARGET, each line of stdin is a source, a tab and a target.",
+        "Prints one line for each pair, in their order: the log-probability of the target in "
+        "nats, <eos> included. Without SOURCE TARGET, each line of stdin is a source, a tab and a "
+        "target.",
     )  # fmt: skip
     parser.add_argument("text", metavar="SOURCE TARGET", nargs="*")
-    parser.add_argument("--tokens", action="store_true", help="add each token and its log-probability to the line")
+    parser.add_argument(
+        "--tokens", action="store_true", help="add each token and its log-probability to the line"
+    )
     parser.set_defaults(run="ask.score")
 
 
 def add_explore(parsers: Any) -> None:
     parser = parsers.add_parser(
-        "explore", help="open a page on which to question models", allow_abbrev=False,
-        description="Serve a page on which to question models, on this machine alone, until Ctrl-C.",
-    )  # fmt: skip
-    parser.add_argument(
-        "models", metavar="MODEL", nargs="+", help="a model folder, or MLflow's runs:/... or models:/..."
+        "explore",
+        help="open a page on which to question models",
+        allow_abbrev=False,
+        description=(
+            "Serve a page on which to question models, on this machine alone, until Ctrl-C."
+        ),
     )
-    parser.add_argument("--port", metavar="N", type=int, default=0, help="of the page; 0, the default, is any free one")
+    parser.add_argument(
+        "models",
+        metavar="MODEL",
+        nargs="+",
+        help="a model folder, or MLflow's runs:/... or models:/...",
+    )
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=int,
+        default=0,
+        help="of the page; 0, the default, is any free one",
+    )
     parser.add_argument(
         "--data", metavar="FOLDER", type=Path,
-        help="prepared data, such as build/data: its test pairs can be chosen, with their gold alignment",
+        help="prepared data, such as build/data: its test pairs can be chosen, with their gold "
+        "alignment",
     )  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.set_defaults(run="ask.explore")
 
 
-def _model_parser(parsers: Any, name: str, summary: str, description: str) -> argparse.ArgumentParser:
+def _model_parser(
+    parsers: Any, name: str, summary: str, description: str
+) -> argparse.ArgumentParser:
     """The parser of a command that asks a model, with the arguments that all of them have."""
     parser: argparse.ArgumentParser = parsers.add_parser(
-        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}. {description}", allow_abbrev=False
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}. {description}",
+        allow_abbrev=False,
     )
-    parser.add_argument("model", metavar="MODEL", help="a model folder, or MLflow's runs:/... or models:/...")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line, with tokens and attention")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a model folder, or MLflow's runs:/... or models:/..."
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object a line, with tokens and attention",
+    )
     parser.add_argument(
         "--heat-map", metavar="FILE", type=_picture,
-        help="also draw the attention: .html for one page, .png for a picture (heat maps of several texts: FILE_1.png, "
+        help="also draw the attention: .html for one page, .png for a picture (heat maps of "
+        "several texts: FILE_1.png, "
         "FILE_2.png, ...); few texts, since they are drawn at the end",
     )  # fmt: skip
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...; default: %(default)s")
-    parser.add_argument("--threads", metavar="N", type=int, default=1, help="of the processor; default: 1")
+    parser.add_argument(
+        "--device", default="cpu", help="cpu, cuda, cuda:1, ...; default: %(default)s"
+    )
+    parser.add_argument(
+        "--threads", metavar="N", type=int, default=1, help="of the processor; default: 1"
+    )
     parser.add_argument(
         "--batch-size", metavar="N", type=int,
-        help="texts that are computed together; default: 64, and 1 at a terminal, where each line is answered at once",
+        help="texts that are computed together; default: 64, and 1 at a terminal, where each line "
+        "is answered at once",
     )  # fmt: skip
     foreign = "module outside of attnlab that the model may use"
     parser.add_argument("--allow", metavar="MODULE", action="append", default=[], help=foreign)
-    change = parser.add_argument_group("change the attention (positions count source tokens from 0)")
-    change.add_argument(
-        "--intervene", choices=("uniform", "permuted"), help="equal weights, or weights that swap places"
+    change = parser.add_argument_group(
+        "change the attention (positions count source tokens from 0)"
     )
     change.add_argument(
-        "--hide", metavar="0,4,...", type=positions, action="extend", default=[], help="positions that get no weight"
+        "--intervene",
+        choices=("uniform", "permuted"),
+        help="equal weights, or weights that swap places",
+    )
+    change.add_argument(
+        "--hide",
+        metavar="0,4,...",
+        type=positions,
+        action="extend",
+        default=[],
+        help="positions that get no weight",
     )
     if name != "classify":
         change.add_argument(
             "--force", metavar="STEP=TOKEN", type=forced_token, action="append", default=[],
             help="write this token at that step, counted from 0",
         )  # fmt: skip
-    change.add_argument("--attention-temperature", metavar="X", type=float, default=1.0, help="divides the scores")
-    change.add_argument("--seed", metavar="N", type=int, default=0, help="of --intervene permuted; default: 0")
+    change.add_argument(
+        "--attention-temperature", metavar="X", type=float, default=1.0, help="divides the scores"
+    )
+    change.add_argument(
+        "--seed", metavar="N", type=int, default=0, help="of --intervene permuted; default: 0"
+    )
     return parser
 
 

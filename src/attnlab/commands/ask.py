@@ -1,4 +1,6 @@
-"""`attnlab translate`, `attnlab classify`, `attnlab score` and `attnlab explore`: ask a trained model."""
+"""`attnlab translate`, `attnlab classify`, `attnlab score` and `attnlab explore`: ask a trained
+model.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from attnlab.model.attention.intervention import Intervention
 
 def translate(args: argparse.Namespace) -> None:
     settings = dict(args.settings)
-    settings |= {name: getattr(args, name) for name in ("beam", "n_best") if getattr(args, name) is not None}
+    settings |= {
+        name: getattr(args, name) for name in ("beam", "n_best") if getattr(args, name) is not None
+    }
     model = _model(args, "translates", "classify")
     model.search(settings)  # a wrong setting is refused before a line is read
     answers = model.stream(
@@ -36,7 +40,9 @@ def translate(args: argparse.Namespace) -> None:
     def lines(number: int, answer: Translation) -> list[tuple[str, ...]]:
         if "n_best" not in settings:
             return [(answer.text,)]
-        return [(str(number), f"{each.score:.4f}", each.text) for each in (answer, *answer.alternatives)]
+        return [
+            (str(number), f"{each.score:.4f}", each.text) for each in (answer, *answer.alternatives)
+        ]
 
     _show(answers, args, lines)
 
@@ -146,11 +152,18 @@ def draw(maps: Sequence[AttentionMap], path: Path, as_sentences: bool = False) -
     try:
         if path.suffix == ".html":
             with atomic_file(path) as temporary:
-                temporary.write_text(sentences_html(maps) if as_sentences else heat_map_html(maps), encoding="utf-8")
+                temporary.write_text(
+                    sentences_html(maps) if as_sentences else heat_map_html(maps), encoding="utf-8"
+                )
         elif as_sentences:
             save_png(coloured_sentences(maps), path)
         else:
             for number, each in enumerate(maps, 1):
-                save_png(heat_map(each), path if len(maps) == 1 else path.with_stem(f"{path.stem}_{number}"))
+                save_png(
+                    heat_map(each),
+                    path if len(maps) == 1 else path.with_stem(f"{path.stem}_{number}"),
+                )
     except ValueError as error:  # matplotlib's for a picture of many thousand pixels
-        raise ExperimentError(f"{path} cannot be drawn ({error}); give fewer texts, or a .html file") from None
+        raise ExperimentError(
+            f"{path} cannot be drawn ({error}); give fewer texts, or a .html file"
+        ) from None

@@ -14,7 +14,9 @@ Item = TypeVar("Item")
 
 
 def given_texts(texts: Sequence[str]) -> Iterator[str]:
-    """The texts, or the lines of stdin where there are none; raises ExperimentError for one that is not UTF-8."""
+    """The texts, or the lines of stdin where there are none; raises ExperimentError for one that is
+    not UTF-8.
+    """
     for number, text in enumerate(texts, 1):
         check_argument(number, text)
         yield text
@@ -23,9 +25,11 @@ def given_texts(texts: Sequence[str]) -> Iterator[str]:
 
 
 def lines_of(stdin: Iterable[bytes]) -> Iterator[str]:
-    """The lines of a file, which end in LF or CR LF, without these and without a byte order mark at the start.
+    """The lines of a file, which end in LF or CR LF, without these and without a byte order mark at
+    the start.
 
-    Nothing else ends a line, so that line n of the answers belongs to line n of the file for every other program.
+    Nothing else ends a line, so that line n of the answers belongs to line n of the file for every
+    other program.
 
     Raises ExperimentError for a line that is not UTF-8.
     """
@@ -36,8 +40,9 @@ def lines_of(stdin: Iterable[bytes]) -> Iterator[str]:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ExperimentError(
-                f"line {number} of stdin is not UTF-8{other_encoding(number, line)}: byte {error.start + 1} is "
-                f"0x{line[error.start]:02x}; convert the text first, as with `iconv -f <its encoding> -t UTF-8`"
+                f"line {number} of stdin is not UTF-8{other_encoding(number, line)}: byte "
+                f"{error.start + 1} is 0x{line[error.start]:02x}; convert the text first, as with "
+                "`iconv -f <its encoding> -t UTF-8`"
             ) from None
         if text.endswith("\n"):
             text = text.removesuffix("\n").removesuffix("\r")
@@ -51,11 +56,15 @@ def other_encoding(number: int, line: bytes) -> str:
 
 
 def check_argument(number: int, text: str) -> None:
-    """Raise ExperimentError for an argument whose bytes are not UTF-8; Python makes lone surrogates of them."""
+    """Raise ExperimentError for an argument whose bytes are not UTF-8; Python makes lone surrogates
+    of them.
+    """
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ExperimentError(f"text {number} of the command line is not UTF-8, got {show(text)}") from None
+        raise ExperimentError(
+            f"text {number} of the command line is not UTF-8, got {show(text)}"
+        ) from None
 
 
 def given_pairs(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -71,7 +80,9 @@ def given_pairs(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
         return
     for number, line in enumerate(given_texts([]), 1):
         if line.count("\t") != 1:
-            raise ExperimentError(f"line {number} of stdin must be a source, a tab and a target, got {line!r}")
+            raise ExperimentError(
+                f"line {number} of stdin must be a source, a tab and a target, got {line!r}"
+            )
         one, _, other = line.partition("\t")
         yield one, other
 
@@ -90,7 +101,9 @@ def with_progress(answers: Iterable[Item], of_a_file: bool) -> Iterator[Item]:
 
 
 def print_fields(*fields: str) -> None:
-    """One line, with tabs between the fields, written at once; line breaks within a field become spaces."""
+    """One line, with tabs between the fields, written at once; line breaks within a field become
+    spaces.
+    """
     print("\t".join(" ".join(field.splitlines()) for field in fields), flush=True)
 
 

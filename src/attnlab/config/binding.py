@@ -1,8 +1,8 @@
 """Binding of config nodes to constructors: the constructor's signature is the schema.
 
-A `_target_` may name any importable class of the right base, also one of the user's own. Its node is checked against
-the class's signature before anything is read or built, and all problems are reported together, each with its config
-path, what was given and what is allowed.
+A `_target_` may name any importable class of the right base, also one of the user's own. Its node
+is checked against the class's signature before anything is read or built, and all problems are
+reported together, each with its config path, what was given and what is allowed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ HYDRA_KEYS = ("_args_", "_convert_", "_partial_", "_recursive_")
 def bind_sections(config: Mapping[str, Any], sections: Mapping[str, Any]) -> dict[str, Any]:
     """Bind the top level of a config, `sections` being the annotation of each key.
 
-    Returns each section's value: an object, a Part, or a plain value. Raises ExperimentError with every problem.
+    Returns each section's value: an object, a Part, or a plain value. Raises ExperimentError with
+    every problem.
     """
     with _all_problems() as problems:
         return _bind_all(config, sections, (), "", problems)
@@ -61,7 +62,9 @@ def bind(node: Any, kind: type, path: str = "") -> Any:
 
 
 def bind_settings(given: Mapping[str, Any], target: type) -> dict[str, Any]:
-    """The values of a constructor's settings, checked as those of a node; raises ExperimentError with every problem."""
+    """The values of a constructor's settings, checked as those of a node; raises ExperimentError
+    with every problem.
+    """
     with _all_problems() as problems:
         return _bind_settings(given, target, "", problems)
 
@@ -78,7 +81,11 @@ def _all_problems() -> Iterator[list[str]]:
 def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     target = node.get(TARGET) if isinstance(node, Mapping) else None
     if target is None:
-        hint = "; to choose one by name, write slashes, as in model/attention=dot" if isinstance(node, str) else ""
+        hint = (
+            "; to choose one by name, write slashes, as in model/attention=dot"
+            if isinstance(node, str)
+            else ""
+        )
         problems.append(f"{path} must be {_kind(kind)}, got {show(node)}{hint}")
         return None
     try:
@@ -86,7 +93,11 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
     except ValueError as error:
         known = [] if kind is object else known_targets(kind)
         close = difflib.get_close_matches(str(target), known, n=1)
-        allowed = f"one of {', '.join(known)}, or {_with_article(kind)} of your own" if known else _with_article(kind)
+        allowed = (
+            f"one of {', '.join(known)}, or {_with_article(kind)} of your own"
+            if known
+            else _with_article(kind)
+        )
         if kind is object:
             allowed = "a class"
         problems.append(
@@ -96,7 +107,9 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
         return None
 
     before = len(problems)
-    values = _bind_settings({key: value for key, value in node.items() if key != TARGET}, found, path, problems)
+    values = _bind_settings(
+        {key: value for key, value in node.items() if key != TARGET}, found, path, problems
+    )
     if len(problems) > before:
         return None
     if declared_runtime_arguments(kind):
@@ -108,10 +121,14 @@ def _bind_node(node: Any, kind: type, path: str, problems: list[str]) -> Any:
         return None
 
 
-def _bind_settings(given: Mapping[str, Any], target: type, path: str, problems: list[str]) -> dict[str, Any]:
+def _bind_settings(
+    given: Mapping[str, Any], target: type, path: str, problems: list[str]
+) -> dict[str, Any]:
     hints, settings = constructor_hints(target), settings_of(target)
     annotations = {name: hints.get(name, Any) for name in settings}
-    optional = [name for name, parameter in settings.items() if parameter.default is not parameter.empty]
+    optional = [
+        name for name, parameter in settings.items() if parameter.default is not parameter.empty
+    ]
 
     # Also `**kwargs` never get them: to a constructor they would be raw data.
     of_hydra = [name for name in HYDRA_KEYS if name in given and name not in settings]
@@ -121,9 +138,16 @@ def _bind_settings(given: Mapping[str, Any], target: type, path: str, problems: 
     unnamed = {}
     if takes_more_settings(target):
         reserved = {*settings, *declared_runtime_arguments(target)}
-        unnamed = {name: value for name, value in given.items() if isinstance(name, str) and name not in reserved}
+        unnamed = {
+            name: value
+            for name, value in given.items()
+            if isinstance(name, str) and name not in reserved
+        }
     named = {name: value for name, value in given.items() if name not in unnamed}
-    built = {name: _built(value, f"{path}.{name}" if path else name, problems) for name, value in unnamed.items()}
+    built = {
+        name: _built(value, f"{path}.{name}" if path else name, problems)
+        for name, value in unnamed.items()
+    }
 
     # An author may have meant a keyword-only parameter for the program to give.
     offered = ", ".join(declared_runtime_arguments(target))
@@ -143,7 +167,9 @@ def _bind_all(
     problems: list[str],
     hints_of_missing: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The values of what is given by name; hints_of_missing: what to add where one is missing, by its name."""
+    """The values of what is given by name; hints_of_missing: what to add where one is missing, by
+    its name.
+    """
     problems += [_unknown(key, path, list(annotations)) for key in given if key not in annotations]
     values = {}
     for name, annotation in annotations.items():
@@ -151,19 +177,26 @@ def _bind_all(
         if name in given:
             values[name] = _bind_value(given[name], annotation, place, problems)
         elif name not in optional:
-            problems.append(f"{place} is missing; it must be {_kind(annotation)}{hints_of_missing.get(name, '')}")
+            problems.append(
+                f"{place} is missing; it must be "
+                f"{_kind(annotation)}{hints_of_missing.get(name, '')}"
+            )
     return values
 
 
 def class_named(target: object, kind: type) -> type:
-    """The class with this dotted name; raises ValueError where it cannot be imported, or is no concrete `kind`."""
+    """The class with this dotted name; raises ValueError where it cannot be imported, or is no
+    concrete `kind`.
+    """
     module_name, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     if not module_name or module_name.startswith("."):
         raise ValueError("it is not the dotted name of a class")
     try:
         found = getattr(importlib.import_module(module_name), name, None)
     except ImportError as error:
-        raise ValueError(f"it cannot be imported ({error}); install it, or run Python where it finds it") from error
+        raise ValueError(
+            f"it cannot be imported ({error}); install it, or run Python where it finds it"
+        ) from error
     if found is None:
         raise ValueError(f"{module_name} has no {name}")
     if not inspect.isclass(found) and kind is object:
@@ -174,10 +207,14 @@ def class_named(target: object, kind: type) -> type:
         if found.__module__.partition(".")[0] == PACKAGE:
             raise ValueError("it is an abstract base class")
         missing = sorted(
-            name for name in dir(found) if getattr(getattr(found, name, None), "__isabstractmethod__", False)
+            name
+            for name in dir(found)
+            if getattr(getattr(found, name, None), "__isabstractmethod__", False)
         )
         methods = "method" if len(missing) == 1 else "methods"
-        raise ValueError(f"it lacks the {methods} {', '.join(missing)}, which every {kind.__name__} has")
+        raise ValueError(
+            f"it lacks the {methods} {', '.join(missing)}, which every {kind.__name__} has"
+        )
     try:
         inspect.signature(found)
     except ValueError as error:  # of a class written in C
@@ -186,10 +223,11 @@ def class_named(target: object, kind: type) -> type:
 
 
 def known_targets(kind: type) -> list[str]:
-    """The dotted names of attnlab's classes of a kind: those of its module, or else those of the modules beside it.
+    """The dotted names of attnlab's classes of a kind: those of its module, or else those of the
+    modules beside it.
 
-    Without those that the program itself puts around the one that a config chose. Of a kind of another library: the
-    names that its package offers.
+    Without those that the program itself puts around the one that a config chose. Of a kind of
+    another library: the names that its package offers.
     """
     home = importlib.import_module(kind.__module__)
     package = importlib.import_module(kind.__module__.rpartition(".")[0] or kind.__module__)
@@ -200,8 +238,14 @@ def known_targets(kind: type) -> list[str]:
             for name, found in offered.items()
             if issubclass(found, kind) and found is not kind and not inspect.isabstract(found)
         )
-    names = [info.name for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}.") if not info.ispkg]
-    return _concrete_classes([home], kind) or _concrete_classes(map(importlib.import_module, names), kind)
+    names = [
+        info.name
+        for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+        if not info.ispkg
+    ]
+    return _concrete_classes([home], kind) or _concrete_classes(
+        map(importlib.import_module, names), kind
+    )
 
 
 def _concrete_classes(modules: Iterable[types.ModuleType], kind: type) -> list[str]:
@@ -244,15 +288,20 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
         wrong = [("", annotation, value)]
 
     # The alternatives of a union are each an error, of one entry or of the whole.
-    entries = {inner: f"{path}{inner} must be {describe(kind)}, got {show(given)}" for inner, kind, given in wrong}
+    entries = {
+        inner: f"{path}{inner} must be {describe(kind)}, got {show(given)}"
+        for inner, kind, given in wrong
+    }
     problems += [entries[""]] if "" in entries else entries.values()
     return None
 
 
 def _wrong_entry(value: Any, annotation: Any, steps: Sequence[int | str]) -> tuple[str, Any, Any]:
-    """(path below the value, annotation, value) of the entry that pydantic found wrong: `.tags`, `[0]`, or the whole.
+    """(path below the value, annotation, value) of the entry that pydantic found wrong: `.tags`,
+    `[0]`, or the whole.
 
-    steps: where pydantic found it; they name the alternatives of a union, too, which are no entries.
+    steps: where pydantic found it; they name the alternatives of a union, too, which are no
+        entries.
     """
     inner = ""
     for step in steps:
@@ -267,7 +316,9 @@ def _wrong_entry(value: Any, annotation: Any, steps: Sequence[int | str]) -> tup
 
 
 def _annotation_of_entries(annotation: Any, step: int | str) -> Any:
-    """What the entries of a mapping (for a key) or of a list (for an index) must be; None where there are none."""
+    """What the entries of a mapping (for a key) or of a list (for an index) must be; None where
+    there are none.
+    """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _annotation_of_entries(arguments[0], step)
@@ -282,7 +333,9 @@ def _annotation_of_entries(annotation: Any, step: int | str) -> Any:
 
 
 def _built(value: Any, path: str, problems: list[str]) -> Any:
-    """A value of which no annotation says anything, with an object for each node with a `_target_` in it."""
+    """A value of which no annotation says anything, with an object for each node with a `_target_`
+    in it.
+    """
     if isinstance(value, Mapping) and TARGET in value:
         return _bind_node(value, object, path, problems)
     if isinstance(value, Mapping):
@@ -293,7 +346,9 @@ def _built(value: Any, path: str, problems: list[str]) -> Any:
 
 
 def component(annotation: Any) -> type | None:
-    """The class that a nested node must be: X of `X`, `Part[X]` and of either `| None`; None for plain values."""
+    """The class that a nested node must be: X of `X`, `Part[X]` and of either `| None`; None for
+    plain values.
+    """
     origin = get_origin(annotation)
     if origin is Annotated:
         return component(get_args(annotation)[0])
@@ -312,7 +367,9 @@ def _plain_alternatives(annotation: Any) -> list[Any]:
     """What a value that is no node may be: [str] of `str | SomeClass | None`."""
     if get_origin(annotation) not in (Union, types.UnionType):
         return []
-    return [each for each in get_args(annotation) if each is not type(None) and component(each) is None]
+    return [
+        each for each in get_args(annotation) if each is not type(None) and component(each) is None
+    ]
 
 
 def _kind(annotation: Any) -> str:
@@ -326,14 +383,20 @@ def _with_article(kind: type) -> str:
 
 def _of_hydra(key: str, path: str) -> str:
     place = f"{path}.{key}" if path else key
-    return f"{place} is a key of Hydra's `instantiate`, which attnlab does not use to build a part; leave it out"
+    return (
+        f"{place} is a key of Hydra's `instantiate`, which attnlab does not use to build a part; "
+        "leave it out"
+    )
 
 
 def _unknown(key: Any, path: str, names: list[str]) -> str:
     place = f"{path}.{key}" if path else str(key)
     close = difflib.get_close_matches(str(key), names, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
-    return f"{place} is not a setting; {hint}{path or 'the config'} has: {', '.join(sorted(names)) or 'no settings'}"
+    return (
+        f"{place} is not a setting; {hint}{path or 'the config'} has: "
+        f"{', '.join(sorted(names)) or 'no settings'}"
+    )
 
 
 _WORDS: dict[Any, str] = {
@@ -359,11 +422,17 @@ def describe(annotation: Any) -> str:
                 return item.description
         return describe(arguments[0]) + _bounds(list(arguments[1:]))
     if origin is Literal:
-        choices = [json.dumps(choice) if isinstance(choice, bool) else str(choice) for choice in arguments]
+        choices = [
+            json.dumps(choice) if isinstance(choice, bool) else str(choice) for choice in arguments
+        ]
         return choices[0] if len(choices) == 1 else "one of " + ", ".join(choices)
     if origin in (Union, types.UnionType):
         # A whole number is a number.
-        words = [describe(argument) for argument in arguments if not (argument is int and float in arguments)]
+        words = [
+            describe(argument)
+            for argument in arguments
+            if not (argument is int and float in arguments)
+        ]
         if len(words) > 2 and words[-1] == _WORDS[bool]:
             return ", ".join(words)
         is_of_mapping = any(get_origin(argument) is dict for argument in arguments)
@@ -371,7 +440,9 @@ def describe(annotation: Any) -> str:
     if origin is dict:
         return f"a mapping of {describe(arguments[0])} to {describe(arguments[1])}"
     if origin in (list, tuple):
-        inner = " and ".join(describe(argument) for argument in arguments if argument is not Ellipsis)
+        inner = " and ".join(
+            describe(argument) for argument in arguments if argument is not Ellipsis
+        )
         return f"a list of {inner}"
     if inspect.isclass(annotation) and issubclass(annotation, Enum):
         return "one of " + ", ".join(str(member.value) for member in annotation)
@@ -383,11 +454,19 @@ def describe(annotation: Any) -> str:
 def _bounds(metadata: list[Any]) -> str:
     bounds: dict[type, Any] = {}
     for item in metadata:
-        parts = item.metadata if isinstance(item, FieldInfo) else item if isinstance(item, GroupedMetadata) else [item]
+        parts = (
+            item.metadata
+            if isinstance(item, FieldInfo)
+            else item
+            if isinstance(item, GroupedMetadata)
+            else [item]
+        )
         bounds |= {type(part): part for part in parts if isinstance(part, BaseMetadata)}
     if {Ge, Le} <= bounds.keys():
         return f" between {bounds[Ge].ge} and {bounds[Le].le}"
     texts = {Ge: "of at least {.ge}", Le: "of at most {.le}", Gt: "above {.gt}", Lt: "below {.lt}"}
-    texts[MinLen] = "with at least {.min_length} " + ("entry" if bounds.get(MinLen) == MinLen(1) else "entries")
+    texts[MinLen] = "with at least {.min_length} " + (
+        "entry" if bounds.get(MinLen) == MinLen(1) else "entries"
+    )
     words = [text.format(bounds[bound]) for bound, text in texts.items() if bound in bounds]
     return " " + " and ".join(words) if words else ""

@@ -1,6 +1,8 @@
-"""The choices of conf/ as their files say them: which one a section of a config is, and which are the defaults.
+"""The choices of conf/ as their files say them: which one a section of a config is, and which are
+the defaults.
 
-Of a config alone, without Hydra: a model folder, or a run in the tracker, knows its config and not how it was composed.
+Of a config alone, without Hydra: a model folder, or a run in the tracker, knows its config and not
+how it was composed.
 """
 
 from __future__ import annotations
@@ -63,13 +65,17 @@ def conf_file(group: str, choice: str) -> ConfFile:
 
 
 def _with_choices(file: ConfFile, group: str, entry: Mapping[str, str | None]) -> ConfFile:
-    """The file with an entry of its defaults list, `{"encoder": "gru"}` or `{"override /model/encoder": "lstm"}`."""
+    """The file with an entry of its defaults list, `{"encoder": "gru"}` or `{"override
+    /model/encoder": "lstm"}`.
+    """
     defaults, overrides = dict(file.defaults), dict(file.overrides)
     for key, choice in entry.items():
         name = key.removeprefix("override ")
         if choice is None or "@" in name:  # nothing, or the choice of a group for another place
             continue
-        of_group = name.removeprefix("/") if name.startswith("/") or not group else f"{group}/{name}"
+        of_group = (
+            name.removeprefix("/") if name.startswith("/") or not group else f"{group}/{name}"
+        )
         if key == name:
             defaults[of_group] = str(choice)
         else:
@@ -77,7 +83,9 @@ def _with_choices(file: ConfFile, group: str, entry: Mapping[str, str | None]) -
     return file._replace(defaults=defaults, overrides=overrides)
 
 
-def default_choices(task: str, preset: str | None = None, data: str | None = None) -> dict[str, str]:
+def default_choices(
+    task: str, preset: str | None = None, data: str | None = None
+) -> dict[str, str]:
     """{group: choice} of a config that chooses no more than its task, a preset and its data."""
     overrides = dict(conf_file("task", task).overrides)
     if preset is not None:
@@ -97,7 +105,8 @@ def default_choices(task: str, preset: str | None = None, data: str | None = Non
 
 
 def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:
-    """The choice of a group whose file comes nearest to a section; None where no file names its class.
+    """The choice of a group whose file comes nearest to a section; None where no file names its
+    class.
 
     likely: the choice that it is where others come as near.
     """
@@ -113,12 +122,16 @@ def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
-def differences(written: Any, node: Any, whole: Any = None, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of a section where it differs from what a file writes, and where it has more.
+def differences(
+    written: Any, node: Any, whole: Any = None, prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """(dotted key, value) of a section where it differs from what a file writes, and where it has
+    more.
 
     A setting that the section lacks does not count: the file may have got it later.
 
-    whole: the config, in which `${model.encoder.dropout}` is looked up; None takes any value for such a reference.
+    whole: the config, in which `${model.encoder.dropout}` is looked up; None takes any value for
+        such a reference.
     """
     if not (isinstance(written, Mapping) and isinstance(node, Mapping)):
         return
@@ -150,7 +163,13 @@ def merged(below: Any, above: Any) -> Any:
     """One plain config over another, as Hydra merges them."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
-    return {**below, **{key: merged(below[key], value) if key in below else value for key, value in above.items()}}
+    return {
+        **below,
+        **{
+            key: merged(below[key], value) if key in below else value
+            for key, value in above.items()
+        },
+    }
 
 
 def value_in(config: Any, path: str) -> Any:
@@ -161,5 +180,7 @@ def value_in(config: Any, path: str) -> Any:
 
 
 def _class_of(node: Any) -> Any:
-    """The name of its class, without the module: a class may have moved since the config was written."""
+    """The name of its class, without the module: a class may have moved since the config was
+    written.
+    """
     return str(node.get("_target_")).rpartition(".")[2] if isinstance(node, Mapping) else node

@@ -1,9 +1,10 @@
-"""The one identity of an experiment: its choices, its data, the code that it uses, the libraries that decide its bits.
+"""The one identity of an experiment: its choices, its data, the code that it uses, the libraries
+that decide its bits.
 
-The code that an experiment uses is found in the source files, without importing them: the functions of a stage, the
-modules of the classes that its config names, and what these import within the package. A new attention score is
-therefore no reason to train a model again that has another one. Nor is an edited comment: the code counts by what it
-does (see code_form.py).
+The code that an experiment uses is found in the source files, without importing them: the functions
+of a stage, the modules of the classes that its config names, and what these import within the
+package. A new attention score is therefore no reason to train a model again that has another one.
+Nor is an edited comment: the code counts by what it does (see code_form.py).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
 PACKAGE_ROOT = FOLDER / PACKAGE
 
-# What decides no result: messages, progress, what MLflow and sweeps record, and the checks of a config.
+# What decides no result: messages, progress, what MLflow and sweeps record, and the checks of a
+# config.
 NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
@@ -35,10 +37,19 @@ NOT_FOLLOWED = (
     "attnlab.training.progress",
 )
 
-# Libraries whose other versions may give other data, weights or metrics, which choose the best checkpoint; each counts
-# where the code imports it.
+# Libraries whose other versions may give other data, weights or metrics, which choose the best
+# checkpoint; each counts where the code imports it.
 DECIDING_LIBRARIES = frozenset(
-    {"babel", "datasets", "numpy", "pytorch_lightning", "sacrebleu", "tokenizers", "torch", "torchmetrics"}
+    {
+        "babel",
+        "datasets",
+        "numpy",
+        "pytorch_lightning",
+        "sacrebleu",
+        "tokenizers",
+        "torch",
+        "torchmetrics",
+    }
 )
 
 
@@ -57,14 +68,22 @@ def config_digest(config: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
-def experiment_identity(sections: Mapping[str, Any], data_digest: str, sources: Iterable[str]) -> str:
+def experiment_identity(
+    sections: Mapping[str, Any], data_digest: str, sources: Iterable[str]
+) -> str:
     """Sixteen hexadecimal digits that two runs share only where they must give the same bytes.
 
-    sources: modules, or `module:function,function`, whose code counts beside that of the classes in the sections.
+    sources: modules, or `module:function,function`, whose code counts beside that of the classes in
+        the sections.
     """
     code = used_code({*sources, *target_modules(sections)})
     versions = {name: metadata.version(name) for name in code.libraries & DECIDING_LIBRARIES}
-    parts = (config_digest(sections), data_digest, config_digest(code.texts), config_digest(versions))
+    parts = (
+        config_digest(sections),
+        data_digest,
+        config_digest(code.texts),
+        config_digest(versions),
+    )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -81,9 +100,11 @@ def target_modules(node: Any) -> Iterator[str]:
 
 
 def used_code(roots: Iterable[str]) -> Code:
-    """The code of these modules or functions, and all that it imports but for libraries: what is installed is one.
+    """The code of these modules or functions, and all that it imports but for libraries: what is
+    installed is one.
 
-    NOT_FOLLOWED counts only where it is a root. Raises ModuleNotFoundError for a root that does not exist.
+    NOT_FOLLOWED counts only where it is a root. Raises ModuleNotFoundError for a root that does not
+    exist.
     """
     todo = list(roots)
     packages = {PACKAGE, *(root.partition(".")[0] for root in todo)}
@@ -99,7 +120,9 @@ def used_code(roots: Iterable[str]) -> Code:
             package = module.partition(".")[0]
             if package not in packages and not _is_of_the_user(package):
                 code.libraries.add(package)
-            elif not any(module == other or module.startswith(f"{other}.") for other in NOT_FOLLOWED):
+            elif not any(
+                module == other or module.startswith(f"{other}.") for other in NOT_FOLLOWED
+            ):
                 todo.append(module)
     return code
 
@@ -127,7 +150,10 @@ def _source(place: str) -> _Source:
         raise ModuleNotFoundError(f"the code of an experiment names {module}, which does not exist")
     tree = ast.parse(path.read_bytes())  # bytes, for a file may say which encoding it has
     package = module.rpartition(".")[0]
-    templates = {f"{package}/{file.name}": file.read_text(encoding="utf-8") for file in _template_files(module, path)}
+    templates = {
+        f"{package}/{file.name}": file.read_text(encoding="utf-8")
+        for file in _template_files(module, path)
+    }
     imports = set(_imported(tree.body, module if path.name == "__init__.py" else package))
     if not functions:
         return _Source(form_of(tree.body), {name for name, _ in imports}, templates)
@@ -136,32 +162,49 @@ def _source(place: str) -> _Source:
 
 
 def _template_files(module: str, path: Path) -> list[Path]:
-    """The pages and style sheets beside a module of attnlab; beside a user's module any such file may lie."""
+    """The pages and style sheets beside a module of attnlab; beside a user's module any such file
+    may lie.
+    """
     if module.partition(".")[0] != PACKAGE:
         return []
-    return sorted(file for file in path.parent.iterdir() if file.suffix in (".css", ".html", ".js", ".yaml"))
+    return sorted(
+        file for file in path.parent.iterdir() if file.suffix in (".css", ".html", ".js", ".yaml")
+    )
 
 
 def module_file(module: str) -> Path | None:
     """Where a module's source lies; None where there is no such module, or it has no source."""
     if module.partition(".")[0] == PACKAGE:
         stem = FOLDER.joinpath(*module.split("."))
-        return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
+        return next(
+            (path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()),
+            None,
+        )
     try:
         spec = importlib.util.find_spec(module)
-    except (ModuleNotFoundError, ValueError):  # ValueError of a module that was made while the program runs
+    except (
+        ModuleNotFoundError,
+        ValueError,
+    ):  # ValueError of a module that was made while the program runs
         return None
-    return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
+    return (
+        Path(spec.origin)
+        if spec is not None and spec.origin and spec.origin.endswith(".py")
+        else None
+    )
 
 
 def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]]:
-    """(module, the name that stands for it or for something in it) for each import, those in functions included.
+    """(module, the name that stands for it or for something in it) for each import, those in
+    functions included.
 
     package: that the module lies in.
     """
     for node in body:
         if isinstance(node, ast.Import):
-            yield from ((each.name, each.asname or each.name.partition(".")[0]) for each in node.names)
+            yield from (
+                (each.name, each.asname or each.name.partition(".")[0]) for each in node.names
+            )
         elif isinstance(node, ast.ImportFrom):
             source = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             top = source.partition(".")[0]
@@ -176,7 +219,8 @@ def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]
 
 
 def _part(tree: ast.Module, wanted: list[str]) -> tuple[str, set[str]]:
-    """The form of these functions or methods and of what they use of their module, and the names in all of it.
+    """The form of these functions or methods and of what they use of their module, and the names in
+    all of it.
 
     Raises KeyError for a name that the module does not define.
     """
@@ -195,7 +239,9 @@ def _part(tree: ast.Module, wanted: list[str]) -> tuple[str, set[str]]:
 
 
 def _definitions(tree: ast.Module) -> dict[str, list[ast.AST]]:
-    """{name: what defines it}: functions and methods at any depth, classes and variables of the module."""
+    """{name: what defines it}: functions and methods at any depth, classes and variables of the
+    module.
+    """
     defined: dict[str, list[ast.AST]] = {}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -213,14 +259,22 @@ def _names_set_by(statement: ast.stmt) -> set[str]:
     if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         return set()
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+    return {
+        each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)
+    }
 
 
 def _names_in(node: ast.AST) -> Iterator[str]:
-    """The names that a piece of code uses, those of `self.name` among them; annotations use nothing."""
+    """The names that a piece of code uses, those of `self.name` among them; annotations use
+    nothing.
+    """
     if isinstance(node, ast.Name):
         yield node.id
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+    elif (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    ):
         yield node.attr
     annotations = (getattr(node, "annotation", None), getattr(node, "returns", None))
     for inner in ast.iter_child_nodes(node):

@@ -1,4 +1,6 @@
-"""Part: a class with the values that its config gave, to be built when the run-time arguments are known."""
+"""Part: a class with the values that its config gave, to be built when the run-time arguments are
+known.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,11 @@ T = TypeVar("T")
 class Part(Generic[T]):
     """A class with its configured values; calling it with the run-time arguments makes the object.
 
-    The program gives the run-time arguments (vocabulary sizes, the width of the query, ...), and a config never does;
-    `runtime_arguments` of the seam's base class names them. The constructor gets those that it takes.
-    `Part(BahdanauScore, size=128)(query_size=512, key_size=512)` is
-    `BahdanauScore(size=128, query_size=512, key_size=512)`. `path` is the place in the config, for error messages.
+    The program gives the run-time arguments (vocabulary sizes, the width of the query, ...), and a
+    config never does; `runtime_arguments` of the seam's base class names them. The constructor gets
+    those that it takes. `Part(BahdanauScore, size=128)(query_size=512, key_size=512)` is
+    `BahdanauScore(size=128, query_size=512, key_size=512)`. `path` is the place in the config, for
+    error messages.
     """
 
     def __init__(self, target: type[T], path: str = "", /, **values: Any) -> None:
@@ -38,14 +41,17 @@ class Part(Generic[T]):
         self.values = values
 
     def __call__(self, **runtime: Any) -> T:
-        return construct(self.target, self.path, self.values | accepted_runtime_arguments(self.target, runtime))
+        return construct(
+            self.target, self.path, self.values | accepted_runtime_arguments(self.target, runtime)
+        )
 
 
 def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
     """Call the constructor.
 
-    Raises ExperimentError, with the config path, where the constructor fails or takes other run-time arguments than it
-    is given, and where the object lacks an attribute that all of its kind have.
+    Raises ExperimentError, with the config path, where the constructor fails or takes other
+    run-time arguments than it is given, and where the object lacks an attribute that all of its
+    kind have.
     """
     parameters = inspect.signature(target).parameters
     positional, named = _by_position(parameters, arguments)
@@ -54,7 +60,8 @@ def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
     except TypeError as error:
         given = ", ".join(arguments) or "nothing"
         raise ExperimentError(
-            f"{path}: {target.__name__} does not fit here: its constructor is given {given}, but {error}"
+            f"{path}: {target.__name__} does not fit here: its constructor is given {given}, but "
+            f"{error}"
         ) from error
 
     _raise_if_any(path, _missing_class_attributes(target))
@@ -68,23 +75,30 @@ def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
     except (ExperimentError, ImportError, MemoryError):
         raise  # of a package that is missing, those who bind callbacks and loggers say more
     except Exception as error:
-        if type(error).__name__ == "MisconfigurationException":  # Lightning's, which those who bind its parts know
+        # Lightning's, which those who bind its parts know
+        if type(error).__name__ == "MisconfigurationException":
             raise
         # What `**kwargs` took is checked only where the constructor hands it on.
         if isinstance(error, TypeError) and takes_more_settings(target):
-            raise ExperimentError(f"{path}: {target.__name__} cannot be made of {', '.join(named)}: {error}") from error
+            raise ExperimentError(
+                f"{path}: {target.__name__} cannot be made of {', '.join(named)}: {error}"
+            ) from error
         # Sizes that are too large for the machine, as torch says it of attnlab's own models.
         is_ours = target.__module__.partition(".")[0] == PACKAGE
         if is_ours and isinstance(error, RuntimeError | OverflowError):
             raise
         place = f"{path}: " if path else ""
-        raise ExperimentError(f"{place}{target.__name__} cannot be made: {failure_of(error, target)}") from error
+        raise ExperimentError(
+            f"{place}{target.__name__} cannot be made: {failure_of(error, target)}"
+        ) from error
     _raise_if_any(path, _wrong_attributes(made))
     return made
 
 
 def failure_of(error: Exception, target: type) -> str:
-    """An error that code of a class raised, in words, with the last line of the class's file that led to it."""
+    """An error that code of a class raised, in words, with the last line of the class's file that
+    led to it.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     file = getattr(sys.modules.get(target.__module__), "__file__", None)
     frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
@@ -125,11 +139,16 @@ def _missing_class_attributes(target: type) -> Iterator[str]:
     """What a class lacks that its constructor may read already."""
     for _, name, annotation in promised_attributes(target):
         if "ClassVar" in str(annotation) and not hasattr(target, name):
-            yield f"{target.__name__} lacks {name}, which every {_seam(target)} sets as an attribute of its class"
+            yield (
+                f"{target.__name__} lacks {name}, which every {_seam(target)} sets as an attribute "
+                "of its class"
+            )
 
 
 def _wrong_attributes(made: object) -> Iterator[str]:
-    """What an object lacks, or has of another kind, of the attributes that the bases of its class promise."""
+    """What an object lacks, or has of another kind, of the attributes that the bases of its class
+    promise.
+    """
     target = type(made)
     missing = []
     seen: set[str] = set()
@@ -145,12 +164,17 @@ def _wrong_attributes(made: object) -> Iterator[str]:
             given = show(getattr(made, name))
             yield f"{target.__name__} has {given} for {name}, which must be {' or '.join(allowed)}"
     if missing:
-        yield f"{target.__name__} lacks {', '.join(missing)}, which every {_seam(target)} sets in its constructor"
+        yield (
+            f"{target.__name__} lacks {', '.join(missing)}, which every {_seam(target)} sets in "
+            "its constructor"
+        )
 
 
 def _seam(target: type) -> str:
     """The name of the class of attnlab that a class derives from."""
-    return next(base.__name__ for base in target.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
+    return next(
+        base.__name__ for base in target.__mro__ if base.__module__.partition(".")[0] == PACKAGE
+    )
 
 
 # What an attribute of one of Python's own types may be, and the words for it.
@@ -165,9 +189,14 @@ _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
 def _other_kinds(value: Any, annotation: Any) -> list[str]:
     """What an attribute must be, where the value is nothing of that.
 
-    Empty too where an annotation is neither some words, text, numbers or lists of text, nor a class of attnlab.
+    Empty too where an annotation is neither some words, text, numbers or lists of text, nor a class
+    of attnlab.
     """
-    alternatives = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    alternatives = (
+        get_args(annotation)
+        if get_origin(annotation) in (Union, types.UnionType)
+        else (annotation,)
+    )
     names: list[str] = []
     for each in alternatives:
         if get_origin(each) is Literal:

@@ -1,4 +1,6 @@
-"""Folders that the stages read and write, and the check that an output replaces only an earlier one of its kind."""
+"""Folders that the stages read and write, and the check that an output replaces only an earlier one
+of its kind.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Paths:
 
     def __post_init__(self) -> None:
         if self.runs.startswith("~"):  # Hydra would make a folder that is called so
-            raise ValueError(f"runs must be an absolute or relative path without ~, got {show(self.runs)}")
+            raise ValueError(
+                f"runs must be an absolute or relative path without ~, got {show(self.runs)}"
+            )
 
     @property
     def runs_folder(self) -> Path:
@@ -50,7 +54,9 @@ def runs_folder(runs: str) -> Path:
 
 
 def path_from(runs_folder: Path, path: Path) -> str:
-    """A path as a record in the runs folder holds it: from that folder on where it lies in it, for it may be moved."""
+    """A path as a record in the runs folder holds it: from that folder on where it lies in it, for
+    it may be moved.
+    """
     path = Path(os.path.abspath(path))
     return str(path.relative_to(runs_folder) if path.is_relative_to(runs_folder) else path)
 
@@ -61,12 +67,16 @@ EVALUATION, REPORT, COMPARISON = "signatures.json", "pictures", "comparison.csv"
 
 
 def check_replaceable(place: str, folder: Path, mark: str) -> None:
-    """Raise ExperimentError where an output would replace something else than an earlier one of its kind.
+    """Raise ExperimentError where an output would replace something else than an earlier one of its
+    kind.
 
     place: the setting that names the folder.
     mark: what outputs of this kind have.
     """
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists()):
+    if folder.is_file() or (
+        folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists()
+    ):
         raise ExperimentError(
-            f"{place}: {folder} holds something else, which would be lost; name another folder, or empty it"
+            f"{place}: {folder} holds something else, which would be lost; name another folder, or "
+            "empty it"
         )

@@ -1,7 +1,8 @@
 """What a class's constructor takes: its settings, which a config gives, and its run-time arguments.
 
-The base class of a seam names the run-time arguments of all its classes in `runtime_arguments`: what the program knows
-and no config can give, such as the width of the query. Every other parameter is a setting, keyword-only or not.
+The base class of a seam names the run-time arguments of all its classes in `runtime_arguments`:
+what the program knows and no config can give, such as the width of the query. Every other parameter
+is a setting, keyword-only or not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ _NAMED = (
 def settings_of(target: type) -> dict[str, inspect.Parameter]:
     """The named parameters of a constructor that a config may give."""
     others = declared_runtime_arguments(target)
-    return {name: parameter for name, parameter in _named_parameters(target).items() if name not in others}
+    return {
+        name: parameter
+        for name, parameter in _named_parameters(target).items()
+        if name not in others
+    }
 
 
 def runtime_arguments(target: type) -> list[str]:
@@ -34,19 +39,25 @@ def runtime_arguments(target: type) -> list[str]:
 
 
 def declared_runtime_arguments(target: type) -> tuple[str, ...]:
-    """What the program has for the classes of a seam; nothing for a class of no seam, such as a callback."""
+    """What the program has for the classes of a seam; nothing for a class of no seam, such as a
+    callback.
+    """
     return getattr(target, "runtime_arguments", ())
 
 
 def takes_more_settings(target: type) -> bool:
     """Whether a constructor has `**kwargs`, which take any setting unchecked."""
-    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(target).parameters.values())
+    return any(
+        parameter.kind is parameter.VAR_KEYWORD
+        for parameter in inspect.signature(target).parameters.values()
+    )
 
 
 def accepted_runtime_arguments(target: type, offered: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the offered run-time arguments that a constructor takes.
 
-    `**kwargs` take what the constructor of a base class names, as they are there to be handed on to it.
+    `**kwargs` take what the constructor of a base class names, as they are there to be handed on to
+    it.
     """
     names = set(_named_parameters(target))
     if takes_more_settings(target):
@@ -61,13 +72,16 @@ def _named_parameters(target: type) -> dict[str, inspect.Parameter]:
 
 
 def constructor_hints(target: type) -> dict[str, Any]:
-    """The annotations of a class's constructor, with the type arguments of a generic base filled in.
+    """The annotations of a class's constructor, with the type arguments of a generic base filled
+    in.
 
     An annotation that cannot be evaluated, as one that names an import under TYPE_CHECKING, is Any.
     """
     arguments: dict[Any, Any] = {}
     for base in getattr(target, "__orig_bases__", ()):
-        arguments |= dict(zip(getattr(get_origin(base), "__parameters__", ()), get_args(base), strict=False))
+        arguments |= dict(
+            zip(getattr(get_origin(base), "__parameters__", ()), get_args(base), strict=False)
+        )
 
     hints = {}
     for name, parameter in inspect.signature(target).parameters.items():
@@ -90,7 +104,8 @@ def evaluated(annotation: Any, namespace: dict[str, Any]) -> Any:
 def _namespace(target: type, parameter: str) -> dict[str, Any]:
     """The names that the annotation of a constructor's parameter may use."""
     if dataclasses.is_dataclass(target):
-        # A dataclass takes the annotation of an inherited field over as text, into a module that may lack its names.
+        # A dataclass takes the annotation of an inherited field over as text, into a module that
+        # may lack its names.
         for base in target.__mro__:
             if parameter in inspect.get_annotations(base):
                 return module_names(base)
@@ -104,7 +119,8 @@ def module_names(target: type) -> dict[str, Any]:
 
 
 def promised_attributes(target: type) -> Iterator[tuple[type, str, Any]]:
-    """(class, name, annotation as written) of each attribute that a class of attnlab annotates and gives no value.
+    """(class, name, annotation as written) of each attribute that a class of attnlab annotates and
+    gives no value.
 
     Whatever derives from such a class must have it.
     """

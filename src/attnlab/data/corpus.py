@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SPLITS = ("train", "validation", "test")
 
 PLACE = "place"
-"""A column that a corpus may add to its raw rows: where a row stands, such as `train.tsv, line 22`."""
+"""A column that a corpus may add to its raw rows: where a row stands, `train.tsv, line 22`."""
 
 FAULT = "fault"
 """Another one: what makes a row unusable, such as `'de' is a list: ["Tom"]`; null for most."""
@@ -45,11 +45,14 @@ _FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
 class TextCleaning(ABC):
     """The settings that both kinds of cleaning have.
 
-    unicode: the normal form of the stored text; `nfc` makes one of the two spellings of Hangul and accents.
-    whitespace: `collapse` makes each run of white space one space and strips the ends, and a byte order mark before
+    unicode: the normal form of the stored text; `nfc` makes one of the two spellings of Hangul and
+        accents.
+    whitespace: `collapse` makes each run of white space one space and strips the ends, and a byte
+        order mark before
         the text; `keep` keeps it.
     max_characters: a row with a longer text is dropped before it is tokenised; null is no limit.
-    limit_evaluation: whether the limits in tokens hold for validation and test too. They do not by default,
+    limit_evaluation: whether the limits in tokens hold for validation and test too. They do not by
+        default,
         because a score on a shortened test set can be compared with no other.
     """
 
@@ -86,7 +89,9 @@ class TextCleaning(ABC):
         tidied = [self.tidy(text) for text in texts]
         return tidied if all(text.strip() for text in tidied) else "empty"
 
-    def over_limit(self, lengths: Sequence[NDArray[np.integer]], split: str) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    def over_limit(
+        self, lengths: Sequence[NDArray[np.integer]], split: str
+    ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
         """(reason, whether a row breaks the limit (rows,)) for each limit in tokens.
 
         lengths: (rows,) of each side, in the order of `limits`.
@@ -108,7 +113,10 @@ class Cleaning(TextCleaning):
     max_target_length: Limit = None
 
     def limits(self) -> dict[str, int | None]:
-        return {"source_too_long": self.max_source_length, "target_too_long": self.max_target_length}
+        return {
+            "source_too_long": self.max_source_length,
+            "target_too_long": self.max_target_length,
+        }
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,8 @@ AS_IT_IS = Cleaning(unicode="none", whitespace="keep", max_characters=None)
 
 
 class RawCorpus(ABC):
-    """What every corpus has. Its constructor sets `tokenizer`; the others have the values of `attribute_defaults`.
+    """What every corpus has. Its constructor sets `tokenizer`; the others have the values of
+    `attribute_defaults`.
 
     limit: rows of each split that are taken, the first ones, for a quick look; None takes all.
     notes: sentences for the user about what `load` ignored or guessed.
@@ -142,8 +151,9 @@ class RawCorpus(ABC):
     notes: Sequence[str]
 
     if not TYPE_CHECKING:
-        # For an attribute that neither the class nor its constructor sets. As attributes of this class the defaults
-        # would become those of a dataclass's fields, after which none may stand that has no default.
+        # For an attribute that neither the class nor its constructor sets. As attributes of this
+        # class the defaults would become those of a dataclass's fields, after which none may stand
+        # that has no default.
         def __getattr__(self, name: str) -> Any:
             if name not in self.attribute_defaults:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -151,13 +161,17 @@ class RawCorpus(ABC):
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
-        """The raw rows: a dataset for each of `SPLITS`, with the text columns that `required_columns` names.
+        """The raw rows: a dataset for each of `SPLITS`, with the text columns that
+        `required_columns` names.
 
-        The columns PLACE and FAULT may stand beside them, so that a dropped row can be shown with its file and line.
+        The columns PLACE and FAULT may stand beside them, so that a dropped row can be shown with
+        its file and line.
         """
 
     def _load(self) -> Any:
-        """What `load` returns; raises ExperimentError where it fails in a class of the user's own."""
+        """What `load` returns; raises ExperimentError where it fails in a class of the user's
+        own.
+        """
         kind = type(self)
         try:
             return self.load()
@@ -166,39 +180,55 @@ class RawCorpus(ABC):
         except Exception as error:
             if kind.__module__.partition(".")[0] == PACKAGE:
                 raise
-            raise ExperimentError(f"data: {kind.__name__}.load failed: {failure_of(error, kind)}") from error
+            raise ExperimentError(
+                f"data: {kind.__name__}.load failed: {failure_of(error, kind)}"
+            ) from error
 
     def load_checked(self) -> dict[str, datasets.Dataset]:
-        """What `load` returns; raises ExperimentError where it is nothing that could be prepared."""
+        """What `load` returns; raises ExperimentError where it is nothing that could be
+        prepared.
+        """
         import datasets  # slow to import, and not needed to check a config
 
         name, found = type(self).__name__, self._load()
         splits = ", ".join(SPLITS)
         if not isinstance(found, Mapping) or not set(SPLITS) <= set(found):
-            given = ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
-            raise ExperimentError(f"data: {name}.load must return a dataset for each of {splits}, got {given}")
+            given = (
+                ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
+            )
+            raise ExperimentError(
+                f"data: {name}.load must return a dataset for each of {splits}, got {given}"
+            )
         for split in SPLITS:
             rows = found[split]
             if not isinstance(rows, datasets.Dataset):
                 raise ExperimentError(
-                    f"data: {name}.load must return a datasets.Dataset for each of {splits}, but {split} is a "
-                    f"{type(rows).__name__}; datasets.Dataset.from_list makes one of a list of rows"
+                    f"data: {name}.load must return a datasets.Dataset for each of {splits}, but "
+                    f"{split} is a {type(rows).__name__}; datasets.Dataset.from_list makes one of "
+                    "a list of rows"
                 )
-            missing = [column for column in self.required_columns if column not in rows.column_names]
+            missing = [
+                column for column in self.required_columns if column not in rows.column_names
+            ]
             if missing:
-                wanted, given = " and ".join(self.required_columns), ", ".join(rows.column_names) or "none"
+                wanted, given = (
+                    " and ".join(self.required_columns),
+                    ", ".join(rows.column_names) or "none",
+                )
                 raise ExperimentError(
-                    f"data: {name}.load must return rows with the columns {wanted}, but those of the {split} split "
-                    f"have {given}"
+                    f"data: {name}.load must return rows with the columns {wanted}, but those of "
+                    f"the {split} split have {given}"
                 )
         return {split: found[split] for split in SPLITS}
 
 
 class Corpus(RawCorpus):
-    """A parallel corpus. Its constructor sets `tokenizer`, and what differs from the `attribute_defaults`.
+    """A parallel corpus. Its constructor sets `tokenizer`, and what differs from the
+    `attribute_defaults`.
 
     bleu_tokenize: how sacrebleu splits texts into words before it counts them.
-    source_language, target_language: CLDR codes such as `de` or `ko_KR`, None where there is no language.
+    source_language, target_language: CLDR codes such as `de` or `ko_KR`, None where there is no
+        language.
     rouge: what ROUGE counts in the evaluation; None does without.
     source_tokenizer, target_tokenizer: of one side, in place of `tokenizer`.
     """
@@ -225,18 +255,24 @@ class Corpus(RawCorpus):
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
-        """The raw pairs: a dataset for each of `SPLITS`, with the text columns `source` and `target`.
+        """The raw pairs: a dataset for each of `SPLITS`, with the text columns `source` and
+        `target`.
 
         A corpus with known alignments adds `source_spans` and `target_spans`: per pair a list of
-        [start, end) character spans of fields, the i-th of the source aligned with the i-th of the target; or
-        `alignments`, links between words as `attnlab.data.pharaoh.with_links` writes them.
+        [start, end) character spans of fields, the i-th of the source aligned with the i-th of the
+        target; or `alignments`, links between words as `attnlab.data.pharaoh.with_links` writes
+        them.
         """
 
     @property
     def by_side(self) -> dict[str, TokenizerTrainer]:
         """{setting: what learns the tokenizer of a side}, where they are not one and the same."""
         own = {"source_tokenizer": self.source_tokenizer, "target_tokenizer": self.target_tokenizer}
-        return {name: each or self.tokenizer for name, each in own.items()} if any(own.values()) else {}
+        return (
+            {name: each or self.tokenizer for name, each in own.items()}
+            if any(own.values())
+            else {}
+        )
 
     @property
     def joint(self) -> bool:
@@ -244,31 +280,45 @@ class Corpus(RawCorpus):
         return self.tokenizer.joint and not self.by_side
 
     def train_tokenizers(self, *sides: Iterator[str]) -> list[Tokenizer]:
-        """The tokenizers of source and target, learnt from the texts of each side of the training split."""
+        """The tokenizers of source and target, learnt from the texts of each side of the training
+        split.
+        """
         if not self.by_side:
             return self.tokenizer.train_sides(*sides)
-        return [trainer.train(texts) for trainer, texts in zip(self.by_side.values(), sides, strict=True)]
+        return [
+            trainer.train(texts)
+            for trainer, texts in zip(self.by_side.values(), sides, strict=True)
+        ]
 
 
 class SentenceCorpus(RawCorpus):
-    """Labelled sentences. Its constructor sets `tokenizer`, and what differs from the `attribute_defaults`.
+    """Labelled sentences. Its constructor sets `tokenizer`, and what differs from the
+    `attribute_defaults`.
 
-    label_names: names of the labels 0, 1, ..., in this order; None takes those that the dataset brings with it, else
-        the labels as they are written.
+    label_names: names of the labels 0, 1, ..., in this order; None takes those that the dataset
+        brings with it, else the labels as they are written.
     """
 
     required_columns = ("text", "label")
-    attribute_defaults = {**RawCorpus.attribute_defaults, "cleaning": SentenceCleaning(), "label_names": None}  # noqa: RUF012
+    attribute_defaults = {  # noqa: RUF012
+        **RawCorpus.attribute_defaults,
+        "cleaning": SentenceCleaning(),
+        "label_names": None,
+    }
 
     cleaning: SentenceCleaning
     label_names: list[str] | None
 
     @abstractmethod
     def load(self) -> dict[str, datasets.Dataset]:
-        """The raw sentences: a dataset for each of `SPLITS`, with the columns `text` and `label`, as they come."""
+        """The raw sentences: a dataset for each of `SPLITS`, with the columns `text` and `label`,
+        as they come.
+        """
 
 
-def split_sizes(num_pairs: int, validation_fraction: float, test_fraction: float) -> tuple[int, int, int]:
+def split_sizes(
+    num_pairs: int, validation_fraction: float, test_fraction: float
+) -> tuple[int, int, int]:
     """The numbers of pairs for training, validation and test."""
     validation, test = round(num_pairs * validation_fraction), round(num_pairs * test_fraction)
     return num_pairs - validation - test, validation, test

@@ -34,10 +34,13 @@ class BatchedRows(Dataset[Any]):
 class ResumableLoader(DataLoader[Any]):
     """A loader that knows how to begin in the middle of an epoch, for Lightning to ask.
 
-    consumed: the batches of the present epoch that training has done with; workers have fetched more of them.
+    consumed: the batches of the present epoch that training has done with; workers have fetched
+        more of them.
     """
 
-    def __init__(self, dataset: Dataset[Any], sampler: BatchSampler, consumed: Callable[[], int], **more: Any) -> None:
+    def __init__(
+        self, dataset: Dataset[Any], sampler: BatchSampler, consumed: Callable[[], int], **more: Any
+    ) -> None:
         super().__init__(dataset, sampler=sampler, **more)
         self._consumed = consumed
 
@@ -52,8 +55,10 @@ class ResumableLoader(DataLoader[Any]):
 class SeqDataModule(pl.LightningDataModule):
     """The loaders of the three splits.
 
-    The trainer must have `use_distributed_sampler=False`: the batches are shared out among processes here.
-    Lightning calls `set_epoch` of the training loader's sampler, so every epoch has an order of its own.
+    The trainer must have `use_distributed_sampler=False`: the batches are shared out among
+    processes here.
+    Lightning calls `set_epoch` of the training loader's sampler, so every epoch has an order of its
+    own.
     Validation and test are never shuffled.
 
     accumulate: the pieces that a training batch comes in, one after the other.
@@ -103,15 +108,19 @@ class SeqDataModule(pl.LightningDataModule):
             consumed=self._consumed,
             num_workers=self.num_workers,
             # A GPU copies from pinned memory while the process goes on.
-            pin_memory=self.trainer is not None and isinstance(self.trainer.accelerator, CUDAAccelerator),
+            pin_memory=self.trainer is not None
+            and isinstance(self.trainer.accelerator, CUDAAccelerator),
             collate_fn=_unchanged,
             worker_init_fn=_ignore_ctrl_c,
-            # Without one of its own, every pass over a loader would draw from the generator that dropout draws from.
+            # Without one of its own, every pass over a loader would draw from the generator that
+            # dropout draws from.
             generator=torch.Generator().manual_seed(self.seed),
         )
 
     def _consumed(self) -> int:
-        return self.trainer.fit_loop.epoch_loop.batch_progress.current.completed if self.trainer else 0
+        return (
+            self.trainer.fit_loop.epoch_loop.batch_progress.current.completed if self.trainer else 0
+        )
 
 
 def _unchanged(batch: Any) -> Any:
@@ -119,5 +128,7 @@ def _unchanged(batch: Any) -> Any:
 
 
 def _ignore_ctrl_c(worker: int) -> None:
-    """A terminal sends Ctrl-C to the workers, too, but training needs them until its current step has ended."""
+    """A terminal sends Ctrl-C to the workers, too, but training needs them until its current step
+    has ended.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)

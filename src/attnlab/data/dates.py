@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 DateFormat = Literal["full", "long", "medium", "short"]
 Spans = dict[tuple[str, int], list[int]]
 
-# Letters that mean the same field: https://unicode.org/reports/tr35/tr35-dates.html, date field symbols
+# Letters that mean the same field: https://unicode.org/reports/tr35/tr35-dates.html, date field
+# symbols
 _FIELDS = {
     **dict.fromkeys("yYuUr", "year"),
     **dict.fromkeys("ML", "month"),
@@ -37,7 +38,8 @@ _FIELDS = {
 class DatesCorpus(Corpus):
     """Dates of several locales as the source, of one locale as the target.
 
-    No day occurs in two splits, and no pair twice. Fields (year, month, day, weekday, era) that both patterns
+    No day occurs in two splits, and no pair twice. Fields (year, month, day, weekday, era) that
+    both patterns
     have are aligned.
 
     source_locales: of the CLDR; each pair has one of them.
@@ -82,15 +84,20 @@ class DatesCorpus(Corpus):
 
         random = np.random.default_rng(self.seed)
         days = random.permutation(self._num_days) + self._first_day
-        last = np.cumsum([self._num_days * size / self.num_pairs for size in self.sizes]).round().astype(int)
+        last = (
+            np.cumsum([self._num_days * size / self.num_pairs for size in self.sizes])
+            .round()
+            .astype(int)
+        )
         seen: set[tuple[str, str]] = set()
         splits = {}
         for split, size, share in zip(SPLITS, self.sizes, np.split(days, last[:-1]), strict=True):
             pairs = list(self._pairs(random, share, size, seen))
             if len(pairs) < size:
                 raise ExperimentError(
-                    f"data.num_pairs: the {split} split has {len(pairs)} different pairs, not {size}; "
-                    "choose fewer data.num_pairs, more years, data.source_locales or data.formats"
+                    f"data.num_pairs: the {split} split has {len(pairs)} different pairs, not "
+                    f"{size}; choose fewer data.num_pairs, more years, data.source_locales or "
+                    "data.formats"
                 )
             splits[split] = datasets.Dataset.from_list(pairs)
         return splits
@@ -109,7 +116,9 @@ class DatesCorpus(Corpus):
                 return
             day, locale, form = np.unravel_index(choice, axes)
             date = datetime.date.fromordinal(int(days[day]))
-            source, source_fields = format_fields(date, self.formats[form], self.source_locales[locale])
+            source, source_fields = format_fields(
+                date, self.formats[form], self.source_locales[locale]
+            )
             target, target_fields = format_fields(date, self.formats[form], self.target_locale)
             if (source, target) in seen:
                 continue
@@ -158,4 +167,6 @@ def _check_locale(name: str, locale: str) -> None:
     try:
         Locale.parse(locale)
     except (UnknownLocaleError, ValueError, TypeError) as error:
-        raise ValueError(f"{name} must be locales of the CLDR, such as de_DE or ko_KR, got {locale!r}") from error
+        raise ValueError(
+            f"{name} must be locales of the CLDR, such as de_DE or ko_KR, got {locale!r}"
+        ) from error

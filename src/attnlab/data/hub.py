@@ -13,7 +13,15 @@ import numpy as np
 from babel import Locale, UnknownLocaleError
 from pydantic import Field
 
-from attnlab.data.corpus import SPLITS, BleuTokenize, Cleaning, Corpus, RougeUnit, SentenceCleaning, SentenceCorpus
+from attnlab.data.corpus import (
+    SPLITS,
+    BleuTokenize,
+    Cleaning,
+    Corpus,
+    RougeUnit,
+    SentenceCleaning,
+    SentenceCorpus,
+)
 from attnlab.data.labels import with_typed_labels
 from attnlab.data.pharaoh import with_links
 from attnlab.data.raw import SEPARATOR_NAMES
@@ -33,21 +41,27 @@ class HubDataset:
     """A dataset of the hub, or a local `path` in its place.
 
     dataset: the id on the hub, such as `bentrevett/multi30k`.
-    path: a folder in the layout of a hub dataset, a folder of parallel text files (`train.de` beside
-        `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv (unquoted) or
-        parquet. It goes before `dataset`. A relative one starts at $DVC_ROOT, else at the current folder.
+    path: a folder in the layout of a hub dataset, a folder of parallel text files (`train.de`
+        beside
+        `train.en`: the columns are then `de` and `en`), or one file: json, jsonl, csv, tsv
+        (unquoted) or
+        parquet. It goes before `dataset`. A relative one starts at $DVC_ROOT, else at the current
+        folder.
         Every cell is read as the text that stands there; numbers are not interpreted.
     name: the configuration of the dataset; null is the default one.
     revision: its branch, tag or commit; null is the default one.
-    splits: for train, validation and test the name of a split of the dataset, or a fraction. Fractions are
-        drawn at random from the split that `train` names, which keeps the rest; where `train` is a fraction
+    splits: for train, validation and test the name of a split of the dataset, or a fraction.
+        Fractions are
+        drawn at random from the split that `train` names, which keeps the rest; where `train` is a
+        fraction
         itself, from the only split there is, else from the one named train.
     seed: of the fractions.
     limit: rows of each split that are taken, the first ones, for a quick look; null takes all.
-    columns: the names of the columns of a csv, tsv or txt table whose first line is a row already; null takes the
+    columns: the names of the columns of a csv, tsv or txt table whose first line is a row already;
+        null takes the
         first line for them.
-    separator: between the fields of a table: one character, or `comma`, `semicolon`, `tab`, `pipe`, `space`; null is a
-        comma in csv and a tab in tsv.
+    separator: between the fields of a table: one character, or `comma`, `semicolon`, `tab`, `pipe`,
+        `space`; null is a comma in csv and a tab in tsv.
     encoding: of text files, such as cp949, latin-1 or utf-16; null is UTF-8.
     """
 
@@ -66,22 +80,33 @@ class HubDataset:
         self.notes: Sequence[str] = ()
         if self.separator is not None and len(_separator(self.separator)) != 1:
             words = ", ".join(SEPARATOR_NAMES)
-            raise ValueError(f"separator must be one character, or one of {words}, got {self.separator!r}")
+            raise ValueError(
+                f"separator must be one character, or one of {words}, got {self.separator!r}"
+            )
         if self.encoding is not None and not _is_text_encoding(self.encoding):
-            raise ValueError(f"encoding must name an encoding of text, such as cp949 or utf-16, got {self.encoding!r}")
+            raise ValueError(
+                "encoding must name an encoding of text, such as cp949 or utf-16, got "
+                f"{self.encoding!r}"
+            )
         if set(self.splits) != set(SPLITS):
-            raise ValueError(f"splits must give {', '.join(SPLITS)}, got {', '.join(self.splits) or 'nothing'}")
+            raise ValueError(
+                f"splits must give {', '.join(SPLITS)}, got {', '.join(self.splits) or 'nothing'}"
+            )
         if sum(self._fractions.values()) > 1 + 1e-9:
-            raise ValueError(f"splits must add up to at most 1, got {sum(self._fractions.values()):g}")
+            raise ValueError(
+                f"splits must add up to at most 1, got {sum(self._fractions.values()):g}"
+            )
 
     @property
     def _fractions(self) -> dict[str, float]:
         return {split: value for split, value in self.splits.items() if not isinstance(value, str)}
 
     def _read(self, **columns: str | None) -> tuple[RawData, dict[str, datasets.Dataset]]:
-        """The splits of the dataset that `splits` needs, by their own names, with the wanted columns alone, as text.
+        """The splits of the dataset that `splits` needs, by their own names, with the wanted
+        columns alone, as text.
 
-        columns: settings by their new names, source="de", ...; None is no column. The first two must be in every
+        columns: settings by their new names, source="de", ...; None is no column. The first two
+            must be in every
             split, the others in one of them.
         """
         # `datasets` is slow to import, and not needed to check a config.
@@ -98,25 +123,30 @@ class HubDataset:
         for split, name in names.items():
             if name not in raw.splits:
                 raise ExperimentError(
-                    f"data.splits.{split}: there is no split {name!r}; the splits are: {', '.join(raw.splits)}; choose "
-                    f"one, as data.splits.{split}={raw.splits[0]}; a fraction such as 0.1 draws one from the training "
-                    "split"
+                    f"data.splits.{split}: there is no split {name!r}; the splits are: "
+                    f"{', '.join(raw.splits)}; choose one, as data.splits.{split}={raw.splits[0]}; "
+                    "a fraction such as 0.1 draws one from the training split"
                 )
         read = {name: _read_split(raw, name, wanted) for name in dict.fromkeys(names.values())}
         for key in list(wanted)[2:]:
             if all(rows.data.column(key).null_count == len(rows) for rows in read.values()):
                 raise ExperimentError(
-                    f"data.{key}: there is no column {wanted[key]!r}, or nothing stands in it; leave it out, or name "
-                    "another one"
+                    f"data.{key}: there is no column {wanted[key]!r}, or nothing stands in it; "
+                    "leave it out, or name another one"
                 )
         unused = [split for split in raw.splits if split not in read]
         if unused:
-            raw.notes.append(f"of the dataset's splits {', '.join(unused)} is not used; data.splits says which are")
+            raw.notes.append(
+                f"of the dataset's splits {', '.join(unused)} is not used; data.splits says which "
+                "are"
+            )
         self.notes = raw.notes
         return raw, read
 
     def _names(self, found: list[str]) -> dict[str, str]:
-        """The split of the dataset that each of ours is, or that the fractions are drawn from (as `train`)."""
+        """The split of the dataset that each of ours is, or that the fractions are drawn from (as
+        `train`).
+        """
         named = {split: name for split, name in self.splits.items() if isinstance(name, str)}
         whole = {"train": found[0] if len(found) == 1 else "train"} if self._fractions else {}
         return whole | named
@@ -142,7 +172,8 @@ class HubCorpus(HubDataset, Corpus):
     """Sentence pairs from the Hugging Face hub or local files (see `HubDataset`).
 
     source, target: the column; a dot goes into a nested one (`translation.de`).
-    alignments: a column of gold alignments in Pharaoh format (see `attnlab.data.pharaoh`); null is none.
+    alignments: a column of gold alignments in Pharaoh format (see `attnlab.data.pharaoh`); null is
+        none.
     possible_alignments: a column of further links, all of them possible; null is none.
     first_word: the number of a sentence's first word in these columns.
     """
@@ -189,7 +220,8 @@ class Scan(HubCorpus):
 class Sigmorphon2020(HubCorpus):
     """Words and their phones, from task 1 of SIGMORPHON 2020 (Gorman et al. 2020).
 
-    language: its code of three letters, such as `kor`; `path` is the folder that holds `sigmorphon2020_<language>`.
+    language: its code of three letters, such as `kor`; `path` is the folder that holds
+        `sigmorphon2020_<language>`.
     """
 
     language: Text = "kor"
@@ -204,9 +236,10 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
     """Labelled sentences from the Hugging Face hub or local files (see `HubDataset`).
 
     text: the column; a dot goes into a nested one.
-    label: its column. Labels are whole numbers where every cell of all splits is one, written without sign or leading
-        zero, and else text. A row without a label is dropped.
-    label_names: names of the labels 0, 1, ..., in this order; null takes those that the dataset brings with it,
+    label: its column. Labels are whole numbers where every cell of all splits is one, written
+        without sign or leading zero, and else text. A row without a label is dropped.
+    label_names: names of the labels 0, 1, ..., in this order; null takes those that the dataset
+        brings with it,
         else the labels as they are written.
     """
 
@@ -227,7 +260,8 @@ class LabelledCorpus(HubDataset, SentenceCorpus):
 
 
 def resolve(path: str) -> Path:
-    """The absolute path; a relative one starts where the project is, also in the copies that DVC's queue makes.
+    """The absolute path; a relative one starts where the project is, also in the copies that DVC's
+    queue makes.
 
     Hangul and accents may be written in the other Unicode form than the folder's name.
     """
@@ -238,16 +272,22 @@ def resolve(path: str) -> Path:
 
 
 def raw_state(path: str | None) -> str:
-    """A fingerprint of the local raw data that `data.path` names: names, sizes and times; empty for None."""
+    """A fingerprint of the local raw data that `data.path` names: names, sizes and times; empty for
+    None.
+    """
     if path is None:
         return ""
     place = resolve(path)
     files = [file for file in (place, *sorted(place.rglob("*"))) if file.is_file()]
-    return "\n".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+    return "\n".join(
+        f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files
+    )
 
 
 def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets.Dataset:
-    """A split's rows; raises ExperimentError, with the setting that names it, for a missing column."""
+    """A split's rows; raises ExperimentError, with the setting that names it, for a missing
+    column.
+    """
     from attnlab.data.raw.rows import MissingColumnError, shown_names
 
     try:
@@ -255,8 +295,8 @@ def _read_split(raw: RawData, split: str, wanted: Mapping[str, str]) -> datasets
     except MissingColumnError as missing:
         key = next(key for key, column in wanted.items() if column == missing.column)
         raise ExperimentError(
-            f"data.{key}: there is no column {missing.column!r} in split {split!r}; the columns of {missing.name} are: "
-            f"{shown_names(missing.columns)}{missing.hint}"
+            f"data.{key}: there is no column {missing.column!r} in split {split!r}; the columns of "
+            f"{missing.name} are: {shown_names(missing.columns)}{missing.hint}"
         ) from missing
 
 

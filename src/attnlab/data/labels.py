@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 Label = int | str
 
-# Without sign and leading zero, and small enough for 64 bits: what a number reads like that counts classes.
+# Without sign and leading zero, and small enough for 64 bits: what a number reads like that counts
+# classes.
 _PLAIN_INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")
 _NO_LABEL = "-1"  # as `datasets` writes it, where labels have names
 
@@ -22,10 +23,12 @@ _NO_LABEL = "-1"  # as `datasets` writes it, where labels have names
 def with_typed_labels(
     splits: Mapping[str, datasets.Dataset], names: Sequence[str] | None
 ) -> dict[str, datasets.Dataset]:
-    """The splits with the column `label` as whole numbers, where every cell of all splits is one, else as text.
+    """The splits with the column `label` as whole numbers, where every cell of all splits is one,
+    else as text.
 
     splits: with labels as text; None and blank ones are none.
-    names: of the labels 0, 1, ...; the column becomes a `ClassLabel`. A cell may hold a name or a number.
+    names: of the labels 0, 1, ...; the column becomes a `ClassLabel`. A cell may hold a name or a
+        number.
 
     Raises ExperimentError for a label that is none of the named ones.
     """
@@ -35,8 +38,15 @@ def with_typed_labels(
     if names is not None:
         numbers = {split: _numbers_of_names(cells, names) for split, cells in written.items()}
         feature: Any = datasets.ClassLabel(names=list(names))
-    elif all(cell is None or _PLAIN_INTEGER.fullmatch(cell) for cells in written.values() for cell in cells):
-        numbers = {split: [None if cell is None else int(cell) for cell in cells] for split, cells in written.items()}
+    elif all(
+        cell is None or _PLAIN_INTEGER.fullmatch(cell)
+        for cells in written.values()
+        for cell in cells
+    ):
+        numbers = {
+            split: [None if cell is None else int(cell) for cell in cells]
+            for split, cells in written.items()
+        }
         feature = datasets.Value("int64")
     else:
         return dict(splits)
@@ -57,14 +67,16 @@ def _numbers_of_names(cells: Sequence[str | None], names: Sequence[str]) -> list
     for cell in cells:
         if cell not in known:
             raise ExperimentError(
-                f"data.label: a row has the label {cell!r}, but the dataset names its labels {show(list(names))}, "
-                "numbered from 0; mend the row"
+                f"data.label: a row has the label {cell!r}, but the dataset names its labels "
+                f"{show(list(names))}, numbered from 0; mend the row"
             )
     return [known[cell] for cell in cells]
 
 
 def label_of(value: Any, tidy: Callable[[str], str]) -> Label | None:
-    """A raw value as a label; None where there is none. Raises ExperimentError where the value can be no label."""
+    """A raw value as a label; None where there is none. Raises ExperimentError where the value can
+    be no label.
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, str):
@@ -74,6 +86,6 @@ def label_of(value: Any, tidy: Callable[[str], str]) -> Label | None:
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         return int(value)  # a column of whole numbers with a gap comes as fractions
     raise ExperimentError(
-        f"data.label: a label must be a whole number, true or false, or text, got {value!r}; data.label names "
-        "the column"
+        f"data.label: a label must be a whole number, true or false, or text, got {value!r}; "
+        "data.label names the column"
     )

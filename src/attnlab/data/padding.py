@@ -30,7 +30,9 @@ class Ragged:
         offsets = _offsets(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)))
         if rows and all(isinstance(row, np.ndarray) for row in rows):
             return cls(np.concatenate(rows, dtype=np.int32), offsets)
-        return cls(np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=offsets[-1]), offsets)
+        return cls(
+            np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=offsets[-1]), offsets
+        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -93,8 +95,12 @@ def pad_labelled(
     )
 
 
-def _pad(ids: Ragged, side: Literal["pre", "post"], special: int, before: bool) -> tuple[Tensor, Tensor]:
-    """ids (B, longest + 1) long with `special` before or after each row, and the mask of real tokens."""
+def _pad(
+    ids: Ragged, side: Literal["pre", "post"], special: int, before: bool
+) -> tuple[Tensor, Tensor]:
+    """ids (B, longest + 1) long with `special` before or after each row, and the mask of real
+    tokens.
+    """
     lengths = ids.lengths[:, None]  # (B, 1)
     width = int(ids.lengths.max(initial=0)) + 1
     pads_first = width - 1 - lengths if side == "pre" else np.zeros_like(lengths)

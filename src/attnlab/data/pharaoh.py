@@ -1,8 +1,9 @@
 """Gold word alignments in Pharaoh format: read, checked, and handed on to the tokens of the words.
 
-A row reads `0-0 1-2 2?3`: the number of a source word, a mark, and the number of a target word. Words are separated by
-white space. `-` marks a sure link, `?` or `p` a possible one (Och and Ney 2003); `1-2` and `1?2` together are sure.
-Tools such as fast_align write sure links alone, and count from 0; some gold files count from 1.
+A row reads `0-0 1-2 2?3`: the number of a source word, a mark, and the number of a target word.
+Words are separated by white space. `-` marks a sure link, `?` or `p` a possible one (Och and Ney
+2003); `1-2` and `1?2` together are sure. Tools such as fast_align write sure links alone, and count
+from 0; some gold files count from 1.
 """
 
 from __future__ import annotations
@@ -23,19 +24,26 @@ _WORD = re.compile(r"\S+")
 
 
 def with_links(rows: datasets.Dataset, split: str, first_word: int) -> datasets.Dataset:
-    """The rows with one column `alignments`: sure and possible links, counted from 0. Rows without a gold alignment
+    """The rows with one column `alignments`: sure and possible links, counted from 0. Rows without
+    a gold alignment
     are empty.
 
-    rows: with the columns `source` and `target`, and `alignments` and `possible_alignments` where the split has them.
+    rows: with the columns `source` and `target`, and `alignments` and `possible_alignments` where
+        the split has them.
 
-    Raises ExperimentError where a row holds something else than links between words of its sentences.
+    Raises ExperimentError where a row holds something else than links between words of its
+    sentences.
     """
     columns = [name for name in ("alignments", "possible_alignments") if name in rows.column_names]
     written = []
     for number, row in enumerate(rows, start=1):
         stands_at = row.get(PLACE) or f"row {number}"
         place = f"{stands_at} of split {split!r}"
-        written.append(" ".join(link for column in columns for link in _links_of(row, column, place, first_word)))
+        written.append(
+            " ".join(
+                link for column in columns for link in _links_of(row, column, place, first_word)
+            )
+        )
     return rows.remove_columns(columns).add_column("alignments", written)
 
 
@@ -49,32 +57,40 @@ def _links_of(row: dict[str, Any], column: str, place: str, first_word: int) -> 
         found = _LINK.fullmatch(link) if isinstance(link, str) else None
         if found is None:
             raise ExperimentError(
-                f"data.{column}: {place} has {show(link)}, which is no link; write the numbers of a source word and of "
-                "a target word as 0-1, or 0?1 where the link is only possible, with spaces between the links"
+                f"data.{column}: {place} has {show(link)}, which is no link; write the numbers of "
+                "a source word and of a target word as 0-1, or 0?1 where the link is only "
+                "possible, with spaces between the links"
             )
         places = [int(found[1]) - first_word, int(found[3]) - first_word]
         for side, text, position in zip(("source", "target"), texts, places, strict=True):
             words = len(text.split())
             if not 0 <= position < words:
                 raise ExperimentError(
-                    f"data.{column}: {place} has the link {link}, but its {side} has {words} words, numbered "
-                    f"{first_word} to {words - 1 + first_word}; data.first_word says whether they count from 0 or 1"
+                    f"data.{column}: {place} has the link {link}, but its {side} has {words} "
+                    f"words, numbered {first_word} to {words - 1 + first_word}; data.first_word "
+                    "says whether they count from 0 or 1"
                 )
-        links.append(f"{places[0]}{'-' if found[2] == '-' and column == 'alignments' else '?'}{places[1]}")
+        links.append(
+            f"{places[0]}{'-' if found[2] == '-' and column == 'alignments' else '?'}{places[1]}"
+        )
     return links
 
 
 def links_between_tokens(
     text: str, source_words: Sequence[int], target_words: Sequence[int]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """(sure, possible) [target position, source position] of tokens: each token of a word has the links of its word.
+    """(sure, possible) [target position, source position] of tokens: each token of a word has the
+    links of its word.
 
     text: links as `with_links` writes them.
     source_words, target_words: of each token, as `words_of_tokens` gives them.
     """
     sure, possible = set(), set()
     for source, mark, target in (_LINK.fullmatch(link).groups() for link in text.split()):  # type: ignore[union-attr]
-        targets, sources = _positions(target_words, int(target)), _positions(source_words, int(source))
+        targets, sources = (
+            _positions(target_words, int(target)),
+            _positions(source_words, int(source)),
+        )
         links = {(t, s) for t in targets for s in sources}
         possible |= links
         sure |= links if mark == "-" else set()
@@ -88,10 +104,12 @@ def _positions(words: Sequence[int], word: int) -> list[int]:
 def words_of_tokens(text: str, offsets: Sequence[Sequence[int]]) -> list[int]:
     """The number of the word that each token lies in, from 0, and -1 between words.
 
-    offsets: [start, end) of each token in characters; one that reaches over several words belongs to the first.
+    offsets: [start, end) of each token in characters; one that reaches over several words belongs
+        to the first.
     """
     spans = [found.span() for found in _WORD.finditer(text)]
-    first = [bisect_right(spans, start, key=lambda span: span[1]) for start, _ in offsets]  # that ends behind its start
+    # That ends behind its start
+    first = [bisect_right(spans, start, key=lambda span: span[1]) for start, _ in offsets]
     return [
         word if word < len(spans) and spans[word][0] < end else -1
         for word, (_, end) in zip(first, offsets, strict=True)

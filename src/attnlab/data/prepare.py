@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 ROWS_OF_A_BATCH = 1_000
 
 
-def prepare(corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | None = None) -> None:
+def prepare(
+    corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | None = None
+) -> None:
     """Writes the prepared data of `corpus` to `folder`, whole or not at all.
 
     Raises ExperimentError where a split has no row left, or where the labels cannot be learnt.
@@ -37,20 +39,32 @@ def prepare(corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | 
     report("load", 0, 1)
     splits = corpus.load_checked()
     if corpus.limit is not None:
-        splits = {split: rows.select(range(min(len(rows), corpus.limit))) for split, rows in splits.items()}
-    kind = Pairs(corpus, splits["train"]) if isinstance(corpus, Corpus) else Sentences(corpus, splits["train"])
+        splits = {
+            split: rows.select(range(min(len(rows), corpus.limit)))
+            for split, rows in splits.items()
+        }
+    kind = (
+        Pairs(corpus, splits["train"])
+        if isinstance(corpus, Corpus)
+        else Sentences(corpus, splits["train"])
+    )
     counters = {split: SplitCounter(kind.unit, list(kind.sides)) for split in SPLITS}
 
     with atomic_folder(folder) as temporary:
-        # The tokenisers read all sentences before the first is encoded: cleaned ones stay in a file, not in memory.
+        # The tokenisers read all sentences before the first is encoded: cleaned ones stay in a
+        # file, not in memory.
         cleaned = {split: temporary / f"{split}.cleaned" for split in SPLITS}
         for split in SPLITS:
             _clean(kind, splits[split], cleaned[split], counters[split].dropped, report)
-            _check_rows_left(corpus, split, len(splits[split]), counters[split].dropped, kind.columns)
+            _check_rows_left(
+                corpus, split, len(splits[split]), counters[split].dropped, kind.columns
+            )
 
         report("tokenizer", 0, 1)
         kind.learn(cleaned["train"])
-        train = corpus.train_tokenizers if isinstance(corpus, Corpus) else corpus.tokenizer.train_sides
+        train = (
+            corpus.train_tokenizers if isinstance(corpus, Corpus) else corpus.tokenizer.train_sides
+        )
         learnt = train(*(_texts(cleaned["train"], side) for side in kind.sides))
         tokenizers = dict(zip(kind.sides, learnt, strict=True))
         for side, prefix in kind.sides.items():
@@ -64,12 +78,16 @@ def prepare(corpus: Corpus | SentenceCorpus, folder: Path, progress: Progress | 
                     columns = _encode(kind, batch, tokenizers, split, counters[split])
                     file.write_table(pa.table(columns, schema=kind.schema))
             report(split, rows, rows)
-            _check_rows_left(corpus, split, len(splits[split]), counters[split].dropped, kind.columns)
+            _check_rows_left(
+                corpus, split, len(splits[split]), counters[split].dropped, kind.columns
+            )
             cleaned[split].unlink()
 
         stats = {
             "vocabulary": {side: tokenizer.size for side, tokenizer in tokenizers.items()},
-            "splits": {split: counter.summary(kind.class_names) for split, counter in counters.items()},
+            "splits": {
+                split: counter.summary(kind.class_names) for split, counter in counters.items()
+            },
             "notes": list(corpus.notes),
         }
         write_json(temporary / "stats.json", stats)
@@ -82,7 +100,11 @@ def _texts(cleaned: Path, column: str) -> Iterator[str]:
 
 
 def _clean(
-    kind: Pairs | Sentences, dataset: datasets.Dataset, path: Path, dropped: DroppedRows, report: Progress
+    kind: Pairs | Sentences,
+    dataset: datasets.Dataset,
+    path: Path,
+    dropped: DroppedRows,
+    report: Progress,
 ) -> None:
     """Write the clean rows to a file, each with its place."""
     schema = kind.cleaned_schema.append(pa.field(PLACE, pa.string()))
@@ -91,7 +113,11 @@ def _clean(
             start = number * ROWS_OF_A_BATCH
             report("clean", start, len(dataset))
             sides = [rows[side] for side in kind.sides]
-            places = rows[PLACE] if PLACE in rows else [f"row {start + i + 1}" for i in range(len(sides[0]))]
+            places = (
+                rows[PLACE]
+                if PLACE in rows
+                else [f"row {start + i + 1}" for i in range(len(sides[0]))]
+            )
             faults = rows[FAULT] if FAULT in rows else [""] * len(sides[0])
 
             kept = []
@@ -103,12 +129,18 @@ def _clean(
                 else:
                     kept.append((*clean, places[i]))
             columns = list(zip(*kept, strict=True)) or [()] * len(schema)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            arrays = [
+                pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)
+            ]
             file.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def _encode(
-    kind: Pairs | Sentences, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str, counter: SplitCounter
+    kind: Pairs | Sentences,
+    rows: pa.RecordBatch,
+    tokenizers: Tokenizers,
+    split: str,
+    counter: SplitCounter,
 ) -> dict[str, Any]:
     """The columns of the rows that are within the limits."""
     ids = {side: tokenizers[side].encode_rows(rows[side].to_pylist()) for side in kind.sides}
@@ -122,15 +154,24 @@ def _encode(
         kept &= ~too_long
 
     numbers = np.flatnonzero(kept)
-    rows, ids = rows.take(pa.array(numbers)), {side: each.take(numbers) for side, each in ids.items()}
+    rows, ids = (
+        rows.take(pa.array(numbers)),
+        {side: each.take(numbers) for side, each in ids.items()},
+    )
     more = kind.more(rows, tokenizers, split)
     counter.add(ids, more.get("label", ()))
     columns = {side: rows[side] for side in kind.sides}
-    return columns | {f"{kind.sides[side]}ids": list_array(each) for side, each in ids.items()} | more
+    return (
+        columns | {f"{kind.sides[side]}ids": list_array(each) for side, each in ids.items()} | more
+    )
 
 
 def _drop(
-    reason: str, which: NDArray[np.bool_], rows: pa.RecordBatch, kind: Pairs | Sentences, dropped: DroppedRows
+    reason: str,
+    which: NDArray[np.bool_],
+    rows: pa.RecordBatch,
+    kind: Pairs | Sentences,
+    dropped: DroppedRows,
 ) -> None:
     """which: whether each row is dropped."""
     for i in np.flatnonzero(which).tolist():
@@ -138,11 +179,16 @@ def _drop(
         dropped.add(reason, rows[PLACE][i].as_py(), " → ".join(texts))
 
 
-def _check_rows_left(corpus: RawCorpus, split: str, rows: int, dropped: DroppedRows, columns: str) -> None:
+def _check_rows_left(
+    corpus: RawCorpus, split: str, rows: int, dropped: DroppedRows, columns: str
+) -> None:
     if rows == 0:
-        raise ExperimentError(f"data: {type(corpus).__name__}.load returned no rows for the {split} split")
+        raise ExperimentError(
+            f"data: {type(corpus).__name__}.load returned no rows for the {split} split"
+        )
     if dropped.total == rows:
         raise ExperimentError(
-            f"data: nothing is left of the {split} split; {rows} rows were dropped ({dropped.shown()}); see "
-            f"data.splits for where rows come from, data.cleaning for the limits and {columns} for the columns"
+            f"data: nothing is left of the {split} split; {rows} rows were dropped "
+            f"({dropped.shown()}); see data.splits for where rows come from, data.cleaning for the "
+            f"limits and {columns} for the columns"
         )

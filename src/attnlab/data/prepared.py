@@ -45,7 +45,9 @@ class DataInfo:
 
 @dataclass(frozen=True)
 class LabelledInfo:
-    """The content of `data.json` for labelled sentences. labels: the names of the classes, by their numbers."""
+    """The content of `data.json` for labelled sentences. labels: the names of the classes, by their
+    numbers.
+    """
 
     format: int
     labels: list[str]
@@ -93,23 +95,29 @@ class PreparedSplit(_MappedSplit):
         return np.array(links, dtype=np.int64).reshape(-1, 2)
 
     def words(self, row: int) -> list[NDArray[np.int64]] | None:
-        """The word of each source token, (S,), and of each target token, (T,), -1 between words; None where the corpus
-        aligns no words.
+        """The word of each source token, (S,), and of each target token, (T,), -1 between words;
+        None where the corpus aligns no words.
         """
         if "source_words" not in self._table.column_names:
             return None
-        return [np.array(self._table[f"{side}_words"][row].as_py(), dtype=np.int64) for side in ("source", "target")]
+        return [
+            np.array(self._table[f"{side}_words"][row].as_py(), dtype=np.int64)
+            for side in ("source", "target")
+        ]
 
 
 class LabelledSplit(_MappedSplit):
-    """The sentences of one split. Ids come without `<eos>`; labels are the numbers of the classes, (rows,)."""
+    """The sentences of one split. Ids come without `<eos>`; labels are the numbers of the classes,
+    (rows,).
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.ids = MappedIds(self._table["ids"])
         self.labels: NDArray[np.int64] = self._table["label"].to_numpy().astype(np.int64)
         self.source_lengths = self.ids.lengths
-        self.target_lengths = np.zeros_like(self.source_lengths)  # a label takes no tokens of a batch
+        # A label takes no tokens of a batch
+        self.target_lengths = np.zeros_like(self.source_lengths)
 
     def batch(self, rows: NDArray[np.int64], padding: Padding) -> LabelledBatch:
         """The padded batch of these rows."""
@@ -124,7 +132,8 @@ InfoT = TypeVar("InfoT", DataInfo, LabelledInfo)
 
 
 class PreparedFolder(Generic[SplitT, InfoT]):
-    """A folder written by `attnlab.data.prepare.prepare`. Splits are opened when first used, and are mapped.
+    """A folder written by `attnlab.data.prepare.prepare`. Splits are opened when first used, and
+    are mapped.
 
     info, stats: the contents of `data.json` and `stats.json`.
     sizes: rows of each split.
@@ -141,10 +150,14 @@ class PreparedFolder(Generic[SplitT, InfoT]):
         self.folder = Path(folder)
         missing = [name for name in self.files() if not (self.folder / name).is_file()]
         if missing:
-            raise ExperimentError(f"{self.folder} lacks prepared data: {', '.join(missing)} missing; {_REMEDY}")
+            raise ExperimentError(
+                f"{self.folder} lacks prepared data: {', '.join(missing)} missing; {_REMEDY}"
+            )
         self.info: InfoT = read_own_record(self.folder / "data.json", self.info_type, _REMEDY)
         if self.info.format != FORMAT:
-            raise ExperimentError(f"{self.folder} has format {self.info.format}, not {FORMAT}; {_REMEDY}")
+            raise ExperimentError(
+                f"{self.folder} has format {self.info.format}, not {FORMAT}; {_REMEDY}"
+            )
         self.stats = read_own_record(self.folder / "stats.json", dict[str, Any], _REMEDY)
         self.sizes = {split: self.stats["splits"][split][self.unit] for split in SPLITS}
         self._splits: dict[str, SplitT] = {}
@@ -170,7 +183,9 @@ class PreparedFolder(Generic[SplitT, InfoT]):
         digest = hashlib.sha256()
         for name in self.files():
             with (self.folder / name).open("rb") as file:
-                digest.update(f"{name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+                digest.update(
+                    f"{name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
+                )
         return digest.hexdigest()
 
 
@@ -208,12 +223,17 @@ class LabelledData(PreparedFolder[LabelledSplit, LabelledInfo]):
 
 
 def write_sample(folder: Path, into: Path, rows: int) -> None:
-    """Copy a folder of prepared data, with so many rows of validation and test, evenly chosen, and all of training."""
+    """Copy a folder of prepared data, with so many rows of validation and test, evenly chosen, and
+    all of training.
+    """
     shutil.copytree(folder, into)
     for split in ("validation", "test"):
         table = open_rows(folder / f"{split}.arrow")
         chosen = np.unique(np.linspace(0, table.num_rows - 1, rows).astype(np.int64))
-        with pa.OSFile(str(into / f"{split}.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        with (
+            pa.OSFile(str(into / f"{split}.arrow"), "wb") as file,
+            pa.ipc.new_file(file, table.schema) as writer,
+        ):
             writer.write_table(table.take(pa.array(chosen)))
 
 

@@ -1,7 +1,9 @@
-"""What differs between sentence pairs and labelled sentences on the way from a corpus to prepared data.
+"""What differs between sentence pairs and labelled sentences on the way from a corpus to prepared
+data.
 
-Both kinds have: `unit`, the name of a row in the statistics; `sides`, the columns of text and the prefix of each in
-other names; `columns`, the settings that choose them; and the schemas of the cleaned and of the prepared rows.
+Both kinds have: `unit`, the name of a row in the statistics; `sides`, the columns of text and the
+prefix of each in other names; `columns`, the settings that choose them; and the schemas of the
+cleaned and of the prepared rows.
 """
 
 from __future__ import annotations
@@ -46,24 +48,34 @@ class Pairs:
         if len({"source_spans", "target_spans"} & set(self._known)) == 1:
             given = next(name for name in self._known if name.endswith("_spans"))
             raise ExperimentError(
-                f"data: {type(corpus).__name__}.load returned {given} alone; it must return both source_spans and "
-                "target_spans, or neither"
+                f"data: {type(corpus).__name__}.load returned {given} alone; it must return both "
+                "source_spans and target_spans, or neither"
             )
         texts = dict.fromkeys(self.sides, pa.string())
         links = dict.fromkeys(("sure_links", "possible_links"), _PAIRS) if self._known else {}
-        words = dict.fromkeys(("source_words", "target_words"), _IDS) if "alignments" in self._known else {}
+        words = (
+            dict.fromkeys(("source_words", "target_words"), _IDS)
+            if "alignments" in self._known
+            else {}
+        )
         self.cleaned_schema = pa.schema(texts | self._known)
-        self.schema = pa.schema(texts | dict.fromkeys(("source_ids", "target_ids"), _IDS) | links | words)
+        self.schema = pa.schema(
+            texts | dict.fromkeys(("source_ids", "target_ids"), _IDS) | links | words
+        )
 
     def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
         """For each raw row the values of `cleaned_schema`, or the reason to drop it."""
-        columns = zip(*(rows[name] for name in self._known), strict=True) if self._known else repeat(())
+        columns = (
+            zip(*(rows[name] for name in self._known), strict=True) if self._known else repeat(())
+        )
         for source, target, known in zip(rows["source"], rows["target"], columns, strict=False):
             self._check_spans(source, target, dict(zip(self._known, known, strict=False)))
             texts = self.cleaning.clean(source, target)
             if "alignments" in self._known and not isinstance(texts, str):
                 # Compatibility forms (NFKC) can break a word, after which links count other words.
-                same = [len(text.split()) for text in texts] == [len(text.split()) for text in (source, target)]
+                same = [len(text.split()) for text in texts] == [
+                    len(text.split()) for text in (source, target)
+                ]
                 texts = texts if same else "other_words"
             yield texts if isinstance(texts, str) else [*texts, *known]
 
@@ -73,9 +85,10 @@ class Pairs:
             ours, theirs = (known[name] for name in ("source_spans", "target_spans"))
             if ours is None or theirs is None or len(ours) != len(theirs):
                 raise ExperimentError(
-                    f"data: the pair {show(source, 60)} → {show(target, 60)} has the source_spans {show(ours, 60)} "
-                    f"and the target_spans {show(theirs, 60)}; {type(self.corpus).__name__}.load must give as many of "
-                    "one side as of the other"
+                    f"data: the pair {show(source, 60)} → {show(target, 60)} has the source_spans "
+                    f"{show(ours, 60)} and the target_spans {show(theirs, 60)}; "
+                    f"{type(self.corpus).__name__}.load must give as many of one side as of the "
+                    "other"
                 )
 
     def learn(self, train: Path) -> None:
@@ -92,8 +105,17 @@ class Pairs:
                 words[f"{side}_words"] = list(map(words_of_tokens, rows[side].to_pylist(), of_side))
             links = list(map(links_between_tokens, rows["alignments"].to_pylist(), *words.values()))
         else:
-            links = list(map(links_between, *offsets, *(rows[f"{side}_spans"].to_pylist() for side in self.sides)))
-        return words | {"sure_links": [sure for sure, _ in links], "possible_links": [others for _, others in links]}
+            links = list(
+                map(
+                    links_between,
+                    *offsets,
+                    *(rows[f"{side}_spans"].to_pylist() for side in self.sides),
+                )
+            )
+        return words | {
+            "sure_links": [sure for sure, _ in links],
+            "possible_links": [others for _, others in links],
+        }
 
     def info(self) -> DataInfo:
         """The content of `data.json`."""
@@ -117,7 +139,8 @@ def links_between(
     """(sure, possible) links between the tokens of aligned fields; every sure one is possible too.
 
     Every token of a field is a possible link to every token of the same field on the other side;
-    the link is sure where both are one token. A token belongs to each field that it has a character of.
+    the link is sure where both are one token. A token belongs to each field that it has a character
+    of.
     """
     sure: set[tuple[int, int]] = set()
     possible: set[tuple[int, int]] = set()
@@ -136,7 +159,9 @@ def _tokens_in(offsets: Sequence[Span], span: Span) -> list[int]:
 
 
 class Sentences:
-    """Classes are the labels of the training split: whole numbers by size, or else text in its alphabetical order."""
+    """Classes are the labels of the training split: whole numbers by size, or else text in its
+    alphabetical order.
+    """
 
     unit, columns = "sentences", "data.text and data.label"
     sides = {"text": ""}  # noqa: RUF012
@@ -145,7 +170,10 @@ class Sentences:
 
     def __init__(self, corpus: SentenceCorpus, train: datasets.Dataset) -> None:
         self.cleaning: TextCleaning = corpus.cleaning
-        self._names, self._own_names = corpus.label_names, getattr(train.features["label"], "names", None)
+        self._names, self._own_names = (
+            corpus.label_names,
+            getattr(train.features["label"], "names", None),
+        )
 
     def clean(self, rows: dict[str, list[Any]]) -> Iterator[list[Any] | str]:
         for text, raw_label in zip(rows["text"], rows["label"], strict=True):
@@ -154,33 +182,41 @@ class Sentences:
             yield texts if isinstance(texts, str) else [*texts, json.dumps(label)]
 
     def learn(self, train: Path) -> None:
-        """Takes the classes from the clean training split; raises ExperimentError where they are no classes."""
-        labels = sorted(json.loads(label) for label in open_rows(train)["label"].unique().to_pylist())
+        """Takes the classes from the clean training split; raises ExperimentError where they are no
+        classes.
+        """
+        labels = sorted(
+            json.loads(label) for label in open_rows(train)["label"].unique().to_pylist()
+        )
         if len(labels) < 2:
             raise ExperimentError(
-                f"data.label: a classifier needs at least two classes, but every label of the training split "
-                f"is {labels[0]!r}; choose another column by data.label"
+                "data.label: a classifier needs at least two classes, but every label of the "
+                f"training split is {labels[0]!r}; choose another column by data.label"
             )
         names = self._names
         if names is not None and labels != list(range(len(names))):
             raise ExperimentError(
-                f"data.label_names has {len(names)} names for the labels 0 to {len(names) - 1}, but the labels of the "
-                f"training split are {show(labels)}; give each of 0, 1, ... its name, or null"
+                f"data.label_names has {len(names)} names for the labels 0 to {len(names) - 1}, "
+                f"but the labels of the training split are {show(labels)}; give each of 0, 1, ... "
+                "its name, or null"
             )
         if names is None:
             known = dict(enumerate(self._own_names or []))
             names = [known.get(label, str(label)) for label in labels]
         self.class_names = names
-        self._labels, self._numbers = labels, {json.dumps(label): number for number, label in enumerate(labels)}
+        self._labels, self._numbers = (
+            labels,
+            {json.dumps(label): number for number, label in enumerate(labels)},
+        )
 
     def more(self, rows: pa.RecordBatch, tokenizers: Tokenizers, split: str) -> dict[str, Any]:
         labels = rows["label"].to_pylist()
         unseen = [json.loads(label) for label in labels if label not in self._numbers]
         if unseen:
             raise ExperimentError(
-                f"data.label: the {split} split has the label {unseen[0]!r}, which no sentence of the training split "
-                f"has (it has {show(self._labels)}), so that no model can learn it; leave such rows out, or choose "
-                "other data.splits"
+                f"data.label: the {split} split has the label {unseen[0]!r}, which no sentence of "
+                f"the training split has (it has {show(self._labels)}), so that no model can learn "
+                "it; leave such rows out, or choose other data.splits"
             )
         return {"label": [self._numbers[label] for label in labels]}
 

@@ -1,7 +1,7 @@
 """Arrow files of prepared rows: read batch by batch, or mapped.
 
-The footer of such a file comes last: one that was not written to its end cannot be opened. They are not compressed, so
-that they can be mapped.
+The footer of such a file comes last: one that was not written to its end cannot be opened. They are
+not compressed, so that they can be mapped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def open_rows(path: Path) -> pa.Table:
 
 
 def batches_of_file(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(number of the first row, columns) of one batch after the other; only one is in memory at a time."""
+    """(number of the first row, columns) of one batch after the other; only one is in memory at a
+    time.
+    """
     start = 0
     with pa.OSFile(str(path)) as file:
         batches = pa.ipc.open_file(file)
@@ -38,7 +40,9 @@ def batches_of_file(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def list_array(ids: Ragged) -> pa.Array:
     """Rows of ids as a column of lists of int32."""
-    return pa.ListArray.from_arrays(pa.array(ids.offsets, pa.int32()), pa.array(ids.values, pa.int32()))
+    return pa.ListArray.from_arrays(
+        pa.array(ids.offsets, pa.int32()), pa.array(ids.values, pa.int32())
+    )
 
 
 class MappedIds:
@@ -50,7 +54,10 @@ class MappedIds:
     def __init__(self, column: pa.ChunkedArray) -> None:
         # Views of the file: making them reads nothing.
         self._batches = [
-            Ragged(batch.values.to_numpy(zero_copy_only=True), batch.offsets.to_numpy(zero_copy_only=True))
+            Ragged(
+                batch.values.to_numpy(zero_copy_only=True),
+                batch.offsets.to_numpy(zero_copy_only=True),
+            )
             for batch in column.chunks
         ]
         self._starts = np.cumsum([0, *map(len, self._batches)]).tolist()

@@ -1,4 +1,6 @@
-"""Which rows make a batch: buckets by length, the same for any number of processes and loader workers."""
+"""Which rows make a batch: buckets by length, the same for any number of processes and loader
+workers.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ Rows = NDArray[np.int64]
 class Batching:
     """How training pairs are put into batches.
 
-    by: `sentences` counts pairs; `tokens` bounds pairs x the longest side in the batch, `<eos>` counted. Where only a
-        few of the longest pairs fit, a batch of two or three may exceed it.
+    by: `sentences` counts pairs; `tokens` bounds pairs x the longest side in the batch, `<eos>`
+        counted. Where only a few of the longest pairs fit, a batch of two or three may exceed it.
     size: of the whole batch, over all processes.
     bucketed: pairs of like lengths go together, which leaves few pads.
     pool: lengths are sorted within so many batches of shuffled pairs; null sorts the whole epoch.
@@ -35,10 +37,11 @@ class Batching:
 class BatchSampler(Sampler[Rows]):
     """Yields the row numbers of one batch after the other.
 
-    The sequence of global batches is a function of (lengths, batching, seed, epoch) alone, the same for one and for two
-    processes. Each process takes `batch[rank::world_size]` of every batch, so that all make the same number of steps.
-    So a batch has at least two rows, and one for each process: one with fewer gets rows of its neighbour, or joins it,
-    and may then exceed `size` by a few long sentences. Only a sentence that takes more than half of a batch's tokens
+    The sequence of global batches is a function of (lengths, batching, seed, epoch) alone, the same
+    for one and for two processes. Each process takes `batch[rank::world_size]` of every batch, so
+    that all make the same number of steps. So a batch has at least two rows, and one for each
+    process: one with fewer gets rows of its neighbour, or joins it, and may then exceed `size` by a
+    few long sentences. Only a sentence that takes more than half of a batch's tokens
     is alone in one process and not in two; three and more processes move other rows.
 
     source_lengths, target_lengths: (rows,) without `<eos>`.
@@ -60,10 +63,15 @@ class BatchSampler(Sampler[Rows]):
     ) -> None:
         if len(source_lengths) < world_size * parts:
             pieces = (
-                f"{world_size} processes" if parts == 1 else f"{parts} parts of a batch in {world_size} process(es)"
+                f"{world_size} processes"
+                if parts == 1
+                else f"{parts} parts of a batch in {world_size} process(es)"
             )
             raise ValueError(f"there must be a row for each of {pieces}, got {len(source_lengths)}")
-        self.source_lengths, self.target_lengths = np.asarray(source_lengths), np.asarray(target_lengths)
+        self.source_lengths, self.target_lengths = (
+            np.asarray(source_lengths),
+            np.asarray(target_lengths),
+        )
         self.batching, self.seed, self.shuffle = batching, seed, shuffle
         self.rank, self.world_size, self.parts = rank, world_size, parts
         self.epoch = 0
@@ -76,9 +84,11 @@ class BatchSampler(Sampler[Rows]):
         self.epoch = epoch
 
     def skip(self, batches: int) -> None:
-        """The epoch that is iterated next, and only that one, begins behind so many batches, or pieces of them.
+        """The epoch that is iterated next, and only that one, begins behind so many batches, or
+        pieces of them.
 
-        However often it is iterated: a loader with workers does so twice before it asks for a batch.
+        However often it is iterated: a loader with workers does so twice before it asks for a
+        batch.
         """
         self._skipped, self._epoch_of_skip = batches, None
 
@@ -87,7 +97,11 @@ class BatchSampler(Sampler[Rows]):
             self._epoch_of_skip = self.epoch
         skipped = self._skipped if self.epoch == self._epoch_of_skip else 0
         firsts = range(self.rank, self.world_size * self.parts, self.world_size)
-        pieces = (batch[first :: self.world_size * self.parts] for batch in self.batches() for first in firsts)
+        pieces = (
+            batch[first :: self.world_size * self.parts]
+            for batch in self.batches()
+            for first in firsts
+        )
         return itertools.islice(pieces, skipped, None)
 
     def __len__(self) -> int:
@@ -108,7 +122,11 @@ class BatchSampler(Sampler[Rows]):
         order = random.permutation(len(self.source_lengths))
         if not self.batching.bucketed:
             return self._fill(self._cut(order))
-        pool = len(order) if self.batching.pool is None else self.batching.pool * self._pairs_per_batch()
+        pool = (
+            len(order)
+            if self.batching.pool is None
+            else self.batching.pool * self._pairs_per_batch()
+        )
         batches: list[Rows] = []
         for start in range(0, len(order), pool):
             batches += self._cut(self._by_length(order[start : start + pool]))
@@ -116,10 +134,11 @@ class BatchSampler(Sampler[Rows]):
         return [batches[i] for i in random.permutation(len(batches))]
 
     def _by_length(self, rows: Rows) -> Rows:
-        """By target length, a step of the decoder each; within one by source length, up and down in turns.
+        """By target length, a step of the decoder each; within one by source length, up and down in
+        turns.
 
-        So neighbours are alike where one target length ends and the next begins. The sort is stable: ties stay in the
-        order given.
+        So neighbours are alike where one target length ends and the next begins. The sort is
+        stable: ties stay in the order given.
         """
         source, target = self.source_lengths[rows].astype(np.int64), self.target_lengths[rows]
         return rows[np.lexsort((np.where(target % 2 == 0, source, -source), target))]
@@ -144,7 +163,9 @@ class BatchSampler(Sampler[Rows]):
         return [*batches, order[start:]]
 
     def _fill(self, batches: list[Rows]) -> list[Rows]:
-        """Batches with too few rows get some of a neighbour's, or are one with it where that would have too few."""
+        """Batches with too few rows get some of a neighbour's, or are one with it where that would
+        have too few.
+        """
         filled: list[Rows] = []
         for batch in batches:
             before = filled.pop() if filled else batch[:0]
@@ -159,8 +180,12 @@ class BatchSampler(Sampler[Rows]):
         return filled
 
     def _fewest(self, batch: Rows) -> int:
-        """A row for each piece; two where the size allows it, so that one process has the batches of two."""
+        """A row for each piece; two where the size allows it, so that one process has the batches
+        of two.
+        """
         width = 1
         if self.batching.by == "tokens" and len(batch):
-            width = 1 + int(np.maximum(self.source_lengths[batch], self.target_lengths[batch]).max())
+            width = 1 + int(
+                np.maximum(self.source_lengths[batch], self.target_lengths[batch]).max()
+            )
         return max(self.world_size * self.parts, min(2, self.batching.size // width))

@@ -1,4 +1,6 @@
-"""What preparing counts: rows kept and dropped, lengths, unknown tokens; and what of it a user should hear."""
+"""What preparing counts: rows kept and dropped, lengths, unknown tokens; and what of it a user
+should hear.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from attnlab.batch import UNK
 from attnlab.data.padding import Ragged
 
 MANY_UNKNOWN = 0.3
-"""The share of unknown tokens from which on a split is warned of: real corpora of words have a few in a hundred."""
+"""The share of unknown tokens from which on a split is warned of.
+
+Real corpora of words have a few in a hundred.
+"""
 
 
 class DroppedRows:
@@ -46,18 +51,26 @@ def dropped_sentence(counts: Mapping[str, int], first: Mapping[str, str]) -> str
 
 
 class SplitCounter:
-    """Counts the rows of a split, batch by batch; it grows with the number of different lengths, not of rows.
+    """Counts the rows of a split, batch by batch; it grows with the number of different lengths,
+    not of rows.
 
     unit: the name of the rows, `pairs` or `sentences`.
     """
 
     def __init__(self, unit: str, sides: Sequence[str]) -> None:
         self.dropped = DroppedRows()
-        self._unit, self._rows, self._labels, self._unknown = unit, 0, Counter[int](), Counter[str]()
+        self._unit, self._rows, self._labels, self._unknown = (
+            unit,
+            0,
+            Counter[int](),
+            Counter[str](),
+        )
         self._lengths: dict[str, Counter[int]] = {side: Counter() for side in sides}
 
     def add(self, ids: Mapping[str, Ragged], labels: Sequence[int] = ()) -> None:
-        """ids: of the kept rows, by side. labels: numbers of their classes, where they have some."""
+        """ids: of the kept rows, by side. labels: numbers of their classes, where they have
+        some.
+        """
         self._rows += len(next(iter(ids.values())))
         self._labels.update(labels)
         for side, lengths in self._lengths.items():
@@ -77,7 +90,9 @@ class SplitCounter:
         }
 
     def _summary_of_side(self, side: str) -> dict[str, Any]:
-        """Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length, sentences]."""
+        """Lengths are in tokens, `<eos>` not counted; the histogram is a list of [length,
+        sentences].
+        """
         histogram = sorted(self._lengths[side].items())
         lengths, counts = np.array(histogram).T
         tokens = int((lengths * counts).sum())
@@ -95,7 +110,9 @@ class SplitCounter:
 
 
 def remarks(stats: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences on what was ignored, dropped, or hardly known of prepared data; stats: the content of `stats.json`."""
+    """Sentences on what was ignored, dropped, or hardly known of prepared data; stats: the content
+    of `stats.json`.
+    """
     for note in stats.get("notes", ()):
         yield f"note: {note}"
     for split, counted in stats["splits"].items():
@@ -108,7 +125,8 @@ def remarks(stats: Mapping[str, Any]) -> Iterator[str]:
             rate = counted[side]["unknown_rate"]
             if rate >= MANY_UNKNOWN:
                 yield (
-                    f"warning: {rate:.0%} of the {side} tokens of {split} are unknown: the vocabulary has {size} "
-                    "tokens, learnt from the training split, and all others read <unk>; lower "
-                    "data.tokenizer.min_frequency, or choose data/tokenizer=bpe or character"
+                    f"warning: {rate:.0%} of the {side} tokens of {split} are unknown: the "
+                    f"vocabulary has {size} tokens, learnt from the training split, and all others "
+                    "read <unk>; lower data.tokenizer.min_frequency, or choose data/tokenizer=bpe "
+                    "or character"
                 )

@@ -17,7 +17,8 @@ from attnlab.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from attnlab.data.padding import Ragged
 from attnlab.errors import ExperimentError
 
-# Its threads and a later fork (data loaders, two-process training) do not go together: it would warn of each.
+# Its threads and a later fork (data loaders, two-process training) do not go together: it would
+# warn of each.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 WORD_START = "▁"
@@ -27,7 +28,8 @@ Ids = Sequence[int] | NDArray[np.integer]
 class Tokenizer:
     """A trained tokeniser.
 
-    Ids below 4 (`<pad>`, `<unk>`, `<bos>`, `<eos>`) are ours alone: text that happens to say `<eos>` is
+    Ids below 4 (`<pad>`, `<unk>`, `<bos>`, `<eos>`) are ours alone: text that happens to say
+    `<eos>` is
     unknown text, never the end of a sentence.
     """
 
@@ -38,7 +40,9 @@ class Tokenizer:
         self._backend = backend
         self._decoder = backend.decoder
         self._names: dict[int, str] = {}  # asking the library for the same ones again takes longer
-        self._marked = WORD_START in json.dumps(json.loads(backend.to_str())["decoder"], ensure_ascii=False)
+        self._marked = WORD_START in json.dumps(
+            json.loads(backend.to_str())["decoder"], ensure_ascii=False
+        )
 
     @property
     def size(self) -> int:
@@ -61,7 +65,9 @@ class Tokenizer:
 
         Of characters that normalisation put together, the first stands for all.
         """
-        return [e.offsets for e in self._backend.encode_batch(list(texts), add_special_tokens=False)]
+        return [
+            e.offsets for e in self._backend.encode_batch(list(texts), add_special_tokens=False)
+        ]
 
     def decode(self, ids: Ids, unknown: Sequence[str] | None = None) -> str:
         """The text; `<pad>`, `<bos>` and `<eos>` are left out.
@@ -74,13 +80,18 @@ class Tokenizer:
         return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)
 
     def surfaces(self, text: str) -> list[str]:
-        """What each token of the text stands for, in the text's own characters, white space around it left out.
+        """What each token of the text stands for, in the text's own characters, white space around
+        it left out.
 
-        A token reaches to where the next one starts: its offsets miss what normalisation put together.
+        A token reaches to where the next one starts: its offsets miss what normalisation put
+        together.
         """
         (offsets,) = self.offsets([text])
         starts = [start for start, _ in offsets] + [len(text)]
-        spans = [text[start : max(end, after)] for (start, end), after in zip(offsets, starts[1:], strict=True)]
+        spans = [
+            text[start : max(end, after)]
+            for (start, end), after in zip(offsets, starts[1:], strict=True)
+        ]
         return [span.strip() or span for span in spans]
 
     def _as_token(self, word: str) -> str:
@@ -92,16 +103,24 @@ class Tokenizer:
         return [token if token.strip() else "␣" for token in tokens]
 
     def id_of(self, token: str | int) -> int:
-        """The id of a token as `tokens` shows it, a word's start before a part of a word; ids are taken as they are.
+        """The id of a token as `tokens` shows it, a word's start before a part of a word; ids are
+        taken as they are.
 
-        Raises ValueError for a token that the vocabulary lacks, and for `<pad>` and `<bos>`, which nobody writes.
+        Raises ValueError for a token that the vocabulary lacks, and for `<pad>` and `<bos>`, which
+        nobody writes.
         """
         written = " " if token == "␣" else token
-        names = [WORD_START + written, written] if self._marked and isinstance(written, str) else [written]
+        names = (
+            [WORD_START + written, written]
+            if self._marked and isinstance(written, str)
+            else [written]
+        )
         ids = [self._backend.token_to_id(name) if isinstance(name, str) else name for name in names]
         found = next((i for i in ids if i is not None and 0 <= i < self.size), None)
         if found is None or found in (PAD, BOS):
-            raise ValueError(f"{token!r} is no token that the model can write; it has {self.size}, from ids 0 on")
+            raise ValueError(
+                f"{token!r} is no token that the model can write; it has {self.size}, from ids 0 on"
+            )
         return found
 
     def _token(self, i: int) -> str:
@@ -121,7 +140,8 @@ class Tokenizer:
             return cls(tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8")))
         except Exception as error:  # the library raises plain Exception
             raise ExperimentError(
-                f"the tokeniser {path} cannot be read ({error}); run the stage again that wrote its folder"
+                f"the tokeniser {path} cannot be read ({error}); run the stage again that wrote "
+                "its folder"
             ) from error
 
 

@@ -1,4 +1,6 @@
-"""Corpora of random sequences to copy or to reverse, for diagnosis and for generalisation to other lengths."""
+"""Corpora of random sequences to copy or to reverse, for diagnosis and for generalisation to other
+lengths.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,16 @@ Length = Annotated[int, Field(ge=1, le=1_000)]
 
 @dataclass
 class SequenceCorpus(Corpus):
-    """Random sequences, each of which occurs once in all splits together. The symbols of both sides are aligned.
+    """Random sequences, each of which occurs once in all splits together. The symbols of both sides
+    are aligned.
 
     num_pairs: over the three splits.
     num_symbols: in the alphabet.
     min_length, max_length: symbols a sequence; all lengths are equally likely.
-    test_min_length, test_max_length: of the test split, where they differ; null is the same as in training.
-    distinct: no symbol twice; sequences of all symbols are permutations of each other (Snell et al. 2021, section 3.3).
+    test_min_length, test_max_length: of the test split, where they differ; null is the same as in
+        training.
+    distinct: no symbol twice; sequences of all symbols are permutations of each other (Snell et al.
+        2021, section 3.3).
     validation_fraction, test_fraction: the share of the pairs that the split gets.
     seed: of the sequences.
     """
@@ -55,15 +60,21 @@ class SequenceCorpus(Corpus):
 
     def __post_init__(self) -> None:
         lengths = (self.min_length, self.max_length)
-        test_lengths = (self.test_min_length or self.min_length, self.test_max_length or self.max_length)
+        test_lengths = (
+            self.test_min_length or self.min_length,
+            self.test_max_length or self.max_length,
+        )
         for prefix, (least, most) in (("", lengths), ("test_", test_lengths)):
             if least > most:
-                raise ValueError(f"{prefix}min_length must be at most {prefix}max_length ({most}), got {least}")
+                raise ValueError(
+                    f"{prefix}min_length must be at most {prefix}max_length ({most}), got {least}"
+                )
         self.sizes = split_sizes(self.num_pairs, self.validation_fraction, self.test_fraction)
         # The number of different sequences by length.
         count = math.perm if self.distinct else pow
         self.stock, self.test_stock = (
-            {n: count(self.num_symbols, n) for n in range(least, most + 1)} for least, most in (lengths, test_lengths)
+            {n: count(self.num_symbols, n) for n in range(least, most + 1)}
+            for least, most in (lengths, test_lengths)
         )
 
     def load(self) -> dict[str, datasets.Dataset]:
@@ -82,13 +93,20 @@ class SequenceCorpus(Corpus):
             for split, sequences in zip(SPLITS, drawn, strict=True)
         }
 
-    def _draw(self, random: np.random.Generator, stock: dict[int, int], used: dict[int, set[bytes]]) -> np.ndarray:
+    def _draw(
+        self, random: np.random.Generator, stock: dict[int, int], used: dict[int, set[bytes]]
+    ) -> np.ndarray:
         free = [n for n, number in stock.items() if len(used.get(n, ())) < number]
         if not free:
-            raise ExperimentError("data.num_pairs: there are too few different sequences; choose fewer, or longer ones")
+            raise ExperimentError(
+                "data.num_pairs: there are too few different sequences; choose fewer, or longer "
+                "ones"
+            )
         length = int(random.choice(free))
         taken = used.setdefault(length, set())
-        while (sequence := random.choice(self.num_symbols, length, replace=not self.distinct)).tobytes() in taken:
+        while (
+            sequence := random.choice(self.num_symbols, length, replace=not self.distinct)
+        ).tobytes() in taken:
             pass
         taken.add(sequence.tobytes())
         return sequence
@@ -96,7 +114,9 @@ class SequenceCorpus(Corpus):
     def _pair(self, sequence: np.ndarray) -> dict[str, object]:
         symbols = [self._symbol(int(i)) for i in sequence]
         ends = np.cumsum([len(symbol) + 1 for symbol in symbols]) - 1
-        spans = [[int(end) - len(symbol), int(end)] for end, symbol in zip(ends, symbols, strict=True)]
+        spans = [
+            [int(end) - len(symbol), int(end)] for end, symbol in zip(ends, symbols, strict=True)
+        ]
         mirrored = [[int(ends[-1]) - end, int(ends[-1]) - start] for start, end in spans]
         return {
             "source": " ".join(symbols),

@@ -1,4 +1,6 @@
-"""The ways to cut text into tokens: words, characters, BPE pieces; and the tokenisers of a model."""
+"""The ways to cut text into tokens: words, characters, BPE pieces; and the tokenisers of a
+model.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from attnlab.batch import SPECIAL_TOKENS, UNK
 from attnlab.data.tokenizer import WORD_START, Tokenizer, TokenizerTrainer
 from attnlab.errors import ExperimentError
 
-# A word with the mark of its start, or one punctuation mark: no piece spans the border between two of them.
+# A word with the mark of its start, or one punctuation mark: no piece spans the border between two
+# of them.
 _WORD_OR_MARK = rf"{WORD_START}?\w+|{WORD_START}?[^\w{WORD_START}]|{WORD_START}"
 _UNKNOWN = SPECIAL_TOKENS[UNK]
 _LEARNER: dict[str, Any] = {"special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
@@ -39,13 +42,21 @@ class _Trainer(TokenizerTrainer):
     joint: bool = False
 
     def normalizers(self) -> list[Any]:
-        steps: list[Any] = [] if self.normalization == "none" else [getattr(normalizers, self.normalization.upper())()]
+        steps: list[Any] = (
+            []
+            if self.normalization == "none"
+            else [getattr(normalizers, self.normalization.upper())()]
+        )
         return [*steps, normalizers.Lowercase()] if self.lowercase else steps
 
     def mark_word_starts(self, backend: tokenizers.Tokenizer) -> None:
-        """Spaces become marks, so that joining the tokens gives the text back; a mark in the text becomes `_`."""
+        """Spaces become marks, so that joining the tokens gives the text back; a mark in the text
+        becomes `_`.
+        """
         marks = [normalizers.Replace(WORD_START, "_"), normalizers.Replace(" ", WORD_START)]
-        backend.normalizer = normalizers.Sequence([*self.normalizers(), *marks, normalizers.Prepend(WORD_START)])
+        backend.normalizer = normalizers.Sequence(
+            [*self.normalizers(), *marks, normalizers.Prepend(WORD_START)]
+        )
         backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD_OR_MARK), "isolated")
         backend.decoder = decoders.Sequence(
             [decoders.Replace(WORD_START, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
@@ -56,7 +67,8 @@ class _Trainer(TokenizerTrainer):
 class WordTrainer(_Trainer):
     """Whole words.
 
-    split: `whitespace` for a corpus that comes tokenised; `punctuation` for raw text, where punctuation marks
+    split: `whitespace` for a corpus that comes tokenised; `punctuation` for raw text, where
+        punctuation marks
         are tokens of their own and a hidden mark at the start of words keeps the text restorable.
     """
 
@@ -102,21 +114,31 @@ class BpeTrainer(_Trainer):
     def train(self, texts: Iterable[str]) -> Tokenizer:
         backend = tokenizers.Tokenizer(models.BPE(unk_token=_UNKNOWN))
         self.mark_word_starts(backend)
-        trainer = learners.BpeTrainer(vocab_size=self.vocabulary_size, min_frequency=self.min_frequency, **_LEARNER)
+        trainer = learners.BpeTrainer(
+            vocab_size=self.vocabulary_size, min_frequency=self.min_frequency, **_LEARNER
+        )
         backend.train_from_iterator(texts, trainer)
         return _finished(json.loads(backend.to_str()))
 
 
 def _train_words(
-    backend: tokenizers.Tokenizer, texts: Iterable[str], vocabulary_size: int | None, min_frequency: int
+    backend: tokenizers.Tokenizer,
+    texts: Iterable[str],
+    vocabulary_size: int | None,
+    min_frequency: int,
 ) -> Tokenizer:
-    trainer = learners.WordLevelTrainer(vocab_size=vocabulary_size or 2**31, min_frequency=min_frequency, **_LEARNER)
+    trainer = learners.WordLevelTrainer(
+        vocab_size=vocabulary_size or 2**31, min_frequency=min_frequency, **_LEARNER
+    )
     backend.train_from_iterator(texts, trainer)
     state = json.loads(backend.to_str())
-    # Special tokens at 0 to 3 and no gap, though the library takes them for words where text has them.
+    # Special tokens at 0 to 3 and no gap, though the library takes them for words where text has
+    # them.
     vocabulary = state["model"]["vocab"]
     words = sorted((i, word) for word, i in vocabulary.items() if word not in SPECIAL_TOKENS)
-    state["model"]["vocab"] = {word: i for i, word in enumerate([*SPECIAL_TOKENS, *(word for _, word in words)])}
+    state["model"]["vocab"] = {
+        word: i for i, word in enumerate([*SPECIAL_TOKENS, *(word for _, word in words)])
+    }
     return _finished(state)
 
 
@@ -131,7 +153,8 @@ class ModelTokenizers(TokenizerTrainer):
 
     folder: a model folder.
     joint: whether that model has one vocabulary for both sides.
-    vocabulary_size, min_frequency: presets of data set them for the tokenisers that learn; here they change nothing.
+    vocabulary_size, min_frequency: presets of data set them for the tokenisers that learn; here
+        they change nothing.
     """
 
     folder: Annotated[str, Field(min_length=1)]
@@ -149,5 +172,8 @@ class ModelTokenizers(TokenizerTrainer):
     def _load(self, name: str) -> Tokenizer:
         path = Path(self.folder).expanduser() / name
         if not path.is_file():
-            raise ExperimentError(f"data.tokenizer.folder: there is no {path}; give the folder of a model of this task")
+            raise ExperimentError(
+                f"data.tokenizer.folder: there is no {path}; give the folder of a model of this "
+                "task"
+            )
         return Tokenizer.load(path)

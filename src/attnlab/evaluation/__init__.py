@@ -1,1 +1,3 @@
-"""Decoded text to metrics, alignments to error rates, attention statistics, and tests of differences."""
+"""Decoded text to metrics, alignments to error rates, attention statistics, and tests of
+differences.
+"""

@@ -36,8 +36,8 @@ class AttentionMap:
         expected = (len(self.target_tokens), len(self.source_tokens))
         if weights.shape != expected:
             raise ValueError(
-                f"weights must be (T, S) = {expected} for {expected[0]} target and {expected[1]} source "
-                f"tokens, got {weights.shape}"
+                f"weights must be (T, S) = {expected} for {expected[0]} target and {expected[1]} "
+                f"source tokens, got {weights.shape}"
             )
         object.__setattr__(self, "weights", weights)
 
@@ -45,7 +45,8 @@ class AttentionMap:
 def save_maps(maps: Sequence[AttentionMap], path: Path) -> None:
     """Write maps as one `.npz` without pickles; the same maps give the same bytes.
 
-    Arrays: `titles` (n,), and for map i `i.weights` (T, S), `i.source_tokens` (S,), `i.target_tokens` (T,).
+    Arrays: `titles` (n,), and for map i `i.weights` (T, S), `i.source_tokens` (S,),
+        `i.target_tokens` (T,).
     NumPy cuts zero characters off the end of a text, so U+0000 is written as its picture, ␀.
     """
     arrays: dict[str, NDArray[np.generic]] = {"titles": _texts([each.title for each in maps])}

@@ -1,7 +1,8 @@
-"""Averages of the attention: entropy, coverage, closeness to the diagonal, mass on pads; distances of distributions.
+"""Averages of the attention: entropy, coverage, closeness to the diagonal, mass on pads; distances
+of distributions.
 
-Axes: B batch, S source, T target. A row is the attention weights of one target token over the source; of several heads,
-their mean.
+Axes: B batch, S source, T target. A row is the attention weights of one target token over the
+source; of several heads, their mean.
 """
 
 from __future__ import annotations
@@ -14,22 +15,31 @@ NAMES = ("attention_entropy", "attention_coverage", "attention_diagonality", "at
 
 
 class AttentionStatistics(Metric):
-    """Means over all tokens so far, over batches and processes; real tokens only, `<eos>` among them.
+    """Means over all tokens so far, over batches and processes; real tokens only, `<eos>` among
+    them.
 
-    A row that does not sum to 1 (local-p attention without renormalising) is first divided by its sum, so that
-    all metrics describe the direction of the attention, not its amount. With a_ts such a share of target token
+    A row that does not sum to 1 (local-p attention without renormalising) is first divided by its
+    sum, so that
+    all metrics describe the direction of the attention, not its amount. With a_ts such a share of
+    target token
     t on source token s:
 
-    attention_entropy: -sum_s a_ts log a_ts, in nats, mean over target tokens: 0 looks at one token, log(S) at all
-        alike. Attention on pads counts.
-    attention_coverage: min(1, sum_t a_ts), the term of the coverage penalty of Wu et al. 2016 (equation 14) without
-        its logarithm, mean over source tokens: the share of the source that was attended to as much as one target
+    attention_entropy: -sum_s a_ts log a_ts, in nats, mean over target tokens: 0 looks at one token,
+        log(S) at all alike. Attention on pads counts.
+    attention_coverage: min(1, sum_t a_ts), the term of the coverage penalty of Wu et al. 2016
+        (equation 14) without
+        its logarithm, mean over source tokens: the share of the source that was attended to as much
+        as one target
         token attends. It cannot exceed T/S.
-    attention_diagonality: 1 - sum_s a_ts |t' - s'| / max_s |t' - s'| with the relative positions t' = t/(T-1) and
-        s' = s/(S-1), counted from 0 over real tokens; mean over target tokens. This is the centrality of a row in
-        Zhang et al. 2021 ("On the usefulness of self-attention for automatic speech recognition with transformers"),
-        where T = S. What lies on pads is left out before. 1 is the diagonal; in long sentences a uniform attention
-        has 5/4 - log 2 = 0.557 and the anti-diagonal 2 log 2 - 1 = 0.386. Sentences where T or S is 1 have no
+    attention_diagonality: 1 - sum_s a_ts |t' - s'| / max_s |t' - s'| with the relative positions t'
+        = t/(T-1) and
+        s' = s/(S-1), counted from 0 over real tokens; mean over target tokens. This is the
+        centrality of a row in
+        Zhang et al. 2021 ("On the usefulness of self-attention for automatic speech recognition
+        with transformers"), where T = S. What lies on pads is left out before. 1 is the diagonal;
+        in long sentences a uniform attention
+        has 5/4 - log 2 = 0.557 and the anti-diagonal 2 log 2 - 1 = 0.386. Sentences where T or S is
+        1 have no
         diagonal and are left out.
     attention_pad_mass: sum of a_ts over pads of the source, mean over target tokens.
     """
@@ -44,11 +54,14 @@ class AttentionStatistics(Metric):
         self.add_state("tokens", torch.zeros(len(NAMES)), dist_reduce_fx="sum")
 
     def update(self, weights: Tensor | None, source_mask: Tensor, target_mask: Tensor) -> None:
-        """Add a batch: weights (B, T, S), source_mask (B, S), target_mask (B, T); None where nothing attends."""
+        """Add a batch: weights (B, T, S), source_mask (B, S), target_mask (B, T); None where
+        nothing attends.
+        """
         if weights is None:
             return
         # Rows of pads may hold anything, NaN too: they are replaced, for NaN times zero is NaN.
-        rows = weights.detach().float().masked_fill(~target_mask.unsqueeze(2), 0)  # bf16 would round the logarithms
+        # bf16 would round the logarithms
+        rows = weights.detach().float().masked_fill(~target_mask.unsqueeze(2), 0)
         shares = _shares(rows)  # (B, T, S)
         on_real = shares.masked_fill(~source_mask.unsqueeze(1), 0)  # (B, T, S)
         centrality, placed = _centrality(_shares(on_real), source_mask, target_mask)
@@ -73,7 +86,8 @@ def _shares(rows: Tensor) -> Tensor:
 
 def _centrality(shares: Tensor, source_mask: Tensor, target_mask: Tensor) -> tuple[Tensor, Tensor]:
     """How near each row (B, T) lies to the diagonal, and which rows (B, T) have a place on it."""
-    source, target = _relative_positions(source_mask), _relative_positions(target_mask)  # (B, S), (B, T)
+    # (B, S), (B, T)
+    source, target = _relative_positions(source_mask), _relative_positions(target_mask)
     distance = (target.unsqueeze(2) - source.unsqueeze(1)).abs()  # (B, T, S)
     furthest = torch.maximum(target, 1 - target)  # the source's ends lie at 0 and 1
     has_diagonal = (source_mask.sum(1) > 1) & (target_mask.sum(1) > 1)  # (B,)

@@ -28,13 +28,14 @@ LONGEST = 80  # tokens; longer sentences give unreadable pictures
 
 @dataclass(frozen=True)
 class Classification:
-    """What a trained classifier did on the test split; `write` makes these fields the files of the evaluation folder.
+    """What a trained classifier did on the test split; `write` makes these fields the files of the
+    evaluation folder.
 
     metrics: {name: number}.
     signatures: {name: how the number came about}.
     confusions: row i, column j counts class i taken for class j; confusions.json with the labels.
-    sentences: in the split's order, {"text", "label", "prediction", "probability": of the prediction, "length": in
-        tokens, `<eos>` not counted, "correct"}; predictions.jsonl.
+    sentences: in the split's order, {"text", "label", "prediction", "probability": of the
+        prediction, "length": in tokens, `<eos>` not counted, "correct"}; predictions.jsonl.
     maps: attention of a few sentences, one row each; attention.npz.
     """
 
@@ -49,12 +50,16 @@ class Classification:
         """Write the files into an existing folder."""
         write_json(folder / "metrics.json", self.metrics)
         write_json(folder / "signatures.json", self.signatures)
-        write_json(folder / "confusions.json", {"labels": self.labels, "counts": self.confusions.tolist()})
+        write_json(
+            folder / "confusions.json", {"labels": self.labels, "counts": self.confusions.tolist()}
+        )
         write_json_lines(folder / "predictions.jsonl", self.sentences)
         save_maps(self.maps, folder / "attention.npz")
 
 
-def classify_split(model: Classifier, data: LabelledData, progress: Progress | None = None) -> Classification:
+def classify_split(
+    model: Classifier, data: LabelledData, progress: Progress | None = None
+) -> Classification:
     """Measure a classifier, which must be in evaluation mode, on the test split."""
     split, labels = data.split("test"), data.labels
     device = next(model.parameters()).device
@@ -100,7 +105,9 @@ def classify_split(model: Classifier, data: LabelledData, progress: Progress | N
 
 
 def example_rows(split: LabelledSplit, count: int) -> list[int]:
-    """Up to `count` rows of readable length, equally many of each class, spread evenly over the split."""
+    """Up to `count` rows of readable length, equally many of each class, spread evenly over the
+    split.
+    """
     readable = split.source_lengths <= LONGEST
     classes = np.unique(split.labels[readable])[:count]
     chosen: list[int] = []
@@ -109,8 +116,11 @@ def example_rows(split: LabelledSplit, count: int) -> list[int]:
     return sorted(chosen)
 
 
-def sentence_maps(model: Classifier, data: LabelledData, name: str, count: int) -> list[AttentionMap]:
-    """Attention maps of a few sentences of a split: one row each, whose target token is the prediction.
+def sentence_maps(
+    model: Classifier, data: LabelledData, name: str, count: int
+) -> list[AttentionMap]:
+    """Attention maps of a few sentences of a split: one row each, whose target token is the
+    prediction.
 
     Columns carry the tokens, `<eos>` included.
     """
@@ -118,7 +128,9 @@ def sentence_maps(model: Classifier, data: LabelledData, name: str, count: int) 
     rows = example_rows(split, count)
     if not rows:
         return []
-    batch = split.batch(np.asarray(rows, dtype=np.int64), model.padding).to(next(model.parameters()).device)
+    batch = split.batch(np.asarray(rows, dtype=np.int64), model.padding).to(
+        next(model.parameters()).device
+    )
     found = model(batch.source, batch.source_mask)
     maps = []
     for i in range(len(rows)):

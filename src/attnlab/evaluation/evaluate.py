@@ -35,12 +35,14 @@ EXAMPLES = 6
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a trained model did on the test split; `write` makes these fields the files of the evaluation folder.
+    """What a trained model did on the test split; `write` makes these fields the files of the
+    evaluation folder.
 
     metrics: {name: number}. A number that is not finite becomes null in the file.
     signatures: {name: how the number came about}.
-    sentences: in the split's order, {"source", "reference", "hypothesis", "score": the search's, "source_length": in
-        tokens, `<eos>` not counted, "exact"}, and "n_best" where more than one was requested; hypotheses.jsonl.
+    sentences: in the split's order, {"source", "reference", "hypothesis", "score": the search's,
+        "source_length": in tokens, `<eos>` not counted, "exact"}, and "n_best" where more than one
+        was requested; hypotheses.jsonl.
     by_length: quality by source length.
     maps: attention of a few sentences; attention.npz.
     alignment_offsets, wrong_links: see `AlignmentStatistics`; empty without known alignments.
@@ -66,14 +68,18 @@ class Evaluation:
 def evaluate(
     models: Sequence[Seq2Seq], search: Search, data: PreparedData, progress: Progress | None = None
 ) -> Evaluation:
-    """Measure a model on the test split, or several as an ensemble; they must be in evaluation mode."""
+    """Measure a model on the test split, or several as an ensemble; they must be in evaluation
+    mode.
+    """
     report = progress or (lambda *_: None)
     with torch.no_grad(), weights_packed_once():
         metrics, alignments = _read_with_reference(models, data, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, report)
         maps = example_maps(model, search, data, "test", EXAMPLES)
-    hypotheses, references = ([row[side] for row in sentences] for side in ("hypothesis", "reference"))
+    hypotheses, references = (
+        [row[side] for row in sentences] for side in ("hypothesis", "reference")
+    )
     text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True, rouge=data.info.rouge)
     text_metrics.update(hypotheses, references)
     lengths = [row["source_length"] for row in sentences]
@@ -119,16 +125,23 @@ def _read_with_reference(
     return measured, alignments
 
 
-def _decode(model: Seq2Seq | Ensemble, search: Search, data: PreparedData, report: Progress) -> list[dict[str, Any]]:
+def _decode(
+    model: Seq2Seq | Ensemble, search: Search, data: PreparedData, report: Progress
+) -> list[dict[str, Any]]:
     """The best hypotheses of every sentence, in the split's order."""
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, search.replace_unknown)
     sentences: dict[int, dict[str, Any]] = {}
     split = data.split("test")
     for batch in _batches(model, data):
-        found = search(model, batch.source, batch.source_mask, with_attention=search.replace_unknown)
+        found = search(
+            model, batch.source, batch.source_mask, with_attention=search.replace_unknown
+        )
         for row, ids, hypotheses in zip(batch.rows.tolist(), batch.source, found, strict=True):
             source, reference = split.source_text(row), split.target_text(row)
-            n_best = [{"hypothesis": to_text(each, ids, source), "score": each.score} for each in hypotheses]
+            n_best = [
+                {"hypothesis": to_text(each, ids, source), "score": each.score}
+                for each in hypotheses
+            ]
             sentences[row] = {
                 "source": source,
                 "reference": reference,
@@ -153,14 +166,18 @@ def _words(search: Search) -> str:
 
 
 def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[float, Tensor | None]:
-    """The negative log-likelihood in nats, summed over the real target tokens, and the attention weights (B, T, S).
+    """The negative log-likelihood in nats, summed over the real target tokens, and the attention
+    weights (B, T, S).
 
-    Of several models, M of them, the likelihood of a token is the mean of theirs, and the weights are the mean over
-    those that attend (None where none does), as an ensemble has them.
+    Of several models, M of them, the likelihood of a token is the mean of theirs, and the weights
+    are the mean over those that attend (None where none does), as an ensemble has them.
     """
     unrolled = [model(batch) for model in models]
     log_probs = torch.stack(
-        [_log_probs(model.output, each, batch) for model, each in zip(models, unrolled, strict=True)]
+        [
+            _log_probs(model.output, each, batch)
+            for model, each in zip(models, unrolled, strict=True)
+        ]
     )  # (M, N), N real target tokens
     nll = -(log_probs.logsumexp(0) - math.log(len(models))).sum()
     return nll.item(), mean_attention([each.attention_weights for each in unrolled])
@@ -169,4 +186,6 @@ def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[float, Tens
 def _log_probs(output: nn.Module, unrolled: Unrolled, batch: Batch) -> Tensor:
     """The log-probability of each real target token: (N,)."""
     logits = output(unrolled.readout[batch.target_mask]).float()
-    return -nll_loss(logits.log_softmax(-1), batch.target_output[batch.target_mask], reduction="none")
+    return -nll_loss(
+        logits.log_softmax(-1), batch.target_output[batch.target_mask], reduction="none"
+    )

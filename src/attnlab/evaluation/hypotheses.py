@@ -21,9 +21,9 @@ from attnlab.search.search import Hypothesis, Search, without_attention
 class HypothesisText:
     """Converts hypotheses to text.
 
-    replace_unknown: replace each `<unk>` by the text of the source token that it attended to most, pads and `<eos>`
-        excluded (Jean et al. 2015; Luong, Sutskever et al. 2015). An `<unk>` without attention on any source token
-        stays. Hypotheses need attention weights.
+    replace_unknown: replace each `<unk>` by the text of the source token that it attended to most,
+        pads and `<eos>` excluded (Jean et al. 2015; Luong, Sutskever et al. 2015). An `<unk>`
+        without attention on any source token stays. Hypotheses need attention weights.
     """
 
     source_tokenizer: Tokenizer
@@ -31,7 +31,8 @@ class HypothesisText:
     replace_unknown: bool
 
     def __call__(self, hypothesis: Hypothesis, source: Tensor, source_text: str) -> str:
-        """source: (S,) the ids as the model read them, pads included. source_text: the text they encode.
+        """source: (S,) the ids as the model read them, pads included. source_text: the text they
+        encode.
 
         Raises ExperimentError for `replace_unknown` and a model without attention.
         """
@@ -43,7 +44,8 @@ class HypothesisText:
         words = self.source_tokenizer.surfaces(source_text) if unknown else []
         if not words:
             return self.target_tokenizer.decode(hypothesis.tokens)
-        weights = hypothesis.attention_weights[unknown][:, (source != PAD) & (source != EOS)]  # (unknown, words)
+        # (unknown, words)
+        weights = hypothesis.attention_weights[unknown][:, (source != PAD) & (source != EOS)]
         strongest, places = weights.max(1)
         replaced = [
             words[place] if weight > 0 else SPECIAL_TOKENS[UNK]
@@ -57,20 +59,26 @@ LONGEST = 60  # tokens; longer sentences give unreadable pictures
 
 def example_rows(split: PreparedSplit, count: int) -> list[int]:
     """Up to `count` rows of readable length, spread evenly over the split."""
-    return spread(np.flatnonzero((split.source_lengths <= LONGEST) & (split.target_lengths <= LONGEST)), count)
+    return spread(
+        np.flatnonzero((split.source_lengths <= LONGEST) & (split.target_lengths <= LONGEST)), count
+    )
 
 
 def spread(rows: NDArray[np.int64], count: int) -> list[int]:
     """Up to `count` of the rows, at even distances."""
-    return rows[np.linspace(0, len(rows) - 1, num=min(count, len(rows))).round().astype(int)].tolist()
+    return rows[
+        np.linspace(0, len(rows) - 1, num=min(count, len(rows))).round().astype(int)
+    ].tolist()
 
 
 def example_maps(
     model: Seq2Seq | Ensemble, search: Search, data: PreparedData, name: str, count: int
 ) -> list[AttentionMap]:
-    """Attention maps of the best hypotheses of a few rows of the split with this name; empty without attention.
+    """Attention maps of the best hypotheses of a few rows of the split with this name; empty
+    without attention.
 
-    Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off has no `<eos>`.
+    Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off
+    has no `<eos>`.
     """
     split = data.split(name)
     rows = example_rows(split, count)

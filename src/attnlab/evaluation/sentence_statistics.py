@@ -42,15 +42,21 @@ class CorpusMetric(ABC):
 
 
 class SacrebleuMetric(CorpusMetric):
-    """BLEU, chrF or TER by sacrebleu's own statistics and formulas, as `sacrebleu.significance` uses them."""
+    """BLEU, chrF or TER by sacrebleu's own statistics and formulas, as `sacrebleu.significance`
+    uses them.
+    """
 
     def __init__(self, metric: BLEU | CHRF | TER) -> None:
         self.metric = metric
         self.sums = self.statistics([{"hypothesis": "", "reference": ""}]).shape[1]
 
     def statistics(self, rows: Rows) -> NDArray[np.float64]:
-        hypotheses, references = ([row[side] for row in rows] for side in ("hypothesis", "reference"))
-        return np.array(self.metric._extract_corpus_statistics(hypotheses, [references]), dtype=np.float64)
+        hypotheses, references = (
+            [row[side] for row in rows] for side in ("hypothesis", "reference")
+        )
+        return np.array(
+            self.metric._extract_corpus_statistics(hypotheses, [references]), dtype=np.float64
+        )
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array([self.metric._compute_score_from_stats(row).score for row in sums.tolist()])
@@ -83,7 +89,8 @@ class Share(MeanOfSentences):
 
 
 class TokenErrorRate(CorpusMetric):
-    """Insertions, deletions and substitutions of tokens between white space, for each 100 tokens of the references.
+    """Insertions, deletions and substitutions of tokens between white space, for each 100 tokens of
+    the references.
 
     Of words it is the word error rate of speech recognition, of phones the phone error rate.
     """
@@ -92,7 +99,10 @@ class TokenErrorRate(CorpusMetric):
 
     def statistics(self, rows: Rows) -> NDArray[np.float64]:
         tokens = np.array([len(row["reference"].split()) for row in rows], dtype=np.float64)
-        rates = [float(word_error_rate(row["hypothesis"], row["reference"])) if row["reference"] else 0 for row in rows]
+        rates = [
+            float(word_error_rate(row["hypothesis"], row["reference"])) if row["reference"] else 0
+            for row in rows
+        ]
         return np.stack([np.round(rates * tokens), tokens], axis=1)
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,14 +113,16 @@ ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
 class Rouge(MeanOfSentences):
-    """ROUGE-1, -2 or -L (Lin 2004) through torchmetrics, 0..100: F1 of the words, of the pairs of words, or of the
-    longest common subsequence of words.
+    """ROUGE-1, -2 or -L (Lin 2004) through torchmetrics, 0..100: F1 of the words, of the pairs of
+    words, or of the longest common subsequence of words.
 
-    Words are runs of letters, digits and the marks on them in small letters, as in Google's rouge_score without its
-    stemmer, but of every script. A text is not split into sentences (that would be ROUGE-Lsum).
+    Words are runs of letters, digits and the marks on them in small letters, as in Google's
+    rouge_score without its stemmer, but of every script. A text is not split into sentences (that
+    would be ROUGE-Lsum).
 
     key: one of `ROUGE`.
-    unit: `word`, or `character` for each letter or digit alone, for scripts without spaces or with long words.
+    unit: `word`, or `character` for each letter or digit alone, for scripts without spaces or with
+        long words.
     """
 
     def __init__(self, key: str, unit: RougeUnit) -> None:
@@ -137,11 +149,14 @@ class MacroF1(CorpusMetric):
 
     def statistics(self, rows: Rows) -> NDArray[np.float64]:
         identity = np.eye(len(self.places))
-        predicted, actual = (identity[[self.places[row[key]] for row in rows]] for key in ("prediction", "label"))
+        predicted, actual = (
+            identity[[self.places[row[key]] for row in rows]] for key in ("prediction", "label")
+        )
         return np.concatenate([predicted * actual, predicted + actual], axis=1)  # (N, 2 C)
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        hits, sizes = np.split(sums, 2, axis=1)  # (B, C): 2 hits / (predicted + actual) is the F1 of a class
+        # (B, C): 2 hits / (predicted + actual) is the F1 of a class
+        hits, sizes = np.split(sums, 2, axis=1)
         of_classes = np.divide(2 * hits, sizes, out=np.zeros_like(hits), where=sizes > 0)
         return of_classes.sum(axis=1) / (sizes > 0).sum(axis=1)
 
@@ -151,7 +166,11 @@ def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
 
     tokenize: of BLEU.
     """
-    return {"bleu": BLEU(tokenize=tokenize, smooth_method="none", force=True), "chrf": CHRF(), "ter": TER()}
+    return {
+        "bleu": BLEU(tokenize=tokenize, smooth_method="none", force=True),
+        "chrf": CHRF(),
+        "ter": TER(),
+    }
 
 
 def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetric]:
@@ -160,17 +179,23 @@ def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetr
         name: SacrebleuMetric(metric) for name, metric in sacrebleu_metrics(tokenize).items()
     }
     of_rouge = {} if rouge is None else {key: Rouge(key, rouge) for key in ROUGE}
-    return metrics | of_rouge | {"token_error_rate": TokenErrorRate(), "exact_match": Share("exact")}
+    return (
+        metrics | of_rouge | {"token_error_rate": TokenErrorRate(), "exact_match": Share("exact")}
+    )
 
 
 def signatures(tokenize: str, rouge: RougeUnit | None = None) -> dict[str, str]:
-    """sacrebleu's signature strings for `bleu`, `chrf` and `ter`, and a few words for the others."""
+    """sacrebleu's signature strings for `bleu`, `chrf` and `ter`, and a few words for the
+    others.
+    """
     written = {
         "exact_match": "share of hypotheses equal to their reference to the character",
         "token_error_rate": f"tok:whitespace|case:mixed|torchmetrics:{torchmetrics.__version__}",
     }
     if rouge is not None:
-        written |= dict.fromkeys(ROUGE, f"F1|unit:{rouge}|case:lc|stemmer:no|torchmetrics:{torchmetrics.__version__}")
+        written |= dict.fromkeys(
+            ROUGE, f"F1|unit:{rouge}|case:lc|stemmer:no|torchmetrics:{torchmetrics.__version__}"
+        )
     for name, metric in sacrebleu_metrics(tokenize).items():
         metric.corpus_score(["one"], [["one"]])  # the signature contains the number of references
         written[name] = metric.get_signature().format()
@@ -178,7 +203,8 @@ def signatures(tokenize: str, rouge: RougeUnit | None = None) -> dict[str, str]:
 
 
 def translation_metrics(signatures: Mapping[str, str]) -> dict[str, CorpusMetric]:
-    """The metrics of an evaluation with these signatures, where that of BLEU names the tokenisation and that of
+    """The metrics of an evaluation with these signatures, where that of BLEU names the tokenisation
+    and that of
     ROUGE the unit.
     """
     found = re.search(r"(?:^|\|)tok:([^|]+)", signatures.get("bleu", ""))

@@ -1,12 +1,15 @@
-"""Comparison of systems: the two-level bootstrap over seeds and sentences, intervals, p values, groups in letters.
+"""Comparison of systems: the two-level bootstrap over seeds and sentences, intervals, p values,
+groups in letters.
 
-Seeds and sentences cross: every seed translates every sentence. Both are drawn again, independently of each other
-(compare the pigeonhole bootstrap of Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics 1), and the
-sentences of a sample are the same for all systems, so that their differences are paired (Koehn 2004, "Statistical
-significance tests for machine translation evaluation"). What the seeds add is taken from the whole test set: on a
-sample of it, seeds scatter by the chances of its sentences as well, which the sentences' own part has in it already.
-What remains in both parts is that seeds do well on different sentences. It makes intervals wider than they claim to be
-and tests more careful, the more so the smaller the test set and the less the seeds differ on the whole of it.
+Seeds and sentences cross: every seed translates every sentence. Both are drawn again, independently
+of each other (compare the pigeonhole bootstrap of Owen 2007, "The pigeonhole bootstrap", Annals of
+Applied Statistics 1), and the sentences of a sample are the same for all systems, so that their
+differences are paired (Koehn 2004, "Statistical significance tests for machine translation
+evaluation"). What the seeds add is taken from the whole test set: on a sample of it, seeds scatter
+by the chances of its sentences as well, which the sentences' own part has in it already. What
+remains in both parts is that seeds do well on different sentences. It makes intervals wider than
+they claim to be and tests more careful, the more so the smaller the test set and the less the seeds
+differ on the whole of it.
 
 Axes: R runs, N sentences, K sums, B samples.
 """
@@ -31,10 +34,12 @@ class SystemSample:
     """Measured and resampled values of a system, which is a mean over seeds.
 
     values: (n,) the metric of each seed.
-    by_sentences: (B,) the mean over the seeds on samples of the sentences; constant without sentences.
-    by_seeds: (B,) what samples of the seeds add to it; 0 for a single seed. Its variance is that of a mean of n: the
-        bootstrap's own is smaller by (n - 1) / n, a half of it for two seeds (Hesterberg 2015, "What teachers should
-        know about the bootstrap", The American Statistician 69).
+    by_sentences: (B,) the mean over the seeds on samples of the sentences; constant without
+        sentences.
+    by_seeds: (B,) what samples of the seeds add to it; 0 for a single seed. Its variance is that of
+        a mean of n: the bootstrap's own is smaller by (n - 1) / n, a half of it for two seeds
+        (Hesterberg 2015, "What teachers should know about the bootstrap", The American Statistician
+        69).
     sentences: their number; None where the metric cannot be computed from resampled sentences.
     """
 
@@ -60,7 +65,9 @@ def resampled_sums(
     sums: list[list[NDArray[np.float64]]] = [[] for _ in statistics]
     for start in range(0, samples, _AT_A_TIME):
         # How often each sentence was drawn; a sum over a sample is then a product of matrices.
-        counts = random.multinomial(sentences, even, size=min(_AT_A_TIME, samples - start)).astype(np.float64)
+        counts = random.multinomial(sentences, even, size=min(_AT_A_TIME, samples - start)).astype(
+            np.float64
+        )
         for parts, of_sentences in zip(sums, statistics, strict=True):
             parts.append(counts @ of_sentences)
     return [np.concatenate(parts) for parts in sums]
@@ -77,7 +84,8 @@ def system_sample(
 
     Args:
         values: n, the metric of each seed.
-        scores: (n, B), the metric of each seed on the same samples of sentences; None where there are no such samples.
+        scores: (n, B), the metric of each seed on the same samples of sentences; None where there
+            are no such samples.
         random: draws the seeds; use a separate generator for each system.
     """
     measured = np.asarray(values, dtype=np.float64)
@@ -88,14 +96,19 @@ def system_sample(
     if seeds == 1:
         return SystemSample(measured, by_sentences, np.zeros(samples), sentences)
     drawn = measured[_drawn_seeds(seeds, samples, random)].mean(axis=1)  # (B,)
-    return SystemSample(measured, by_sentences, math.sqrt(seeds / (seeds - 1)) * (drawn - measured.mean()), sentences)
+    return SystemSample(
+        measured,
+        by_sentences,
+        math.sqrt(seeds / (seeds - 1)) * (drawn - measured.mean()),
+        sentences,
+    )
 
 
 def _drawn_seeds(seeds: int, samples: int, random: np.random.Generator) -> NDArray[np.int64]:
     """(B, n) the seeds of each sample.
 
-    Of few seeds there are few samples, 27 of three, and by chance one of them comes too seldom to reach a quantile: so
-    where all of them have room each comes as often as any other.
+    Of few seeds there are few samples, 27 of three, and by chance one of them comes too seldom to
+    reach a quantile: so where all of them have room each comes as often as any other.
     """
     if seeds**seeds > samples:
         return random.integers(seeds, size=(samples, seeds))
@@ -119,13 +132,18 @@ class Estimate:
     over: str
 
 
-def estimate(sample: SystemSample, confidence: float, least: float = -np.inf, most: float = np.inf) -> Estimate:
-    """Mean, standard deviation, and a percentile bootstrap interval that holds the mean with about this `confidence`.
+def estimate(
+    sample: SystemSample, confidence: float, least: float = -np.inf, most: float = np.inf
+) -> Estimate:
+    """Mean, standard deviation, and a percentile bootstrap interval that holds the mean with about
+    this `confidence`.
 
-    Few seeds estimate the variance poorly, so the part of the seeds is widened as Student's t with n - 1
-    degrees of freedom is wider than the normal distribution, and the percentiles are taken of that (after the "expanded
-    percentile interval" of Hesterberg 2015, which moves the percentiles instead). By plain percentiles two seeds would
-    make an interval that misses the mean every second time.
+    Few seeds estimate the variance poorly, so the part of the seeds is widened as Student's t with
+    n - 1
+    degrees of freedom is wider than the normal distribution, and the percentiles are taken of that
+    (after the "expanded percentile interval" of Hesterberg 2015, which moves the percentiles
+    instead). By plain percentiles two seeds would make an interval that misses the mean every
+    second time.
 
     least, most: the ends of the metric's range, where the interval is cut.
     """
@@ -138,21 +156,29 @@ def estimate(sample: SystemSample, confidence: float, least: float = -np.inf, mo
     tail = (1 - confidence) / 2
     wider = stdtrit(seeds - 1, 1 - tail) / ndtri(1 - tail) if seeds > 1 else 1.0
     low, high = np.quantile(sample.by_sentences + wider * sample.by_seeds, [tail, 1 - tail])
-    return Estimate(seeds, mean, std, float(np.clip(low, least, most)), float(np.clip(high, least, most)), over)
+    return Estimate(
+        seeds, mean, std, float(np.clip(low, least, most)), float(np.clip(high, least, most)), over
+    )
 
 
 def p_of_difference(first: SystemSample, second: SystemSample) -> float | None:
-    """The two-sided p of the difference between two means over seeds; None where nothing can be resampled.
+    """The two-sided p of the difference between two means over seeds; None where nothing can be
+    resampled.
 
-    The standard error is the standard deviation of the difference over the two-level bootstrap: seeds drawn for each
-    system by itself, sentences for both alike. (Systems tested on different sentences have these drawn separately.) The
-    difference in standard errors is compared with Student's t, whose degrees of freedom follow from the parts of the
-    variance (Satterthwaite 1946, as in Welch's test): that of the seeds, which are few, and that of the sentences.
+    The standard error is the standard deviation of the difference over the two-level bootstrap:
+    seeds drawn for each system by itself, sentences for both alike. (Systems tested on different
+    sentences have these drawn separately.) The difference in standard errors is compared with
+    Student's t, whose degrees of freedom follow from the parts of the variance (Satterthwaite 1946,
+    as in Welch's test): that of the seeds, which are few, and that of the sentences.
 
-    Counting the samples on the other side of zero would be wrong: of two equal systems with two seeds each, both seeds
-    of one beat both seeds of the other in one of three cases.
+    Counting the samples on the other side of zero would be wrong: of two equal systems with two
+    seeds each, both seeds of one beat both seeds of the other in one of three cases.
     """
-    sentences = None if first.sentences is None or second.sentences is None else min(first.sentences, second.sentences)
+    sentences = (
+        None
+        if first.sentences is None or second.sentences is None
+        else min(first.sentences, second.sentences)
+    )
     if first.seeds == second.seeds == 1 and sentences is None:
         return None
     difference = float(first.values.mean() - second.values.mean())
@@ -174,8 +200,8 @@ def p_of_difference(first: SystemSample, second: SystemSample) -> float | None:
 def _of_the_seeds(first: SystemSample, second: SystemSample) -> list[tuple[float, int]]:
     """What the seeds add to the variance of the difference, with its degrees of freedom.
 
-    One seed shows no variance. Its system gets the variance of the other system: taking the single value as exact would
-    find a difference between equal systems in one of six cases.
+    One seed shows no variance. Its system gets the variance of the other system: taking the single
+    value as exact would find a difference between equal systems in one of six cases.
     """
     scattering = [each for each in (first, second) if each.seeds > 1]
     if len(scattering) == 1:
@@ -190,11 +216,12 @@ def _of_the_mean(sample: SystemSample) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p values corrected by Holm 1979 ("A simple sequentially rejective multiple test procedure", Scandinavian Journal
-    of Statistics 6), in their order.
+    """p values corrected by Holm 1979 ("A simple sequentially rejective multiple test procedure",
+    Scandinavian Journal of Statistics 6), in their order.
 
-    The smallest of m is multiplied by m, the next one by m - 1, ...; none is then less than the one before it, or more
-    than 1. Rejecting what is below 0.05 rejects any true hypothesis at all with a probability of 0.05 at most.
+    The smallest of m is multiplied by m, the next one by m - 1, ...; none is then less than the one
+    before it, or more than 1. Rejecting what is below 0.05 rejects any true hypothesis at all with
+    a probability of 0.05 at most.
     """
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
@@ -205,22 +232,26 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def letter_groups(count: int, apart: Iterable[tuple[int, int]]) -> list[str]:
-    """The compact letter display of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise
-    comparisons", Journal of Computational and Graphical Statistics 13), by his insert-and-absorb algorithm.
+    """The compact letter display of Piepho 2004 ("An algorithm for a letter-based representation of
+    all-pairwise comparisons", Journal of Computational and Graphical Statistics 13), by his
+    insert-and-absorb algorithm.
 
     Args:
         count: number of systems, the best one first: it gets an `a`.
         apart: pairs that differ significantly.
 
-    Returns the letters of each system. Two systems share a letter exactly where their pair is not in `apart`.
+    Returns the letters of each system. Two systems share a letter exactly where their pair is not
+    in `apart`.
     """
     groups = [frozenset(range(count))]
     for one, other in sorted({(min(pair), max(pair)) for pair in apart}):
         split: list[frozenset[int]] = []
         for group in groups:
-            split += [group - {one}, group - {other}] if {one, other} <= group else [group]  # insert
+            # Insert
+            split += [group - {one}, group - {other}] if {one, other} <= group else [group]
         distinct = list(dict.fromkeys(split))
-        groups = [group for group in distinct if not any(group < larger for larger in distinct)]  # absorb
+        # Absorb
+        groups = [group for group in distinct if not any(group < larger for larger in distinct)]
     groups.sort(key=sorted)
     named = list(zip(string.ascii_letters, groups, strict=False))
     return ["".join(letter for letter, group in named if each in group) for each in range(count)]

@@ -1,4 +1,6 @@
-"""BLEU, chrF, TER, ROUGE and exact match of decoded sentences, over batches and processes, and by source length."""
+"""BLEU, chrF, TER, ROUGE and exact match of decoded sentences, over batches and processes, and by
+source length.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,26 @@ from attnlab.evaluation.sentence_statistics import sacrebleu_metrics, text_metri
 
 
 class TextMetrics(Metric):
-    """Metrics of decoded sentences against one reference each, accumulated over batches and processes.
+    """Metrics of decoded sentences against one reference each, accumulated over batches and
+    processes.
 
-    tokenize: sacrebleu's tokenizer for BLEU: `13a` for raw text, `none` where the corpus comes tokenised,
+    tokenize: sacrebleu's tokenizer for BLEU: `13a` for raw text, `none` where the corpus comes
+        tokenised,
         `intl`, `char`, `zh`, ...
-    ter: also the translation edit rate and the token error rate; they take longest, so validation does without.
+    ter: also the translation edit rate and the token error rate; they take longest, so validation
+        does without.
     rouge: also ROUGE with this unit; None does without.
 
-    `compute` gives `bleu`, `chrf`, with `ter` `ter` and `token_error_rate` and with `rouge` `rouge1`, `rouge2` and
-    `rougeL` in 0..100 (the two rates can exceed 100), and `exact_match` in 0..1: the share of hypotheses that equal
-    their reference to the character.
+    `compute` gives `bleu`, `chrf`, with `ter` `ter` and `token_error_rate` and with `rouge`
+    `rouge1`, `rouge2` and `rougeL` in 0..100 (the two rates can exceed 100), and `exact_match` in
+    0..1: the share of hypotheses that equal their reference to the character.
     """
 
     full_state_update = False
 
-    def __init__(self, tokenize: str = "13a", *, ter: bool = True, rouge: RougeUnit | None = None) -> None:
+    def __init__(
+        self, tokenize: str = "13a", *, ter: bool = True, rouge: RougeUnit | None = None
+    ) -> None:
         super().__init__()
         metrics = text_metrics(tokenize, rouge)
         slow = () if ter else ("ter", "token_error_rate")
@@ -49,7 +56,10 @@ class TextMetrics(Metric):
     def compute(self) -> dict[str, float]:
         """The metrics of all sentences so far, over all processes."""
         sums = {name: np.array(getattr(self, name).tolist()) for name in self.metrics}
-        return {name: float(metric.scores(sums[name][np.newaxis])[0]) for name, metric in self.metrics.items()}
+        return {
+            name: float(metric.scores(sums[name][np.newaxis])[0])
+            for name, metric in self.metrics.items()
+        }
 
 
 _WIDTHS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
@@ -58,7 +68,8 @@ _WIDTHS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
 def length_buckets(lengths: ArrayLike) -> list[tuple[int, int]]:
     """Ranges [from, to] of one round width that cover the lengths, at most ten.
 
-    The width follows the 99th percentile; longer sentences belong to the last range. Empty ranges are left out.
+    The width follows the 99th percentile; longer sentences belong to the last range. Empty ranges
+    are left out.
     """
     values = np.asarray(lengths, dtype=np.int64)
     if values.size == 0:
@@ -92,7 +103,17 @@ def by_length(
     table: list[dict[str, int | float]] = []
     for low, high in length_buckets(lengths) if ranges is None else ranges:
         rows = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()
-        bleu = metric.corpus_score([hypotheses[row] for row in rows], [[references[row] for row in rows]]).score
+        bleu = metric.corpus_score(
+            [hypotheses[row] for row in rows], [[references[row] for row in rows]]
+        ).score
         equal = sum(hypotheses[row] == references[row] for row in rows)
-        table.append({"from": low, "to": high, "sentences": len(rows), "bleu": bleu, "exact_match": equal / len(rows)})
+        table.append(
+            {
+                "from": low,
+                "to": high,
+                "sentences": len(rows),
+                "bleu": bleu,
+                "exact_match": equal / len(rows),
+            }
+        )
     return table

@@ -31,7 +31,12 @@ class Classification(Task):
     source_side = "text"
     trial_sizes = {"source_vocabulary_size": 8, "num_classes": 3}  # noqa: RUF012
 
-    sections = {"data": SentenceCorpus, "model": Part[Classifier], "search": None, "training": ClassificationTraining}  # noqa: RUF012
+    sections = {  # noqa: RUF012
+        "data": SentenceCorpus,
+        "model": Part[Classifier],
+        "search": None,
+        "training": ClassificationTraining,
+    }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         if bound["paths"].ensemble:
@@ -52,28 +57,45 @@ class Classification(Task):
     def sizes(self, data: LabelledData) -> dict[str, int]:
         return {"source_vocabulary_size": data.tokenizer.size, "num_classes": len(data.labels)}
 
-    def module(self, experiment: Experiment, model: Classifier, data: LabelledData) -> pl.LightningModule:
+    def module(
+        self, experiment: Experiment, model: Classifier, data: LabelledData
+    ) -> pl.LightningModule:
         from attnlab.training.modules import ClassifierModule
 
         return ClassifierModule(model, experiment.training, len(data.labels))
 
-    def pictures(self, experiment: Experiment, data: LabelledData) -> Callable[[Any], Pictures | None]:
+    def pictures(
+        self, experiment: Experiment, data: LabelledData
+    ) -> Callable[[Any], Pictures | None]:
         from attnlab.evaluation.classify import sentence_maps
         from attnlab.tracking.pictures import write_sentences
 
         def draw(module: Any) -> Pictures | None:
-            maps = sentence_maps(module.model, data, "validation", experiment.tracking.heat_map_sentences)
-            return partial(write_sentences, maps, data.labels, module.confusions.cpu().numpy()) if maps else None
+            maps = sentence_maps(
+                module.model, data, "validation", experiment.tracking.heat_map_sentences
+            )
+            return (
+                partial(write_sentences, maps, data.labels, module.confusions.cpu().numpy())
+                if maps
+                else None
+            )
 
         return draw
 
     def evaluate(
-        self, experiment: Experiment, model: Path, data: LabelledData, into: Path, progress: Progress
+        self,
+        experiment: Experiment,
+        model: Path,
+        data: LabelledData,
+        into: Path,
+        progress: Progress,
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
         from attnlab.tracking.pictures import write_sentences
 
-        classifier = load_classifier(model, experiment.hardware.device, set(target_modules(experiment.config)))
+        classifier = load_classifier(
+            model, experiment.hardware.device, set(target_modules(experiment.config))
+        )
         found = classify_split(classifier, data, progress=progress)
         with atomic_folder(into) as folder:
             found.write(folder)

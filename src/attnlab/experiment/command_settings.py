@@ -1,4 +1,5 @@
-"""Settings of the commands that compose no experiment: their defaults, read with `key=value` arguments in their place.
+"""Settings of the commands that compose no experiment: their defaults, read with `key=value`
+arguments in their place.
 
 They import nothing heavy, so that `--help` and a wrong setting are answered at once.
 """
@@ -36,10 +37,11 @@ class RunsPath:
 
 @dataclass
 class Settings:
-    """What the commands around the stages share; a command's own settings are further fields with their defaults.
+    """What the commands around the stages share; a command's own settings are further fields with
+    their defaults.
 
-    tracking: one of `trackers`, the choices of conf/tracking that the command can use, and then the tracker; its
-        settings are tracking.uri, tracking.experiment, ...
+    tracking: one of `trackers`, the choices of conf/tracking that the command can use, and then the
+        tracker; its settings are tracking.uri, tracking.experiment, ...
     """
 
     trackers: ClassVar[tuple[str, ...]] = ("mlflow",)
@@ -56,7 +58,8 @@ class CompareSettings(Settings):
     """
     sweep: `last`, or a sweep's identity, or the beginning of one.
     runs: MLflow run ids, [<id>, ...].
-    filter: MLflow's search among the runs, such as "tags.sweep = 'abc' and params.attention != 'none'".
+    filter: MLflow's search among the runs, such as "tags.sweep = 'abc' and params.attention !=
+        'none'".
     builds: folders that the stages of DVC built, [build/attentions/dot-1, ...].
     metric: what systems are ranked and tested by; null: bleu, or else exact_match or accuracy.
     baseline: a system that the others are tested against; null: all pairs.
@@ -87,30 +90,47 @@ class CompareSettings(Settings):
         given = [way for way in ways if getattr(self, way) is not None]
         if len(given) != 1:
             shown = " and ".join(given) or "none of them"
-            raise ValueError(f"give exactly one of {', '.join(ways)}, such as sweep=last; got {shown}")
+            raise ValueError(
+                f"give exactly one of {', '.join(ways)}, such as sweep=last; got {shown}"
+            )
 
 
 class DeliverSettings(Settings):
-    """tracking: the tracker that runs are uploaded to; its settings are tracking.uri, tracking.experiment, ..."""
+    """tracking: the tracker that runs are uploaded to; its settings are tracking.uri,
+    tracking.experiment, ...
+    """
 
 
 def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
-    """The defaults of a command with `key=value` arguments in their place; --help shows them, and ends the process.
+    """The defaults of a command with `key=value` arguments in their place; --help shows them, and
+    ends the process.
 
     Raises ExperimentError, or an error of OmegaConf, for settings that are unknown or wrong.
     """
-    own = {field.name: field.default for field in fields(kind) if field.name not in ("paths", "tracking")}
+    own = {
+        field.name: field.default
+        for field in fields(kind)
+        if field.name not in ("paths", "tracking")
+    }
     config = OmegaConf.create({"paths": {"runs": "runs"}, "tracking": "mlflow", **own})
     if {"-h", "--help"} & set(arguments):
         description = str(sys.modules["__main__"].__doc__).strip()
-        print(description, "Settings: change with key=value", cleandoc(str(kind.__doc__)), sep="\n\n", end="\n\n")
+        print(
+            description,
+            "Settings: change with key=value",
+            cleandoc(str(kind.__doc__)),
+            sep="\n\n",
+            end="\n\n",
+        )
         print(OmegaConf.to_yaml(config))
         sys.exit()
     given = {}
     for text in arguments:
         key, equals, value = text.partition("=")
         if not key.strip() or not equals or text.startswith("-"):
-            raise ExperimentError(f"this command takes settings written key=value, got {text!r}; --help shows them")
+            raise ExperimentError(
+                f"this command takes settings written key=value, got {text!r}; --help shows them"
+            )
         given[key.strip()] = value
     choice = given.pop("tracking", "mlflow")
     if choice not in kind.trackers:
@@ -128,7 +148,9 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
 
 
 def _parsed(text: str, default: Any) -> Any:
-    """The value of a setting, by its default: text stays as it is, for an identity may look like a number."""
+    """The value of a setting, by its default: text stays as it is, for an identity may look like a
+    number.
+    """
     if text == "null":
         return None
     if text.startswith("["):

@@ -20,7 +20,13 @@ from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task, here
-from attnlab.experiment.hydra_config import CONF, choices_of, compose_config, compose_in_command, sentence
+from attnlab.experiment.hydra_config import (
+    CONF,
+    choices_of,
+    compose_config,
+    compose_in_command,
+    sentence,
+)
 from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
 from attnlab.sweeps.settings import Launcher, Sweep
@@ -40,14 +46,16 @@ def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "con
 
 
 def check(config: DictConfig) -> Experiment:
-    """Bind every section to its constructor and try the model for size; raises ExperimentError with all problems."""
+    """Bind every section to its constructor and try the model for size; raises ExperimentError with
+    all problems.
+    """
     values, written = plain(config), plain(config, keep_environment=True)
     passwords = [place for place, value in leaves(written) if holds_password(value)]
     if passwords:
         raise ExperimentError(
-            f"{', '.join(passwords)} holds a password, which would be written down with the config; set "
-            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (or MLFLOW_TRACKING_TOKEN) for MLflow's server, or "
-            "write ${oc.env:NAME} for it"
+            f"{', '.join(passwords)} holds a password, which would be written down with the "
+            "config; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (or "
+            "MLFLOW_TRACKING_TOKEN) for MLflow's server, or write ${oc.env:NAME} for it"
         )
     task = task_named(values.get("task"))
     trainer = values.get("trainer")
@@ -60,20 +68,24 @@ def check(config: DictConfig) -> Experiment:
         raise ExperimentError([*of_sections, *of_trainer]) from error
     if bound["hardware"].precision == "auto":
         bound["hardware"] = bound["hardware"].with_precision()
-        for sections in (values, written):  # what is hashed, written and logged is what it means here
+        # What is hashed, written and logged is what it means here
+        for sections in (values, written):
             sections["hardware"]["precision"] = bound["hardware"].precision
     for name in ("model", "padding"):
         if "${oc." in json.dumps(written[name]):
             raise ExperimentError(
-                f"{name} takes a value from an environment variable, without which its model folder could not be read; "
-                f"give the value itself"
+                f"{name} takes a value from an environment variable, without which its model "
+                "folder could not be read; give the value itself"
             )
     if problems := [*task.check(bound), *of_trainer]:
         raise ExperimentError(problems)
     if bound["trainer"] or bound["callbacks"] or bound["loggers"]:
-        from attnlab.training.extension_checks import check_extensions  # imports Lightning, which takes seconds
+        # Imports Lightning, which takes seconds
+        from attnlab.training.extension_checks import check_extensions
 
-        check_extensions(bound["trainer"], bound["callbacks"], bound["loggers"], task.monitored(bound))
+        check_extensions(
+            bound["trainer"], bound["callbacks"], bound["loggers"], task.monitored(bound)
+        )
         if problems := _silent_loggers(bound["loggers"]):
             raise ExperimentError(problems)
     # Sizes that do not fit show when the model is built; on the meta device that costs no memory.
@@ -82,12 +94,18 @@ def check(config: DictConfig) -> Experiment:
             bound["model"](**task.trial_sizes, padding=bound["padding"])
     except (RuntimeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
-        raise ExperimentError(f"model is too large for this machine; make its sizes smaller ({reason})") from error
-    return Experiment(**{**bound, "task": task}, config=written, values=values, choices=choices_of(config))
+        raise ExperimentError(
+            f"model is too large for this machine; make its sizes smaller ({reason})"
+        ) from error
+    return Experiment(
+        **{**bound, "task": task}, config=written, values=values, choices=choices_of(config)
+    )
 
 
 def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the addresses of Lightning's MLFlowLoggers; MLflow itself would try for minutes."""
+    """What is wrong with the addresses of Lightning's MLFlowLoggers; MLflow itself would try for
+    minutes.
+    """
     from attnlab.tracking.connection import knock  # imports MLflow, which takes seconds
     from attnlab.training.extension_checks import mlflow_loggers
 
@@ -97,14 +115,17 @@ def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
             knock(address)
         except (OSError, ValueError, SQLAlchemyError) as error:
             problems.append(
-                f"loggers.{name}.tracking_uri: nothing answers at {masked(address)} ({masked(str(error))}); start the "
-                f"server, correct the address or leave loggers.{name} out"
+                f"loggers.{name}.tracking_uri: nothing answers at {masked(address)} "
+                f"({masked(str(error))}); start the server, correct the address or leave "
+                f"loggers.{name} out"
             )
     return problems
 
 
 def with_task_of_model(config: DictConfig) -> DictConfig:
-    """The config with the sections of classification, where `paths.model` is a classifier and no task was chosen."""
+    """The config with the sections of classification, where `paths.model` is a classifier and no
+    task was chosen.
+    """
     folder, task = config.paths.model, Classification()
     is_classifier = isinstance(folder, str) and (here(folder) / task.shared_files[0]).is_file()
     if is_classifier and config.task == Translation.name:
@@ -145,23 +166,29 @@ def sections_of(task: Task) -> dict[str, Any]:
 
 
 def _nodes_by_name(kind: str) -> Any:
-    """The annotation of a section of nodes for Lightning's classes, which are checked later: its import is slow."""
+    """The annotation of a section of nodes for Lightning's classes, which are checked later: its
+    import is slow.
+    """
     node = Annotated[dict[str, Any], Field(description=f"a {kind} (a mapping with {TARGET})")]
-    return Annotated[dict[str, node], Field(description=f"a mapping of names to {kind}s, {{}} for none")]
+    return Annotated[
+        dict[str, node], Field(description=f"a mapping of names to {kind}s, {{}} for none")
+    ]
 
 
 def _with_task(problem: str, task: Task) -> str:
     """The problem, with a hint where a whole section may be of another task."""
     is_of_section = re.match(rf"({'|'.join(task.sections)})(\._target_)? must be", problem)
     others = " or ".join(f"task={name}" for name in TASKS if name != task.name)
-    return f"{problem}; it may go with {others} (here task={task.name})" if is_of_section else problem
+    return (
+        f"{problem}; it may go with {others} (here task={task.name})" if is_of_section else problem
+    )
 
 
 def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
     """The resolved config without Hydra's node, as plain containers whose keys are text.
 
-    keep_environment: leave `${oc.env:NAME}` as it stands, for whatever is written or logged: an environment may hold
-        secrets.
+    keep_environment: leave `${oc.env:NAME}` as it stands, for whatever is written or logged: an
+        environment may hold secrets.
 
     Raises ExperimentError where an interpolation leads nowhere.
     """
@@ -175,7 +202,9 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
 
 
 def _with_text_keys(node: Any) -> Any:
-    """A plain config whose keys are names: YAML makes a number of `2015:`, a truth value of `on:`."""
+    """A plain config whose keys are names: YAML makes a number of `2015:`, a truth value of
+    `on:`.
+    """
     if isinstance(node, list):
         return [_with_text_keys(value) for value in node]
     if not isinstance(node, dict):
@@ -185,7 +214,9 @@ def _with_text_keys(node: Any) -> Any:
     for key, value in node.items():
         name = key if isinstance(key, str) else json.dumps(key, default=str)
         if name in named:
-            raise ExperimentError(f"the key {name} stands in one mapping twice, as text and as {type(key).__name__}")
+            raise ExperimentError(
+                f"the key {name} stands in one mapping twice, as text and as {type(key).__name__}"
+            )
         named[name] = _with_text_keys(value)
     return named
 

@@ -1,4 +1,6 @@
-"""An experiment: the sections of the config, what each must be, and which of them each stage depends on."""
+"""An experiment: the sections of the config, what each must be, and which of them each stage
+depends on.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,21 @@ if TYPE_CHECKING:
     from attnlab.tracking.settings import Tracking
     from attnlab.training.hardware import Hardware
 
-# Which sections decide a stage's output, and the functions that make it, those of the experiment's task among them.
-# dvc.yaml says the same to DVC, and a test derives it from these.
+# Which sections decide a stage's output, and the functions that make it, those of the experiment's
+# task among them. dvc.yaml says the same to DVC, and a test derives it from these.
 PREPARE_SECTIONS = ("data",)
 PREPARE_SOURCES = ("attnlab.stages.prepare:prepare",)
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer", "callbacks")
 TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
-EVALUATE_SOURCES = ("attnlab.stages.evaluate:evaluate", "task:evaluate,read_data", "attnlab.tracking.pictures")
+EVALUATE_SOURCES = (
+    "attnlab.stages.evaluate:evaluate",
+    "task:evaluate,read_data",
+    "attnlab.tracking.pictures",
+)
 REPORT_SOURCES = ("attnlab.stages.report:report",)
-# How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged of it.
+# How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged
+# of it.
 SWEEP_SECTIONS = ("sweep", "launcher")
 
 
@@ -45,7 +52,8 @@ Metrics = dict[str, float | int | None]
 
 
 class Task(Protocol):
-    """What differs between the kinds of experiment. The stages ask their task, and never which one it is.
+    """What differs between the kinds of experiment. The stages ask their task, and never which one
+    it is.
 
     name: its choice in conf/task.
     columns: what a row of its raw data holds.
@@ -67,26 +75,37 @@ class Task(Protocol):
         return []
 
     def monitored(self, bound: Mapping[str, Any]) -> set[str]:
-        """The names of the metrics that a callback can monitor, of the bound sections of a config."""
+        """The names of the metrics that a callback can monitor, of the bound sections of a
+        config.
+        """
 
     def open_data(self, folder: Path) -> Any:
-        """The prepared data of a folder; raises ExperimentError where there are none of this task."""
+        """The prepared data of a folder; raises ExperimentError where there are none of this
+        task.
+        """
         is_ours = all((folder / name).is_file() for name in self.shared_files)
         if (folder / "data.json").is_file() and not is_ours:
             raise ExperimentError(
-                f"paths.data: {folder} was prepared for another task than task={self.name}; choose that task, or give "
-                "data of this one"
+                f"paths.data: {folder} was prepared for another task than task={self.name}; choose "
+                "that task, or give data of this one"
             )
         return self.read_data(folder)
 
     def check_same_tokens(self, model: Path, data: Path) -> None:
-        """Raise ExperimentError where the data do not have the tokenizers (and classes) that a model folder knows."""
+        """Raise ExperimentError where the data do not have the tokenizers (and classes) that a
+        model folder knows.
+        """
         for name in self.shared_files:
             ours, theirs = model / name, data / name
-            if not ours.is_file() or not theirs.is_file() or ours.read_bytes() != theirs.read_bytes():
+            if (
+                not ours.is_file()
+                or not theirs.is_file()
+                or ours.read_bytes() != theirs.read_bytes()
+            ):
                 raise ExperimentError(
-                    f"paths.data: {data} was not prepared with the {name} of the model in {model}; give the data that "
-                    f"the model was trained on, or choose data/tokenizer=of_model data.tokenizer.folder={model}"
+                    f"paths.data: {data} was not prepared with the {name} of the model in {model}; "
+                    "give the data that the model was trained on, or choose "
+                    f"data/tokenizer=of_model data.tokenizer.folder={model}"
                 )
 
     def read_data(self, folder: Path) -> Any:
@@ -101,13 +120,16 @@ class Task(Protocol):
             return
         most = attention.values["max_length"]
         # The statistics do not count <eos>, which the score does.
-        longest = {name: split[self.source_side]["max_length"] + 1 for name, split in data.stats["splits"].items()}
+        longest = {
+            name: split[self.source_side]["max_length"] + 1
+            for name, split in data.stats["splits"].items()
+        }
         split = max(longest, key=lambda name: longest[name])
         if longest[split] > most:
             raise ExperimentError(
-                f"model.attention.max_length is {most}, the tokens (`<eos>` included) of the longest source that the "
-                f"location score reads, but the {split} split has a source of {longest[split]}; raise it to "
-                f"{longest[split]}"
+                f"model.attention.max_length is {most}, the tokens (`<eos>` included) of the "
+                f"longest source that the location score reads, but the {split} split has a source "
+                f"of {longest[split]}; raise it to {longest[split]}"
             )
 
     def sizes(self, data: Any) -> dict[str, int]:
@@ -119,23 +141,31 @@ class Task(Protocol):
     def pictures(self, experiment: Experiment, data: Any) -> Callable[[Any], Pictures | None]:
         """Given the module, what a validation draws of the same few sentences each time."""
 
-    def evaluate(self, experiment: Experiment, model: Path, data: Any, into: Path, progress: Progress) -> Metrics:
-        """Write the evaluation of a model folder, whole or not at all; called in the precision that is wanted."""
+    def evaluate(
+        self, experiment: Experiment, model: Path, data: Any, into: Path, progress: Progress
+    ) -> Metrics:
+        """Write the evaluation of a model folder, whole or not at all; called in the precision that
+        is wanted.
+        """
 
 
 @dataclass(frozen=True)
 class Experiment:
     """A checked config.
 
-    config: plain and resolved, but for environment variables, which stay as written: it may be written and logged.
+    config: plain and resolved, but for environment variables, which stay as written: it may be
+        written and logged.
     values: resolved throughout. It may hold secrets, and is only ever hashed.
     choices: {group: choice}; a config that was not composed here has none.
-    seed: of the initial weights, the order of the batches, dropout and teacher forcing; the data have one of their own.
+    seed: of the initial weights, the order of the batches, dropout and teacher forcing; the data
+        have one of their own.
     data, model, search, training: of the kinds that the task's `sections` name.
     trainer: arguments of Lightning's Trainer that attnlab does not set itself.
     callbacks, loggers: nodes of more Lightning callbacks and loggers, by names of the user's.
-    save_every_minutes: how long training runs at most without a checkpoint; None writes them at validations only.
-    chain: whether `train.py` also prepares missing data, evaluates and reports; under DVC each of these is a stage.
+    save_every_minutes: how long training runs at most without a checkpoint; None writes them at
+        validations only.
+    chain: whether `train.py` also prepares missing data, evaluates and reports; under DVC each of
+        these is a stage.
     rerun: train again what is already trained.
     dry_run: train nothing, and print what it would cost.
     """
@@ -177,12 +207,18 @@ class Experiment:
     @property
     def logged(self) -> dict[str, Any]:
         """The sections that go to a tracker."""
-        return {name: section for name, section in self.config.items() if name not in SWEEP_SECTIONS}
+        return {
+            name: section for name, section in self.config.items() if name not in SWEEP_SECTIONS
+        }
 
     def identity(self, names: tuple[str, ...], data: str, sources: tuple[str, ...]) -> str:
-        """What these sections, the state of the data and the sources decide: another value of an environment
-        variable is another experiment."""
-        return experiment_identity({name: self.values[name] for name in names}, data, self.sources(sources))
+        """What these sections, the state of the data and the sources decide: another value of an
+        environment
+        variable is another experiment.
+        """
+        return experiment_identity(
+            {name: self.values[name] for name in names}, data, self.sources(sources)
+        )
 
     def sources(self, sources: tuple[str, ...]) -> list[str]:
         """The sources, with the module of this experiment's task for `task`."""
@@ -200,24 +236,33 @@ def output_folder() -> Path:
 
 
 def overrides() -> list[str]:
-    """What the command line chose for this job, as it was written: `${oc.env:NAME}` stays; outside of Hydra nothing."""
+    """What the command line chose for this job, as it was written: `${oc.env:NAME}` stays; outside
+    of Hydra nothing.
+    """
     if not HydraConfig.initialized():
         return []
     return OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)  # type: ignore[return-value]
 
 
 def command_line() -> tuple[str, ...]:
-    """The words that repeat this job. Stages of DVC read what it composed, so that there they are `dvc repro`."""
+    """The words that repeat this job. Stages of DVC read what it composed, so that there they are
+    `dvc repro`.
+    """
     if "DVC_STAGE" in os.environ:
         return "dvc", "repro"
     if not HydraConfig.initialized():  # a study
         return "python", *sys.argv
     job, given = HydraConfig.get().job, sys.argv[1:]
     if HydraConfig.get().mode == RunMode.MULTIRUN:  # this point alone
-        given = [*([] if job.config_name == "config" else ["-cn", str(job.config_name)]), *overrides()]
+        given = [
+            *([] if job.config_name == "config" else ["-cn", str(job.config_name)]),
+            *overrides(),
+        ]
     return "python", f"pipelines/{Path(sys.argv[0]).name}", *given
 
 
 def here(path: str) -> Path:
-    """A path of the config, from the current folder: for a job, the one that its command was given in."""
+    """A path of the config, from the current folder: for a job, the one that its command was given
+    in.
+    """
     return Path(os.path.expanduser(path)).resolve()

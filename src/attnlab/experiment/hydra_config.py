@@ -1,4 +1,6 @@
-"""The config as Hydra composes it, the choices of its groups, Hydra's errors as sentences; imports nothing heavy."""
+"""The config as Hydra composes it, the choices of its groups, Hydra's errors as sentences; imports
+nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ _LIBRARIES = ("hydra", "hydra_plugins", "omegaconf")
 OmegaConf.register_new_resolver("directions", directions, replace=True)
 
 
-def compose_config(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "config") -> DictConfig:
-    """The composed config with its `hydra` node, not checked yet; raises ExperimentError where Hydra refuses it."""
+def compose_config(
+    overrides: Sequence[str] = (), folder: Path = CONF, name: str = "config"
+) -> DictConfig:
+    """The composed config with its `hydra` node, not checked yet; raises ExperimentError where
+    Hydra refuses it.
+    """
     with hydra.initialize_config_dir(str(folder.resolve()), version_base="1.3"):
         return compose_in_command(overrides, name)
 
@@ -54,7 +60,9 @@ def groups(folder: Path = CONF) -> dict[str, list[str]]:
 
 
 def choices_of(config: DictConfig) -> dict[str, str]:
-    """{group: choice}, as Hydra notes them; inside a job, whose config has no `hydra` node, those of the job."""
+    """{group: choice}, as Hydra notes them; inside a job, whose config has no `hydra` node, those
+    of the job.
+    """
     node = config.get("hydra") or (HydraConfig.get() if HydraConfig.initialized() else None)
     if node is None:
         return {}
@@ -67,7 +75,9 @@ def choices_of(config: DictConfig) -> dict[str, str]:
 
 
 def shown_choices(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
-    """{group: what a reader is shown}: `pre_post`, or `pre_post, changed` where a value differs from the file's."""
+    """{group: what a reader is shown}: `pre_post`, or `pre_post, changed` where a value differs
+    from the file's.
+    """
     shown = {}
     for group, choice in choices.items():
         changed = changed_values(group, choice, value_at(config, group.replace("/", ".")))
@@ -76,9 +86,15 @@ def shown_choices(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict
 
 
 def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:
-    """{dotted key: value} of a section where it differs from the choice's file; empty where conf/ has no such file."""
+    """{dotted key: value} of a section where it differs from the choice's file; empty where conf/
+    has no such file.
+    """
     file = CONF / group / f"{choice}.yaml"
-    return _different(yaml.safe_load(file.read_text(encoding="utf-8")), section) if file.is_file() else {}
+    return (
+        _different(yaml.safe_load(file.read_text(encoding="utf-8")), section)
+        if file.is_file()
+        else {}
+    )
 
 
 def _different(written: Any, section: Any, prefix: str = "") -> dict[str, Any]:
@@ -95,24 +111,39 @@ def _different(written: Any, section: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def is_of_hydra(error: Exception) -> bool:
-    """Whether Hydra, one of its plugins or OmegaConf raised the error, or a config file is not valid YAML."""
+    """Whether Hydra, one of its plugins or OmegaConf raised the error, or a config file is not
+    valid YAML.
+    """
     if isinstance(error, (HydraException, OmegaConfBaseException, yaml.YAMLError)):
         return True
     frames = traceback.walk_tb(error.__traceback__)
     packages = [str(frame.f_globals.get("__name__")).split(".")[0] for frame, _ in frames]
     # Hydra makes its folders by pathlib.
-    return next((package for package in reversed(packages) if package != "pathlib"), "") in _LIBRARIES
+    return (
+        next((package for package in reversed(packages) if package != "pathlib"), "") in _LIBRARIES
+    )
 
 
 def sentence(error: BaseException, arguments: Sequence[str] = ()) -> str:
-    """What is wrong, what was given and what is allowed, in one line; arguments: those of the command."""
+    """What is wrong, what was given and what is allowed, in one line; arguments: those of the
+    command.
+    """
     cause = next((each for each in _chain(error) if isinstance(each, OmegaConfBaseException)), None)
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
         group, _, choice = error.missing_cfg_file.rpartition("/")
-        return f"{group} must be one of {', '.join(error.options)}; got {choice!r}{_hint(choice, error.options)}"
+        return (
+            f"{group} must be one of {', '.join(error.options)}; got "
+            f"{choice!r}{_hint(choice, error.options)}"
+        )
     if isinstance(error, OverrideParseException):
-        return unreadable(error.override, is_multirun=not {"-m", "--multirun"}.isdisjoint(arguments))
-    if isinstance(cause, (ConfigAttributeError, ConfigKeyError)) and cause.full_key and cause.parent_node is not None:
+        return unreadable(
+            error.override, is_multirun=not {"-m", "--multirun"}.isdisjoint(arguments)
+        )
+    if (
+        isinstance(cause, (ConfigAttributeError, ConfigKeyError))
+        and cause.full_key
+        and cause.parent_node is not None
+    ):
         return _unknown_key(str(cause.full_key), str(cause.key), cause.parent_node)
     if cause is not None and cause.full_key:
         return f"{cause.full_key}: {str(cause).splitlines()[0]}"
@@ -123,7 +154,9 @@ def sentence(error: BaseException, arguments: Sequence[str] = ()) -> str:
 
 
 def _no_choice(arguments: Sequence[str]) -> str:
-    """The group that was given no name of a choice, such as `model=null`, of which Hydra names only the type."""
+    """The group that was given no name of a choice, such as `model=null`, of which Hydra names only
+    the type.
+    """
     choices = groups()
     for argument in arguments:
         try:
@@ -131,10 +164,16 @@ def _no_choice(arguments: Sequence[str]) -> str:
         except HydraException:
             continue
         group, value = override.key_or_group, override.value()
-        is_of_choice = isinstance(value, str | list | dict) or override.is_sweep_override() or override.is_delete()
+        is_of_choice = (
+            isinstance(value, str | list | dict)
+            or override.is_sweep_override()
+            or override.is_delete()
+        )
         if group in choices and not is_of_choice:
             allowed = ", ".join(choices[group])
-            return f"{group} must be one of {allowed}, or left out for the default; got {show(value)}"
+            return (
+                f"{group} must be one of {allowed}, or left out for the default; got {show(value)}"
+            )
     return ""
 
 
@@ -142,8 +181,14 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
     if "/" in full_key:
         names = list(groups())
         if full_key in names:
-            return f"{full_key} has no place in this composition: it belongs to another model or another task"
-        return f"{full_key} is not a group of the config{_hint(full_key, names)}; the groups are: {', '.join(names)}"
+            return (
+                f"{full_key} has no place in this composition: it belongs to another model or "
+                "another task"
+            )
+        return (
+            f"{full_key} is not a group of the config{_hint(full_key, names)}; the groups are: "
+            f"{', '.join(names)}"
+        )
     place, _, _ = full_key.rpartition(".")
     if place == "trainer":
         from attnlab.training.trainer_section import refusal_of
@@ -151,14 +196,20 @@ def _unknown_key(full_key: str, key: str, parent: Any) -> str:
         if refusal := refusal_of(key):
             return refusal
     if not isinstance(parent, DictConfig) or not parent:
-        return f"{full_key} is not a setting, for {place} holds no settings; write +{full_key}=... to add it"
+        return (
+            f"{full_key} is not a setting, for {place} holds no settings; write +{full_key}=... to "
+            "add it"
+        )
     names = sorted(str(name) for name in parent if name not in ("_target_", "hydra"))
     near = difflib.get_close_matches(key, names, n=1)
     above = f"{place}." if place else ""
     elsewhere = _elsewhere(OmegaConf.to_container(parent, resolve=False), key, above)
     meant = [f"{above}{name}" for name in near] or list(elsewhere)[:3]
     hint = f"did you mean {' or '.join(meant)}? " if meant else ""
-    return f"{full_key} is not a setting; {hint}{place or 'the config'} has: {', '.join(names) or 'no settings'}"
+    return (
+        f"{full_key} is not a setting; {hint}{place or 'the config'} has: "
+        f"{', '.join(names) or 'no settings'}"
+    )
 
 
 def _elsewhere(node: Any, key: str, path: str = "") -> Iterator[str]:

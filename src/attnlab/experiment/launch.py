@@ -38,9 +38,9 @@ ENVIRONMENT = {
     "DVC_NO_ANALYTICS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
-    # oneDNN, and torch around it, store a kernel for each shape that they met, a thousand of them by default, and
-    # batches come in many shapes: training in bfloat16 grew by gigabytes. A step takes some forty, and making them anew
-    # takes a twentieth of its time. Read when torch starts.
+    # oneDNN, and torch around it, store a kernel for each shape that they met, a thousand of them
+    # by default, and batches come in many shapes: training in bfloat16 grew by gigabytes. A step
+    # takes some forty, and making them anew takes a twentieth of its time. Read when torch starts.
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256",
     "LRU_CACHE_CAPACITY": "16",
     # Otherwise Hydra prints what failed in its own words, and ends the process.
@@ -48,26 +48,32 @@ ENVIRONMENT = {
 }
 # Which Hydra takes with dashes.
 HYDRA_OPTIONS = (
-    "cd", "cfg", "cn", "config-dir", "config-name", "config-path", "cp", "experimental-rerun", "help", "hydra-help",
-    "info", "multirun", "package", "resolve", "run", "sc", "shell-completion", "version",
+    "cd", "cfg", "cn", "config-dir", "config-name", "config-path", "cp", "experimental-rerun",
+    "help", "hydra-help", "info", "multirun", "package", "resolve", "run", "sc", "shell-completion",
+    "version",
 )  # fmt: skip
-# A full disk, a folder that may not be written to, a mounted one that cannot be replaced: no fault of the program.
+# A full disk, a folder that may not be written to, a mounted one that cannot be replaced: no fault
+# of the program.
 MACHINE_FAULTS = {
-    errno.EACCES, errno.EBUSY, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTDIR, errno.EPERM,
-    errno.EROFS, errno.EXDEV,
+    errno.EACCES, errno.EBUSY, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC,
+    errno.ENOTDIR, errno.EPERM, errno.EROFS, errno.EXDEV,
 }  # fmt: skip
 
 
 def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
     """Run Hydra's application; a user's mistake ends it with sentences and exit code 1.
 
-    leads_sweeps: whether a multirun is a sweep, with records and a run of its own, or merely many runs.
+    leads_sweeps: whether a multirun is a sweep, with records and a run of its own, or merely many
+        runs.
     """
     with mistakes_as_sentences():
-        if "DVC_STAGE" in os.environ:  # a stage that outlives a killed `dvc repro` would write what the next one writes
+        # A stage that outlives a killed `dvc repro` would write what the next one writes
+        if "DVC_STAGE" in os.environ:
             end_with(starter())
         arguments = sys.argv[1:]
-        if help_shown() and not any(text.startswith("-") and text not in ("-h", "--help") for text in arguments):
+        if help_shown() and not any(
+            text.startswith("-") and text not in ("-h", "--help") for text in arguments
+        ):
             print("", help_text([text for text in arguments if not text.startswith("-")]), sep="\n")
             return
         _check_dashes(arguments)
@@ -78,7 +84,9 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
 
 
 def _check_dashes(arguments: Sequence[str]) -> None:
-    """Raise ExperimentError for a setting written as an option, `--seed=3`, of which Hydra shows its options."""
+    """Raise ExperimentError for a setting written as an option, `--seed=3`, of which Hydra shows
+    its options.
+    """
     for text in arguments:
         name = text.partition("=")[0].lstrip("-")
         is_of_hydra_itself = any(option.startswith(name) for option in HYDRA_OPTIONS)
@@ -86,7 +94,8 @@ def _check_dashes(arguments: Sequence[str]) -> None:
             raise ExperimentError(unreadable(text))
 
 
-_leader: ExitStack | None = None  # what is closed at the end of the sweep; None in a command that leads none
+# What is closed at the end of the sweep; None in a command that leads none
+_leader: ExitStack | None = None
 
 
 def help_shown() -> bool:
@@ -110,11 +119,12 @@ def help_text(overrides: list[str]) -> str:
 def run_job(stage: str, config: DictConfig) -> Any:
     """Check the config that Hydra composed, and run `main` of `attnlab.stages.<stage>` with it.
 
-    The stage is imported after the check, so that a wrong value is refused at once. Paths of the config start at the
-    folder that the command was given in, also where `hydra.job.chdir` changed the current one.
+    The stage is imported after the check, so that a wrong value is refused at once. Paths of the
+    config start at the folder that the command was given in, also where `hydra.job.chdir` changed
+    the current one.
 
-    In a multirun the job's error is shown at once, for Hydra shows only the first one, at the end of the sweep; then
-    JobFailedError is raised.
+    In a multirun the job's error is shown at once, for Hydra shows only the first one, at the end
+    of the sweep; then JobFailedError is raised.
     """
     node = HydraConfig.get()
     written: Any = OmegaConf.to_container(config, resolve=False)
@@ -146,7 +156,9 @@ def _run(stage: str, config: DictConfig) -> Any:
 
 @contextmanager
 def _same_tracker_after() -> Iterator[None]:
-    """Restore MLflow's variables behind a job: Lightning's MLFlowLogger sets them, and the next job would obey."""
+    """Restore MLflow's variables behind a job: Lightning's MLFlowLogger sets them, and the next job
+    would obey.
+    """
     before = {name: os.environ.get(name) for name in (URI_VARIABLE, EXPERIMENT_VARIABLE)}
     try:
         yield
@@ -158,7 +170,9 @@ def _same_tracker_after() -> Iterator[None]:
 
 
 def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
-    """Print what these experiments would cost, and end the process before Hydra makes a folder for them."""
+    """Print what these experiments would cost, and end the process before Hydra makes a folder for
+    them.
+    """
     if _leader is None:
         raise ExperimentError("dry_run is for pipelines/train.py; leave it out")
     importlib.import_module("attnlab.stages.dry_run").main(experiments, points)
@@ -166,7 +180,8 @@ def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
 
 
 class CommandCallback(Callback):
-    """Starts sweeps and dry runs, and ends a command whose job failed, after all other callbacks; see conf/config.yaml.
+    """Starts sweeps and dry runs, and ends a command whose job failed, after all other callbacks;
+    see conf/config.yaml.
 
     It ends the process itself: Hydra would make a warning of an exception, and go on.
     """
@@ -178,7 +193,9 @@ class CommandCallback(Callback):
             with _ending_the_process(), mistakes_as_sentences():
                 dry_run([check(config)], 1)
 
-    def on_multirun_start(self, config: DictConfig, config_name: str | None = None, **more: Any) -> None:
+    def on_multirun_start(
+        self, config: DictConfig, config_name: str | None = None, **more: Any
+    ) -> None:
         from attnlab.experiment.sweep_plan import SweepPlan  # imports torch, which takes seconds
 
         with _ending_the_process(), mistakes_as_sentences():
@@ -205,7 +222,9 @@ def _ending_the_process() -> Iterator[None]:
 
 @contextmanager
 def mistakes_as_sentences() -> Iterator[None]:
-    """End the process with the sentences of an error that the user can mend; any other error keeps its traceback."""
+    """End the process with the sentences of an error that the user can mend; any other error keeps
+    its traceback.
+    """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     print_any_character()
@@ -225,12 +244,22 @@ def mistakes_as_sentences() -> Iterator[None]:
         except Exception as error:
             of_hydra = is_of_hydra(error)
             # Hydra's error for a missing config is an OSError, too, but of no system call.
-            if isinstance(error, OSError) and error.errno and (of_hydra or error.errno in MACHINE_FAULTS):
+            if (
+                isinstance(error, OSError)
+                and error.errno
+                and (of_hydra or error.errno in MACHINE_FAULTS)
+            ):
                 _fail([f"{error.filename or 'a file'} cannot be used: {error.strerror}"])
-            if type(error).__name__ == "MisconfigurationException":  # Lightning's, of what a config passes on to it
+            # Lightning's, of what a config passes on to it
+            if type(error).__name__ == "MisconfigurationException":
                 _fail([str(error)])
             if type(error).__name__ == "FailedJobError":  # submitit's, of what sbatch says
-                _fail([f"launcher: Slurm does not take the jobs: {'; '.join(str(error).splitlines())}"])
+                _fail(
+                    [
+                        "launcher: Slurm does not take the jobs: "
+                        f"{'; '.join(str(error).splitlines())}"
+                    ]
+                )
             if not of_hydra:
                 raise
             _fail([hydra_sentence(error, sys.argv[1:])])
@@ -242,7 +271,9 @@ def mistakes_as_sentences() -> Iterator[None]:
 
 
 def print_any_character() -> None:
-    """Have stdout and stderr show a character that their encoding lacks as `\\ud55c`, instead of raising an error."""
+    """Have stdout and stderr show a character that their encoding lacks as `\\ud55c`, instead of
+    raising an error.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":
             with suppress(OSError):  # of a stream whose descriptor was redirected since
@@ -250,15 +281,17 @@ def print_any_character() -> None:
 
 
 def _check_encoding(texts: Sequence[str]) -> None:
-    """Raise ExperimentError for characters that the locale cannot read; no file could be written with them."""
+    """Raise ExperimentError for characters that the locale cannot read; no file could be written
+    with them.
+    """
     for text in texts:
         try:
             text.encode()
         except UnicodeEncodeError:
             shown = os.fsencode(text).decode(errors="backslashreplace")
             raise ExperimentError(
-                f"{shown!r} cannot be read in the terminal's locale, whose encoding is {sys.getfilesystemencoding()}; "
-                "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+                f"{shown!r} cannot be read in the terminal's locale, whose encoding is "
+                f"{sys.getfilesystemencoding()}; set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
             ) from None
 
 

@@ -1,4 +1,6 @@
-"""Text in Hydra's override grammar: quoted for it, and what to write for an override that it cannot read."""
+"""Text in Hydra's override grammar: quoted for it, and what to write for an override that it cannot
+read.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ def unreadable(override: str, is_multirun: bool = False) -> str:
         return f"{start}; write key=value, such as seed=2"
 
     if not override.isprintable():
-        return f"{start}: it has a line break, or a character that this terminal's encoding cannot show"
+        return (
+            f"{start}: it has a line break, or a character that this terminal's encoding cannot "
+            "show"
+        )
 
     if plain := _with_less(override):
         return f"{start}: {plain}"
@@ -45,14 +50,23 @@ def unreadable(override: str, is_multirun: bool = False) -> str:
     reason = _error_of(override)
     found = _FOUND.search(reason)
     if found is not None and found[1] in key:
-        return f"{start}: {found[1]!r} cannot stand in a key, which has letters from a to z, digits and any of _-./@:"
+        return (
+            f"{start}: {found[1]!r} cannot stand in a key, which has letters from a to z, digits "
+            "and any of _-./@:"
+        )
 
     if found is not None:
         problem = f"{found[1]!r} must stand in quotes that reach the program"
     elif "Unknown function" in reason:
-        problem = f"{reason.partition(': ')[2]}; text with ( and ) must stand in quotes that reach the program"
+        problem = (
+            f"{reason.partition(': ')[2]}; text with ( and ) must stand in quotes that reach the "
+            "program"
+        )
     elif special := [character for character in _SPECIAL if character in value]:
-        problem = f"close a list or a mapping, and put text with {' '.join(special)} in quotes that reach the program"
+        problem = (
+            f"close a list or a mapping, and put text with {' '.join(special)} in quotes that "
+            "reach the program"
+        )
     else:
         problem = "put the text in quotes that reach the program"
 
@@ -64,7 +78,9 @@ def unreadable(override: str, is_multirun: bool = False) -> str:
 
 
 def _with_less(override: str) -> str:
-    """What to leave out of an override such as `--seed=3` or `seed==2`; empty where that is not the mistake."""
+    """What to leave out of an override such as `--seed=3` or `seed==2`; empty where that is not the
+    mistake.
+    """
     key, _, value = override.partition("=")
     if key.startswith("-"):
         name = key.lstrip("-")
@@ -81,7 +97,9 @@ def _with_less(override: str) -> str:
 
 
 def _suggestions(key: str, value: str, is_multirun: bool) -> Iterator[str]:
-    """The override as Hydra can read it: with its text, or with the values of its list, its mapping or its sweep."""
+    """The override as Hydra can read it: with its text, or with the values of its list, its mapping
+    or its sweep.
+    """
     words, whole = _words_quoted(key, value), f"{key}={quoted(value)}"
     are_words_readable = not _error_of(words) and (is_multirun or not _is_simple_sweep(words))
     if _STRUCTURED.match(value) and are_words_readable:
@@ -101,10 +119,14 @@ def _is_simple_sweep(override: str) -> bool:
 
 
 def _words_quoted(key: str, value: str) -> str:
-    """The override with the words quoted that need it, of a list, a mapping or the values of a sweep."""
+    """The override with the words quoted that need it, of a list, a mapping or the values of a
+    sweep.
+    """
     separators = r"([,\[\]{}()]|: )" if "{" in value else r"([,\[\]{}()])"
     pieces = re.split(separators, value)
-    return f"{key}=" + "".join(piece if _READABLE.fullmatch(piece) else _piece_quoted(piece) for piece in pieces)
+    return f"{key}=" + "".join(
+        piece if _READABLE.fullmatch(piece) else _piece_quoted(piece) for piece in pieces
+    )
 
 
 def _piece_quoted(piece: str) -> str:
@@ -127,7 +149,9 @@ def _shown(text: str) -> str:
 
 
 def _for_shell(text: str) -> str:
-    """The text in double quotes of the shell; in single ones where it has a `!`, which an interactive shell reads."""
+    """The text in double quotes of the shell; in single ones where it has a `!`, which an
+    interactive shell reads.
+    """
     if "!" in text:
         return shlex.quote(text)
     escaped = re.sub(r"([\\\"$`])", r"\\\1", text)

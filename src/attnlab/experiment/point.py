@@ -1,4 +1,6 @@
-"""The folder of one experiment, `runs/points/<identity>`: whose turn it is, where training goes on, what is kept."""
+"""The folder of one experiment, `runs/points/<identity>`: whose turn it is, where training goes on,
+what is kept.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def publish(point: Path, experiment: Experiment) -> None:
 
 
 def check_wanted_places(experiment: Experiment) -> None:
-    """Raise ExperimentError where `publish` would remove something else, before anything is trained."""
+    """Raise ExperimentError where `publish` would remove something else, before anything is
+    trained.
+    """
     for name, wanted, mark in _wanted_outputs(experiment):
         check_replaceable(f"paths.{name}", wanted, mark)
 
@@ -59,9 +63,11 @@ def _wanted_outputs(experiment: Experiment) -> Iterator[tuple[str, Path, str]]:
 
 @contextmanager
 def only_one_at_a_time(point: Path) -> Iterator[None]:
-    """Wait, and say so, while another process is at the same experiment; afterwards what it found is there.
+    """Wait, and say so, while another process is at the same experiment; afterwards what it found
+    is there.
 
-    point: its folder, or that of an evaluation with another search in it; one does not wait for the other.
+    point: its folder, or that of an evaluation with another search in it; one does not wait for the
+        other.
     """
     lock = FileLock(point / "lock")
     try:
@@ -74,8 +80,11 @@ def only_one_at_a_time(point: Path) -> Iterator[None]:
 
 
 def checkpoint_to_go_on_from(point: Path) -> Path | None:
-    """The last checkpoint of an unfinished training that is whole; None where training starts from its first step."""
-    from attnlab.training.checkpoints import checkpoint_step  # imports Lightning, which takes seconds
+    """The last checkpoint of an unfinished training that is whole; None where training starts from
+    its first step.
+    """
+    # Imports Lightning, which takes seconds
+    from attnlab.training.checkpoints import checkpoint_step
 
     damaged = False
     for path in (point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST):
@@ -87,34 +96,44 @@ def checkpoint_to_go_on_from(point: Path) -> Path | None:
             print(f"warning: the checkpoint {path} is damaged: {damage}", file=sys.stderr)
             damaged = True
             continue
-        print(f"experiment {point.name} goes on from its checkpoint at step {step}", file=sys.stderr)
+        print(
+            f"experiment {point.name} goes on from its checkpoint at step {step}", file=sys.stderr
+        )
         if damaged:  # or it would become the previous one when the next one is saved
             path.with_name(LAST).unlink(missing_ok=True)
         return path
     if damaged:
-        print(f"experiment {point.name} has no other checkpoint; training starts again", file=sys.stderr)
+        print(
+            f"experiment {point.name} has no other checkpoint; training starts again",
+            file=sys.stderr,
+        )
     return None
 
 
 def parent_of(experiment: Experiment, data: Any) -> Path | None:
-    """The folder of the finished experiment that this one continues; None where it starts by itself.
+    """The folder of the finished experiment that this one continues; None where it starts by
+    itself.
 
-    Raises ExperimentError where there is no such experiment, or it differs in more than how long it trains.
+    Raises ExperimentError where there is no such experiment, or it differs in more than how long it
+    trains.
     """
     if (identity := experiment.training.continue_from) is None:
         return None
     parent = experiment.paths.runs_folder / "points" / identity
     if not (parent / DONE).is_file():
         raise ExperimentError(
-            f"training.continue_from must be the identity of a finished experiment, a folder in {parent.parent}, got "
-            f"{identity}"
+            "training.continue_from must be the identity of a finished experiment, a folder in "
+            f"{parent.parent}, got {identity}"
         )
     theirs = read_config(parent / "model")
-    other = [name for name in ("data", "padding", "model") if theirs[name] != experiment.config[name]]
+    other = [
+        name for name in ("data", "padding", "model") if theirs[name] != experiment.config[name]
+    ]
     if other:
         raise ExperimentError(
-            f"training.continue_from: the experiment {identity} differs in {', '.join(other)}; choose the same, or use "
-            f"its weights alone, training.initial_weights={parent / 'model'}"
+            f"training.continue_from: the experiment {identity} differs in {', '.join(other)}; "
+            "choose the same, or use its weights alone, "
+            f"training.initial_weights={parent / 'model'}"
         )
     experiment.task.check_same_tokens(parent / "model", data.folder)
 
@@ -122,7 +141,9 @@ def parent_of(experiment: Experiment, data: Any) -> Path | None:
 
 
 def continue_training(parent: Path, point: Path) -> Path | None:
-    """Copy the checkpoints and learning curves of the experiment `parent`; returns the checkpoint to go on from."""
+    """Copy the checkpoints and learning curves of the experiment `parent`; returns the checkpoint
+    to go on from.
+    """
     (point / RUN_FOLDER).mkdir(exist_ok=True)
     shutil.copyfile(parent / SPOOL_NAME, point / SPOOL_NAME)
     with atomic_folder(point / "checkpoints") as temporary:
@@ -133,11 +154,12 @@ def continue_training(parent: Path, point: Path) -> Path | None:
 def begin_anew(experiment: Experiment, point: Path) -> None:
     """Clear the folder, whose lock is held, for a training from its first step on.
 
-    A run that never came to a checkpoint is used again; one that was killed later is closed. What MLflow lacks is
-    uploaded. Whoever evaluates with another search what was trained before is waited for: what it finds belongs to that
-    training.
+    A run that never came to a checkpoint is used again; one that was killed later is closed. What
+    MLflow lacks is uploaded. Whoever evaluates with another search what was trained before is
+    waited for: what it finds belongs to that training.
 
-    Raises ExperimentError where the tracker refuses the new run, or lacks something of the old one and is away.
+    Raises ExperimentError where the tracker refuses the new run, or lacks something of the old one
+    and is away.
     """
     with ExitStack() as held:
         for lock in sorted(point.glob("evaluations/*/lock")):

@@ -28,7 +28,15 @@ from attnlab.tracking.mlflow_variables import said_by_environment
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64
 # What changes nothing of what the jobs find.
-NOT_OF_THE_IDENTITY = ("tracking", "loggers", "paths", "launcher", "rerun", "dry_run", "save_every_minutes")
+NOT_OF_THE_IDENTITY = (
+    "tracking",
+    "loggers",
+    "paths",
+    "launcher",
+    "rerun",
+    "dry_run",
+    "save_every_minutes",
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,9 @@ class SweepPlan:
 
     @classmethod
     def of(cls, config: DictConfig, name: str | None) -> SweepPlan:
-        """The plan of a composed multirun; raises ExperimentError with every problem of every point."""
+        """The plan of a composed multirun; raises ExperimentError with every problem of every
+        point.
+        """
         hydra = config.hydra
         # As written: `${oc.env:NAME}` must not become its value, which would be written down.
         given: Any = OmegaConf.to_container(hydra.overrides, resolve=False)
@@ -58,11 +68,14 @@ class SweepPlan:
         overrides, of_sweeper = given["task"], sweeper.get("params") or {}
         if sweeper.get("storage") is not None:
             raise ExperimentError(
-                "hydra.sweeper.storage must be null: a sweep's points are kept in the runs folder, and the same "
-                f"command with more sweep.trials goes on from them; got {show(masked_values(sweeper['storage']))}"
+                "hydra.sweeper.storage must be null: a sweep's points are kept in the runs folder, "
+                "and the same command with more sweep.trials goes on from them; got "
+                f"{show(masked_values(sweeper['storage']))}"
             )
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-        parsed = parser.parse_overrides([*(f"{key}={value}" for key, value in of_sweeper.items()), *overrides])
+        parsed = parser.parse_overrides(
+            [*(f"{key}={value}" for key, value in of_sweeper.items()), *overrides]
+        )
         values = [_values(override) for override in parsed]
         experiments, problems = [], []
         for point in _points(values):
@@ -88,16 +101,21 @@ class SweepPlan:
             experiment_identity(_deciding(experiment.values), "", experiment.sources(TRAIN_SOURCES))
             for experiment in self.experiments
         }
-        # In the order of the command, which numbers the points; all others are in the points themselves.
+        # In the order of the command, which numbers the points; all others are in the points
+        # themselves.
         keys = {*self.varies} - set(NOT_OF_THE_IDENTITY)
         chosen = [text for text in self.overrides if text.partition("=")[0].lstrip("+~") in keys]
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
 
     def led(self) -> AbstractContextManager[Any]:
-        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not on this machine."""
+        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not on this
+        machine.
+        """
         first = self.experiments[0]
         if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:
-            raise ExperimentError("launcher: there is no Slurm on this machine; start the sweep on the cluster")
+            raise ExperimentError(
+                "launcher: there is no Slurm on this machine; start the sweep on the cluster"
+            )
         for experiment in self.experiments:
             experiment.hardware.check_sweep()
             if first.launcher.on_this_machine:
@@ -118,7 +136,9 @@ class SweepPlan:
 
 
 def _deciding(values: dict[str, Any]) -> dict[str, Any]:
-    deciding = {name: section for name, section in values.items() if name not in NOT_OF_THE_IDENTITY}
+    deciding = {
+        name: section for name, section in values.items() if name not in NOT_OF_THE_IDENTITY
+    }
     sweep = {name: value for name, value in deciding["sweep"].items() if name != "trials"}
     return {**deciding, "sweep": sweep}
 
@@ -138,4 +158,8 @@ def _points(values: list[list[str]]) -> list[list[str]]:
     if math.prod(map(len, values)) <= LARGEST_CHECKED_GRID:
         return [list(point) for point in itertools.product(*values)]
     first = [choices[0] for choices in values]
-    return [[*first[:i], choice, *first[i + 1 :]] for i, choices in enumerate(values) for choice in choices]
+    return [
+        [*first[:i], choice, *first[i + 1 :]]
+        for i, choices in enumerate(values)
+        for choice in choices
+    ]

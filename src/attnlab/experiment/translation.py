@@ -18,7 +18,13 @@ from attnlab.experiment.experiment import Experiment, Metrics, Task
 from attnlab.model.seq2seq import Seq2Seq
 from attnlab.progress import Progress
 from attnlab.search.search import Search, without_attention
-from attnlab.training.settings import FREE_RUNNING, LOGGED_STEPS, PERPLEXITY, TOKEN_NLL, TranslationTraining
+from attnlab.training.settings import (
+    FREE_RUNNING,
+    LOGGED_STEPS,
+    PERPLEXITY,
+    TOKEN_NLL,
+    TranslationTraining,
+)
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -33,23 +39,33 @@ class Translation(Task):
     source_side = "source"
     trial_sizes = {"source_vocabulary_size": 8, "target_vocabulary_size": 8}  # noqa: RUF012
 
-    sections = {"data": Corpus, "model": Part[Seq2Seq], "search": Search, "training": TranslationTraining}  # noqa: RUF012
+    sections = {  # noqa: RUF012
+        "data": Corpus,
+        "model": Part[Seq2Seq],
+        "search": Search,
+        "training": TranslationTraining,
+    }
 
     def check(self, bound: Mapping[str, Any]) -> list[str]:
         problems, model = [], bound["model"].values
         for name, trainer in bound["data"].by_side.items():
             if trainer.joint:
                 problems.append(
-                    f"data.{name}: joint is true, one vocabulary for both sides, but each has a tokenizer of its "
-                    "own; choose joint=false, or one data/tokenizer for both"
+                    f"data.{name}: joint is true, one vocabulary for both sides, but each has a "
+                    "tokenizer of its own; choose joint=false, or one data/tokenizer for both"
                 )
         if model["tied_embeddings"] == "all" and not bound["data"].joint:
             problems.append(
-                "model.tied_embeddings is all, which needs one joint vocabulary, but data.tokenizer.joint is false; "
-                "choose data.tokenizer.joint=true or model.tied_embeddings=target"
+                "model.tied_embeddings is all, which needs one joint vocabulary, but "
+                "data.tokenizer.joint is false; choose data.tokenizer.joint=true or "
+                "model.tied_embeddings=target"
             )
-        if model.get("attention") is None and not bound["paths"].ensemble:  # in an ensemble another model may attend
-            searches = {"search": bound["search"], "training.validation_search": bound["training"].validation_search}
+        # In an ensemble another model may attend
+        if model.get("attention") is None and not bound["paths"].ensemble:
+            searches = {
+                "search": bound["search"],
+                "training.validation_search": bound["training"].validation_search,
+            }
             for path, search in searches.items():
                 if search.needs_attention:
                     problems += without_attention(f"{path}.{search.needs_attention}").problems
@@ -75,15 +91,23 @@ class Translation(Task):
     def check_data(self, experiment: Experiment, data: PreparedData) -> None:
         """Warns too, where a search would cut off references of the split that it is for."""
         super().check_data(experiment, data)
-        searches = {"validation": ("training.validation_search", experiment.training.validation_search)}
+        searches = {
+            "validation": ("training.validation_search", experiment.training.validation_search)
+        }
         for name, (path, search) in (searches | {"test": ("search", experiment.search)}).items():
             split = data.split(name)
             source = torch.from_numpy(split.source_lengths + 1)  # with <eos>, as the limits count
-            too_long = (torch.from_numpy(split.target_lengths + 1) > search.limits(source)).float().mean().item()
+            too_long = (
+                (torch.from_numpy(split.target_lengths + 1) > search.limits(source))
+                .float()
+                .mean()
+                .item()
+            )
             if too_long > 0.01:
                 print(
-                    f"warning: {too_long:.0%} of the {name} split's references are longer than {path} can write; raise "
-                    f"{path}.max_length ({search.max_length}) or max_length_ratio ({search.max_length_ratio})",
+                    f"warning: {too_long:.0%} of the {name} split's references are longer than "
+                    f"{path} can write; raise {path}.max_length ({search.max_length}) or "
+                    f"max_length_ratio ({search.max_length_ratio})",
                     file=sys.stderr,
                 )
 
@@ -93,7 +117,9 @@ class Translation(Task):
             "target_vocabulary_size": data.target_tokenizer.size,
         }
 
-    def module(self, experiment: Experiment, model: Seq2Seq, data: PreparedData) -> pl.LightningModule:
+    def module(
+        self, experiment: Experiment, model: Seq2Seq, data: PreparedData
+    ) -> pl.LightningModule:
         from attnlab.evaluation.text_metrics import TextMetrics
         from attnlab.training.modules import Seq2SeqModule
 
@@ -107,25 +133,38 @@ class Translation(Task):
             seed=experiment.seed,
         )
 
-    def pictures(self, experiment: Experiment, data: PreparedData) -> Callable[[Any], Pictures | None]:
+    def pictures(
+        self, experiment: Experiment, data: PreparedData
+    ) -> Callable[[Any], Pictures | None]:
         from attnlab.evaluation.hypotheses import example_maps
         from attnlab.tracking.pictures import write_heat_maps
 
         def draw(module: Any) -> Pictures | None:
-            search, count = experiment.training.validation_search, experiment.tracking.heat_map_sentences
+            search, count = (
+                experiment.training.validation_search,
+                experiment.tracking.heat_map_sentences,
+            )
             maps = example_maps(module.model, search, data, "validation", count)
             return partial(write_heat_maps, maps) if maps else None
 
         return draw
 
     def evaluate(
-        self, experiment: Experiment, model: Path, data: PreparedData, into: Path, progress: Progress
+        self,
+        experiment: Experiment,
+        model: Path,
+        data: PreparedData,
+        into: Path,
+        progress: Progress,
     ) -> Metrics:
         from attnlab.evaluation.evaluate import evaluate
         from attnlab.search.ensemble import load_members
 
         models = load_members(
-            model, experiment.ensemble_folders, experiment.hardware.device, set(target_modules(experiment.config))
+            model,
+            experiment.ensemble_folders,
+            experiment.hardware.device,
+            set(target_modules(experiment.config)),
         )
         found = evaluate(models, experiment.search, data, progress=progress)
         found.write(into)

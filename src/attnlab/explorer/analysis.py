@@ -24,7 +24,10 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.search.search import next_log_probs
 
 LIKELIEST = 5  # tokens that are shown of a step
-EXAMPLES = {"translation": "Wednesday, January 13, 2010", "classification": "A film that is a joy to watch."}
+EXAMPLES = {
+    "translation": "Wednesday, January 13, 2010",
+    "classification": "A film that is a joy to watch.",
+}
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,14 @@ class Source:
     behind: int
 
     @classmethod
-    def read(cls, model: Translator | SentenceClassifier, text: str, edit: Edit, intervene: Intervention) -> Source:
-        """The text as the model reads it, cleaned as its training data were; positions count the tokens of that text.
+    def read(
+        cls, model: Translator | SentenceClassifier, text: str, edit: Edit, intervene: Intervention
+    ) -> Source:
+        """The text as the model reads it, cleaned as its training data were; positions count the
+        tokens of that text.
 
-        Raises ExperimentError for an intervention that does not fit the text, and for what is no text.
+        Raises ExperimentError for an intervention that does not fit the text, and for what is no
+        text.
         """
         if isinstance(model, Translator):
             model.intervened(intervene)
@@ -95,10 +102,14 @@ def source_tokenizer(model: Translator | SentenceClassifier) -> Tokenizer:
     return model.source_tokenizer if isinstance(model, Translator) else model.tokenizer
 
 
-def describe(model: Translator | SentenceClassifier, examples: Sequence[str] = ()) -> dict[str, Any]:
-    """What a model is: its kind, the parts whose formulas the page shows, and an example to begin with.
+def describe(
+    model: Translator | SentenceClassifier, examples: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What a model is: its kind, the parts whose formulas the page shows, and an example to begin
+    with.
 
-    The example is the first text, of `examples` and then ours, that is not mostly `<unk>` to the model; "" for none.
+    The example is the first text, of `examples` and then ours, that is not mostly `<unk>` to the
+    model; "" for none.
     """
     kind = "translation" if isinstance(model, Translator) else "classification"
     texts = [*examples, EXAMPLES[kind]]
@@ -163,7 +174,9 @@ def translate(
     search = translator.search(settings or {})
     batch = source.batch([])
     model = translator.intervened(intervene)
-    ((best, *_),) = search(model, batch.source, batch.source_mask, search.replace_unknown, translator.forced(intervene))
+    ((best, *_),) = search(
+        model, batch.source, batch.source_mask, search.replace_unknown, translator.forced(intervene)
+    )
     answer = reading(translator, source, [*best.tokens, *[EOS] * best.finished], intervene)
     return answer | {"text": translator.target_tokenizer.decode(best.tokens), "score": best.score}
 
@@ -186,21 +199,33 @@ def score(
         ids = [*tokens, EOS]
     else:
         ids = known_ids(translator, target)
-    return reading(translator, source, ids, intervene) | {"text": translator.target_tokenizer.decode(ids)}
+    return reading(translator, source, ids, intervene) | {
+        "text": translator.target_tokenizer.decode(ids)
+    }
 
 
-def reading(translator: Translator, source: Source, target: Sequence[int], intervene: Intervention) -> dict[str, Any]:
-    """What a page shows of a source and a target that the decoder is fed, `<eos>` included where it came."""
-    unrolled = translator.model(source.batch([token for token in target if token != EOS]), intervention=intervene)
-    log_probs = next_log_probs(translator.model.output(unrolled.readout[0, : len(target)]))  # (T, V)
+def reading(
+    translator: Translator, source: Source, target: Sequence[int], intervene: Intervention
+) -> dict[str, Any]:
+    """What a page shows of a source and a target that the decoder is fed, `<eos>` included where it
+    came.
+    """
+    unrolled = translator.model(
+        source.batch([token for token in target if token != EOS]), intervention=intervene
+    )
+    # (T, V)
+    log_probs = next_log_probs(translator.model.output(unrolled.readout[0, : len(target)]))
     own = log_probs.gather(1, torch.tensor([target], dtype=torch.long).T).squeeze(1)
-    top = log_probs.exp().topk(min(LIKELIEST, log_probs.shape[1] - 2), dim=1)  # never <pad>, never <bos>
+    # Never <pad>, never <bos>
+    top = log_probs.exp().topk(min(LIKELIEST, log_probs.shape[1] - 2), dim=1)
     names = translator.target_tokenizer.tokens
     likeliest = [
         [[token, i, p] for token, i, p in zip(names(ids), ids, probabilities, strict=True)]
         for ids, probabilities in zip(top.indices.tolist(), rounded(top.values), strict=True)
     ]
-    weights = None if unrolled.attention_weights is None else unrolled.attention_weights[0, : len(target)]
+    weights = (
+        None if unrolled.attention_weights is None else unrolled.attention_weights[0, : len(target)]
+    )
     return {
         "source": source.tokens,
         "target": names(target),
@@ -213,13 +238,20 @@ def reading(translator: Translator, source: Source, target: Sequence[int], inter
 
 @torch.no_grad()
 def classify(
-    classifier: SentenceClassifier, text: str, intervene: Intervention = NO_CHANGE, edit: Edit = NO_EDIT
+    classifier: SentenceClassifier,
+    text: str,
+    intervene: Intervention = NO_CHANGE,
+    edit: Edit = NO_EDIT,
 ) -> dict[str, Any]:
-    """The probability of each class and the weight of each token, pads among them; errors as for `translate`."""
+    """The probability of each class and the weight of each token, pads among them; errors as for
+    `translate`.
+    """
     source = Source.read(classifier, text, edit, intervene)
     batch = source.batch([])
     found = classifier.model(batch.source, batch.source_mask, intervene)
-    probabilities = dict(zip(classifier.labels, found.log_probabilities[0].exp().tolist(), strict=True))
+    probabilities = dict(
+        zip(classifier.labels, found.log_probabilities[0].exp().tolist(), strict=True)
+    )
     return {
         "source": source.tokens,
         "label": max(classifier.labels, key=probabilities.__getitem__),

@@ -37,7 +37,9 @@ class TrackedState:
 
 @dataclass
 class BeamRecorder:
-    """A model for one sentence that records which hypotheses a beam search extends, and with which tokens."""
+    """A model for one sentence that records which hypotheses a beam search extends, and with which
+    tokens.
+    """
 
     model: Intervened
     search: BeamSearch
@@ -49,11 +51,16 @@ class BeamRecorder:
         memory, state = self.model.encode(source, source_mask)
         return memory, TrackedState(state, [self._add(None, None, 0.0, "kept")])
 
-    def step(self, tokens: Tensor, state: TrackedState, memory: Any) -> tuple[Tensor, TrackedState, Tensor | None]:
+    def step(
+        self, tokens: Tensor, state: TrackedState, memory: Any
+    ) -> tuple[Tensor, TrackedState, Tensor | None]:
         # 1. The rows are the hypotheses that the search kept; the first one is the empty one.
         rows = state.nodes
         if len(self.nodes) > 1:
-            rows = [self.extended[parent, token] for parent, token in zip(rows, tokens.tolist(), strict=True)]
+            rows = [
+                self.extended[parent, token]
+                for parent, token in zip(rows, tokens.tolist(), strict=True)
+            ]
             for node in rows:
                 self.nodes[node]["status"] = "kept"
         logits, inner, weights = self.model.step(tokens, state.inner, memory)
@@ -61,8 +68,12 @@ class BeamRecorder:
         step = int(self.nodes[rows[0]]["step"]) + 1
         own = next_log_probs(logits.clone(), step >= self.search.min_length, self.forced.get(step))
         sums = own + own.new_tensor([self.nodes[node]["log_prob"] for node in rows]).unsqueeze(1)
-        top, places = likeliest(sums.flatten().unsqueeze(0), min(2 * self.search.size, sums.numel()))
-        for rank, (log_prob, place) in enumerate(zip(top[0].tolist(), places[0].tolist(), strict=True)):
+        top, places = likeliest(
+            sums.flatten().unsqueeze(0), min(2 * self.search.size, sums.numel())
+        )
+        for rank, (log_prob, place) in enumerate(
+            zip(top[0].tolist(), places[0].tolist(), strict=True)
+        ):
             row, token = divmod(place, own.shape[1])
             if log_prob > -torch.inf:
                 ended = token == EOS and rank < self.search.size
@@ -72,7 +83,9 @@ class BeamRecorder:
     def _add(self, parent: int | None, token: int | None, log_prob: float, status: str) -> int:
         """A node; its log-probability is that of the whole partial hypothesis, in nats."""
         step = -1 if parent is None else self.nodes[parent]["step"] + 1
-        self.nodes.append({"parent": parent, "token": token, "step": step, "log_prob": log_prob, "status": status})
+        self.nodes.append(
+            {"parent": parent, "token": token, "step": step, "log_prob": log_prob, "status": status}
+        )
         if parent is not None and token is not None:
             self.extended[parent, token] = len(self.nodes) - 1
         return len(self.nodes) - 1
@@ -99,8 +112,9 @@ def beam(
         settings: of the beam search, as a `Translator` takes them; all of its hypotheses come back.
 
     Returns:
-        nodes: parent, token, step, log_prob, and status: kept, pruned, finished, or cut_off by the length limit. The
-            first node is the empty hypothesis. Of each step, the best 2 K candidates are there.
+        nodes: parent, token, step, log_prob, and status: kept, pruned, finished, or cut_off by the
+            length limit. The first node is the empty hypothesis. Of each step, the best 2 K
+            candidates are there.
         hypotheses: node, text, log_prob, length and score of each result, best first.
         length_penalty: that of the score.
     """
@@ -112,7 +126,9 @@ def beam(
         raise ExperimentError(f"the tree is that of a beam search whose size is at most {WIDEST}")
     recorder = BeamRecorder(translator.intervened(intervene), search, translator.forced(intervene))
     batch = source.batch([])
-    (found,) = search(recorder, batch.source, batch.source_mask, search.coverage_penalty > 0, recorder.forced)
+    (found,) = search(
+        recorder, batch.source, batch.source_mask, search.coverage_penalty > 0, recorder.forced
+    )
     hypotheses = []
     for hypothesis in found:
         end = recorder.end_of(hypothesis)
@@ -128,5 +144,12 @@ def beam(
             }
         )
     names = translator.target_tokenizer.tokens([node["token"] or 0 for node in recorder.nodes])
-    nodes = [{**node, "token": name} for node, name in zip(recorder.nodes, ["", *names[1:]], strict=True)]
-    return {"nodes": nodes, "hypotheses": hypotheses, "length_penalty": search.length_penalty, "size": search.size}
+    nodes = [
+        {**node, "token": name} for node, name in zip(recorder.nodes, ["", *names[1:]], strict=True)
+    ]
+    return {
+        "nodes": nodes,
+        "hypotheses": hypotheses,
+        "length_penalty": search.length_penalty,
+        "size": search.size,
+    }

@@ -47,7 +47,9 @@ ANALYSES: dict[str, Callable[..., Any]] = {
 }
 
 
-def explore(models: list[str], port: int = 0, browser: bool = True, data: Path | None = None) -> None:
+def explore(
+    models: list[str], port: int = 0, browser: bool = True, data: Path | None = None
+) -> None:
     """Serve the page of some models on this machine alone, until Ctrl-C.
 
     Args:
@@ -59,7 +61,9 @@ def explore(models: list[str], port: int = 0, browser: bool = True, data: Path |
     Raises ExperimentError for a model or data that cannot be loaded, and a port that is in use.
     """
     if data is not None and (data / LabelledData.tokenizer_files[0]).is_file():
-        raise ExperimentError(f"--data {data} holds labelled sentences, not sentence pairs; leave it out")
+        raise ExperimentError(
+            f"--data {data} holds labelled sentences, not sentence pairs; leave it out"
+        )
     torch.set_num_threads(1)  # one sentence is too little work for several
     loaded = {name: load(name) for name in models}
     corpus = None if data is None else PreparedData(data)
@@ -68,17 +72,23 @@ def explore(models: list[str], port: int = 0, browser: bool = True, data: Path |
         try:
             listening.bind((HOSTS[0], port))
         except (OSError, OverflowError) as error:
-            raise ExperimentError(f"--port {port} cannot be used ({error}); choose another one, or 0") from None
+            raise ExperimentError(
+                f"--port {port} cannot be used ({error}); choose another one, or 0"
+            ) from None
         listening.listen()  # a browser that is faster than the server waits
         address = f"http://{HOSTS[0]}:{listening.getsockname()[1]}/"
         print(f"explorer: {address}  (Ctrl-C stops it)", flush=True)
         if browser:
             webbrowser.open(address)
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(uvicorn.Config(application(loaded, corpus), log_level="warning")).run(sockets=[listening])
+            uvicorn.Server(uvicorn.Config(application(loaded, corpus), log_level="warning")).run(
+                sockets=[listening]
+            )
 
 
-def application(models: Mapping[str, Translator | SentenceClassifier], corpus: PreparedData | None = None) -> Starlette:
+def application(
+    models: Mapping[str, Translator | SentenceClassifier], corpus: PreparedData | None = None
+) -> Starlette:
     """The web application of models by their names, with the test pairs of a corpus."""
     one_at_a_time = threading.Lock()
 
@@ -91,7 +101,9 @@ def application(models: Mapping[str, Translator | SentenceClassifier], corpus: P
         if (name := body.get("model")) not in models:
             raise ExperimentError(f"model must be one of {', '.join(models)}; got {name!r}")
         with one_at_a_time:
-            return function(models[name], **{key: value for key, value in body.items() if key != "model"})
+            return function(
+                models[name], **{key: value for key, value in body.items() if key != "model"}
+            )
 
     async def analyse(request: Request) -> Response:
         name = request.path_params["name"]
@@ -132,7 +144,10 @@ def application(models: Mapping[str, Translator | SentenceClassifier], corpus: P
         response.headers.update(headers)
         return response
 
-    guards = [Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS), Middleware(BaseHTTPMiddleware, add_headers)]
+    guards = [
+        Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS),
+        Middleware(BaseHTTPMiddleware, add_headers),
+    ]
     return Starlette(routes=routes, middleware=guards)
 
 
@@ -143,7 +158,9 @@ def security_headers() -> dict[str, str]:
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
     scripts = " ".join(f"'sha256-{each}'" for each in hashes)
     return {
-        "content-security-policy": f"default-src 'self'; script-src 'self' {scripts}; img-src 'self' data: blob:",
+        "content-security-policy": (
+            f"default-src 'self'; script-src 'self' {scripts}; img-src 'self' data: blob:"
+        ),
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
@@ -163,20 +180,27 @@ def sentence(error: ValidationError) -> str:
     """The first thing that is wrong with a request, with its place in it."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place not in ("", "0") else "this analysis does not fit the kind of the model"
+    return (
+        f"{place}: {first['msg']}"
+        if place not in ("", "0")
+        else "this analysis does not fit the kind of the model"
+    )
 
 
 def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, Any]]:
     """The first pairs of the test split.
 
     Returns:
-        of each pair `source` and `target`, two texts, and `sure` and `possible`, lists of [target position, source
-        position]. The lists are empty where the corpus has no alignment, or the model splits the texts into other
-        tokens than those which the alignment links.
+        of each pair `source` and `target`, two texts, and `sure` and `possible`, lists of [target
+        position, source position]. The lists are empty where the corpus has no alignment, or the
+        model splits the texts into other tokens than those which the alignment links.
     """
     split = data.split("test")
     rows = range(min(len(split), MOST_PAIRS))
-    sources, targets = [split.source_text(row) for row in rows], [split.target_text(row) for row in rows]
+    sources, targets = (
+        [split.source_text(row) for row in rows],
+        [split.target_text(row) for row in rows],
+    )
     # The model may clean its texts in another way than these data were.
     read = (
         translator.source_tokenizer.encode_ids(cleaned(sources, translator.cleaning)),
@@ -184,7 +208,12 @@ def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, An
     )
     pairs = []
     for row in rows:
-        pair: dict[str, Any] = {"source": sources[row], "target": targets[row], "sure": [], "possible": []}
+        pair: dict[str, Any] = {
+            "source": sources[row],
+            "target": targets[row],
+            "sure": [],
+            "possible": [],
+        }
         if (read[0][row], read[1][row]) == (split.source[row].tolist(), split.target[row].tolist()):
             pair |= {kind: split.links(kind, row).tolist() for kind in ("sure", "possible")}
         pairs.append(pair)

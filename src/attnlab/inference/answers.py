@@ -14,7 +14,9 @@ from attnlab.inference.translator import Translation, Translator
 from attnlab.model.model_folder import read_facts
 
 
-def load_folder(folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator | SentenceClassifier:
+def load_folder(
+    folder: Path, device: str = "cpu", allow: Collection[str] = ()
+) -> Translator | SentenceClassifier:
     """The translator or the classifier of a model folder; `allow` and errors as for `load_model`.
 
     Raises ExperimentError for a device that cannot be used, too.
@@ -29,7 +31,10 @@ def load_folder(folder: Path, device: str = "cpu", allow: Collection[str] = ()) 
 
 
 def plain_answers(
-    model: Translator | SentenceClassifier, texts: Sequence[str], attention: bool = False, **settings: Any
+    model: Translator | SentenceClassifier,
+    texts: Sequence[str],
+    attention: bool = False,
+    **settings: Any,
 ) -> list[dict[str, Any]]:
     """The answer to each text.
 
@@ -46,21 +51,29 @@ def plain_answers(
 
 
 def plain_translation(answer: Translation, attention: bool = False) -> dict[str, Any]:
-    """`text` and `score`; `alternatives` of an n-best list; with attention `tokens`, `source_tokens` and `attention`.
+    """`text` and `score`; `alternatives` of an n-best list; with attention `tokens`,
+    `source_tokens` and `attention`.
 
-    `attention` has a row for each token and a column for each source token; it is None for a model without attention.
+    `attention` has a row for each token and a column for each source token; it is None for a model
+    without attention.
     """
     plain: dict[str, Any] = {"text": answer.text, "score": answer.score}
     if attention:
         weights = None if answer.attention is None else answer.attention.tolist()
-        plain |= {"tokens": answer.tokens, "source_tokens": answer.source_tokens, "attention": weights}
+        plain |= {
+            "tokens": answer.tokens,
+            "source_tokens": answer.source_tokens,
+            "attention": weights,
+        }
     if answer.alternatives:
         plain["alternatives"] = [plain_translation(each, attention) for each in answer.alternatives]
     return plain
 
 
 def plain_label(answer: ClassifiedText, attention: bool = False) -> dict[str, Any]:
-    """`label` and `probabilities`, by class; with attention `tokens` and `attention`, a weight for each token."""
+    """`label` and `probabilities`, by class; with attention `tokens` and `attention`, a weight for
+    each token.
+    """
     plain: dict[str, Any] = {"label": answer.label, "probabilities": answer.probabilities}
     if attention:
         plain |= {"tokens": answer.tokens, "attention": answer.attention.tolist()}

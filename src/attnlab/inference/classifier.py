@@ -80,14 +80,24 @@ class SentenceClassifier:
         config: Mapping[str, Any] | None = None,
     ) -> None:
         self.config = config
-        self.model, self.tokenizer, self.labels, self.padding = model, tokenizer, list(labels), model.padding
+        self.model, self.tokenizer, self.labels, self.padding = (
+            model,
+            tokenizer,
+            list(labels),
+            model.padding,
+        )
         self.cleaning = cleaning
 
     @classmethod
-    def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> SentenceClassifier:
+    def load(
+        cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()
+    ) -> SentenceClassifier:
         """A classifier from a model folder alone; `allow` and errors as for `load_model`."""
         model = load_classifier(folder, device, allow)
-        tokenizer, labels = Tokenizer.load(folder / "tokenizer.json"), read_labels(folder / "data.json")
+        tokenizer, labels = (
+            Tokenizer.load(folder / "tokenizer.json"),
+            read_labels(folder / "data.json"),
+        )
         config = read_config(folder)
         return cls(model, tokenizer, labels, cleaning_of(config, allow), config)
 
@@ -104,16 +114,22 @@ class SentenceClassifier:
 
         intervene: changes the attention; its one step is 0.
 
-        Raises ExperimentError for an intervention that does not fit the sentence, and for what is no text.
+        Raises ExperimentError for an intervention that does not fit the sentence, and for what is
+        no text.
         """
         if isinstance(texts, str):
             return next(self.stream([texts], intervene))
         return list(self.stream(texts, intervene))
 
     def stream(
-        self, texts: Iterable[str], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
+        self,
+        texts: Iterable[str],
+        intervene: Intervention | None = None,
+        batch_size: int = BATCH_SIZE,
     ) -> Iterator[ClassifiedText]:
-        """As calling it, one text after the other in their order, in steady memory; as `Translator.stream`."""
+        """As calling it, one text after the other in their order, in steady memory; as
+        `Translator.stream`.
+        """
         intervene = NO_CHANGE if intervene is None else intervene
         check_one_look(intervene)
         device = next(self.model.parameters()).device
@@ -140,7 +156,9 @@ class SentenceClassifier:
 
 
 def check_one_look(intervention: Intervention) -> None:
-    """Raise ExperimentError for an intervention that a classifier, which looks once and writes nothing, cannot have."""
+    """Raise ExperimentError for an intervention that a classifier, which looks once and writes
+    nothing, cannot have.
+    """
     if intervention.force:
         raise ExperimentError("force: a classifier writes no tokens that could be forced")
     check_steps(intervention, 1)

@@ -1,4 +1,6 @@
-"""The form of the texts that a model is asked: Unicode, white space and byte order mark as in its training data."""
+"""The form of the texts that a model is asked: Unicode, white space and byte order mark as in its
+training data.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from attnlab.errors import ExperimentError, show
 from attnlab.model.model_folder import bind_section
 
 SECTION = "data.cleaning"
-# What `TextCleaning.tidy` reads. The limits of length decide which rows train a model; they drop no user's text.
+# What `TextCleaning.tidy` reads. The limits of length decide which rows train a model; they drop no
+# user's text.
 FORM = ("unicode", "whitespace")
 
 
@@ -19,13 +22,16 @@ def cleaning_of(config: Mapping[str, Any], allow: Collection[str] = ()) -> TextC
     """How the training data of a model folder were cleaned.
 
     Args:
-        config: the sections of the folder. `data.cleaning` says it, or `cleaning` where the corpus sets it in code.
+        config: the sections of the folder. `data.cleaning` says it, or `cleaning` where the corpus
+            sets it in code.
         allow: as for `load_model`.
 
-    A folder that says nothing was written before that section was, from a generated corpus: those of attnlab keep
+    A folder that says nothing was written before that section was, from a generated corpus: those
+    of attnlab keep
     their texts as they are, and every other corpus of attnlab has `data.cleaning`.
 
-    Raises ExperimentError for values that are not allowed, and for a class of cleaning that is not in `allow`.
+    Raises ExperimentError for values that are not allowed, and for a class of cleaning that is not
+    in `allow`.
     """
     data = config.get("data")
     node = data.get("cleaning") if isinstance(data, Mapping) else None
@@ -43,7 +49,9 @@ def cleaning_of(config: Mapping[str, Any], allow: Collection[str] = ()) -> TextC
 
 
 def is_ours(node: Mapping[str, Any]) -> bool:
-    """Whether a node names a class of attnlab; a class from outside may have a `tidy` of its own."""
+    """Whether a node names a class of attnlab; a class from outside may have a `tidy` of its
+    own.
+    """
     return str(node.get(TARGET)).startswith("attnlab.")
 
 
@@ -60,12 +68,15 @@ def cleaned(texts: Iterable[str], cleaning: TextCleaning) -> list[str]:
 
 
 def check_text(text: str) -> None:
-    """Raise ExperimentError for what is no text: another type, or characters that UTF-8 cannot write."""
+    """Raise ExperimentError for what is no text: another type, or characters that UTF-8 cannot
+    write.
+    """
     if not isinstance(text, str):
         raise ExperimentError(f"each text must be a string, got {show(text)}")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ExperimentError(
-            f"each text must be Unicode text, but character {error.start + 1} of {show(text)} is a lone surrogate"
+            f"each text must be Unicode text, but character {error.start + 1} of {show(text)} is a "
+            "lone surrogate"
         ) from None

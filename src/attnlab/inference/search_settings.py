@@ -23,8 +23,8 @@ SEARCHES: dict[str, tuple[type, dict[str, Any]]] = {
 def with_settings(own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """A search's config with some settings changed.
 
-    A setting that only another search has chooses that one: `beam` (another name of its `size`) beam search,
-    `temperature` sampling. `search` chooses one by name.
+    A setting that only another search has chooses that one: `beam` (another name of its `size`)
+    beam search, `temperature` sampling. `search` chooses one by name.
 
     Raises ExperimentError for a setting that no search has, or that go with different ones.
     """
@@ -33,16 +33,28 @@ def with_settings(own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[s
     if name is not None and name not in SEARCHES:
         raise ExperimentError(f"search must be one of {', '.join(SEARCHES)}; got {name!r}")
     kinds = {each: inspect.signature(kind).parameters for each, (kind, _) in SEARCHES.items()}
-    unknown = [each for each in given if each not in own and not any(each in names for names in kinds.values())]
+    unknown = [
+        each
+        for each in given
+        if each not in own and not any(each in names for names in kinds.values())
+    ]
     if unknown:
         allowed = sorted({each for names in kinds.values() for each in names})
-        raise ExperimentError(f"{unknown[0]} is no setting of a search; there are beam, search, {', '.join(allowed)}")
+        raise ExperimentError(
+            f"{unknown[0]} is no setting of a search; there are beam, search, {', '.join(allowed)}"
+        )
     if name is None and all(each in own for each in given):
         return {**own, **given}
-    fitting = [each for each, names in kinds.items() if name in (None, each) and all(one in names for one in given)]
+    fitting = [
+        each
+        for each, names in kinds.items()
+        if name in (None, each) and all(one in names for one in given)
+    ]
     if not fitting:
         searches = f"search={name!r}" if name else "one search"
-        raise ExperimentError(f"{', '.join(map(repr, settings))} do not go together with {searches}")
+        raise ExperimentError(
+            f"{', '.join(map(repr, settings))} do not go together with {searches}"
+        )
     kind, start = SEARCHES[fitting[0]]
     shared = {each: value for each, value in own.items() if each in kinds[fitting[0]]}
     return {TARGET: f"{kind.__module__}.{kind.__name__}", **start, **shared, **given}

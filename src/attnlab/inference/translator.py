@@ -46,10 +46,12 @@ class Translation:
 
     Axes: T target tokens, S source tokens, each with its `<eos>` where there is one.
 
-    source: as it was given. What belongs to its tokens is that of the cleaned source, which the model reads.
+    source: as it was given. What belongs to its tokens is that of the cleaned source, which the
+        model reads.
     text: the detokenised translation.
     tokens: T, with `<eos>` unless the length limit cut the translation off.
-    score: as the search defines it: the log-probability in nats, divided by the length penalty where there is one.
+    score: as the search defines it: the log-probability in nats, divided by the length penalty
+        where there is one.
     source_tokens: S.
     attention: (T, S) float32, the mean over the heads; None for a model without attention.
     alternatives: the other hypotheses of an n-best list, best first.
@@ -65,8 +67,12 @@ class Translation:
 
     @property
     def map(self) -> AttentionMap:
-        """The attention with its tokens, to draw; raises ExperimentError for a model without attention."""
-        return attention_map(self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.text}")
+        """The attention with its tokens, to draw; raises ExperimentError for a model without
+        attention.
+        """
+        return attention_map(
+            self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.text}"
+        )
 
     def _repr_html_(self) -> str:
         return notebook_page(self, self.text)
@@ -78,7 +84,8 @@ class Scored:
 
     source, target: as they were given.
     tokens: T target tokens, the last one `<eos>`.
-    log_probs: (T,) float32, the log-probability in nats of each token after the reference before it.
+    log_probs: (T,) float32, the log-probability in nats of each token after the reference before
+        it.
     source_tokens, attention: as in `Translation`.
     """
 
@@ -97,7 +104,9 @@ class Scored:
     @property
     def map(self) -> AttentionMap:
         """As `Translation.map`."""
-        return attention_map(self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.target}")
+        return attention_map(
+            self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.target}"
+        )
 
     def _repr_html_(self) -> str:
         return notebook_page(self, self.target)
@@ -121,7 +130,9 @@ def notebook_page(answer: Translation | Scored, text: str) -> str:
     from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib
 
     longest = max(map(len, answer.source_tokens), default=0)
-    return framed(heat_map_html([answer.map], title=None), 100 + 9 * longest + 25 * len(answer.tokens))
+    return framed(
+        heat_map_html([answer.map], title=None), 100 + 9 * longest + 25 * len(answer.tokens)
+    )
 
 
 @dataclass(frozen=True)
@@ -134,7 +145,9 @@ class Intervened:
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Any, DecoderState]:
         return self.model.encode(source, source_mask, self.intervention)
 
-    def step(self, tokens: Tensor, state: DecoderState, memory: Any) -> tuple[Tensor, DecoderState, Tensor | None]:
+    def step(
+        self, tokens: Tensor, state: DecoderState, memory: Any
+    ) -> tuple[Tensor, DecoderState, Tensor | None]:
         return self.model.step(tokens, state, memory)
 
 
@@ -181,25 +194,35 @@ class Translator:
         )
 
     @overload
-    def __call__(self, texts: str, *, intervene: Intervention | None = None, **settings: Any) -> Translation: ...
+    def __call__(
+        self, texts: str, *, intervene: Intervention | None = None, **settings: Any
+    ) -> Translation: ...
     @overload
     def __call__(
-        self, texts: list[str] | tuple[str, ...], *, intervene: Intervention | None = None, **settings: Any
+        self,
+        texts: list[str] | tuple[str, ...],
+        *,
+        intervene: Intervention | None = None,
+        **settings: Any,
     ) -> list[Translation]: ...
     def __call__(
-        self, texts: str | list[str] | tuple[str, ...], *, intervene: Intervention | None = None, **settings: Any
+        self,
+        texts: str | list[str] | tuple[str, ...],
+        *,
+        intervene: Intervention | None = None,
+        **settings: Any,
     ) -> Translation | list[Translation]:
         """Translate one text, or a list of texts.
 
         Args:
             intervene: changes the attention, or forces target tokens.
-            settings: of the search: `beam=5` or any setting of conf/search, in place of the model's own;
-                `search="greedy"`, `"beam"` or `"sample"` chooses another one.
+            settings: of the search: `beam=5` or any setting of conf/search, in place of the model's
+                own; `search="greedy"`, `"beam"` or `"sample"` chooses another one.
 
         A blank text gets a translation without tokens, and the model is not asked.
 
-        Raises ExperimentError for settings that are unknown or out of range, for an intervention that does not fit the
-        model or the sentence, and for what is no text.
+        Raises ExperimentError for settings that are unknown or out of range, for an intervention
+        that does not fit the model or the sentence, and for what is no text.
         """
         if isinstance(texts, str):
             return next(self.stream([texts], intervene=intervene, **settings))
@@ -214,22 +237,28 @@ class Translator:
         batch_size: int = BATCH_SIZE,
         **settings: Any,
     ) -> Iterator[Translation]:
-        """As calling it, one translation after the other in the order of the texts, in steady memory.
+        """As calling it, one translation after the other in the order of the texts, in steady
+        memory.
 
         Args:
             with_attention: False leaves `attention` out, which saves time and memory.
-            batch_size: sentences that go through the model together. The stream reads `WINDOW` batches ahead; with 1
+            batch_size: sentences that go through the model together. The stream reads `WINDOW`
+                batches ahead; with 1
                 it reads no farther than the sentence that it translates.
         """
         search, intervene = self.search(settings), NO_CHANGE if intervene is None else intervene
         model, forced = self.intervened(intervene), self.forced(intervene)
         check_steps(intervene, search.max_length)
-        to_text = HypothesisText(self.source_tokenizer, self.target_tokenizer, search.replace_unknown)
+        to_text = HypothesisText(
+            self.source_tokenizer, self.target_tokenizer, search.replace_unknown
+        )
         for window in windows(texts, batch_size):
             sources = cleaned(window, self.cleaning)
             ids = self.source_tokenizer.encode_ids(sources)
             asked = [row for row, source in enumerate(sources) if source.strip()]
-            found = {row: Translation(text, "", [], 0.0, [], None) for row, text in enumerate(window)}
+            found = {
+                row: Translation(text, "", [], 0.0, [], None) for row, text in enumerate(window)
+            }
             with weights_packed_once():
                 for rows in rows_by_length(ids, batch_size, asked):
                     batch = self._batch([ids[row] for row in rows], [[] for _ in rows])
@@ -241,7 +270,13 @@ class Translator:
                         mask = masks[i] if with_attention else None
                         best, *others = [
                             self._translation(
-                                window[row], sources[row], ids[row], batch.source[i], mask, hypothesis, to_text
+                                window[row],
+                                sources[row],
+                                ids[row],
+                                batch.source[i],
+                                mask,
+                                hypothesis,
+                                to_text,
                             )
                             for hypothesis in hypotheses[i]
                         ]
@@ -255,11 +290,16 @@ class Translator:
         self, source: str | list[str], target: list[str], intervene: Intervention | None = None
     ) -> list[Scored]: ...
     def score(
-        self, source: str | list[str], target: str | list[str], intervene: Intervention | None = None
+        self,
+        source: str | list[str],
+        target: str | list[str],
+        intervene: Intervention | None = None,
     ) -> Scored | list[Scored]:
-        """The log-probability of each token of a target, with the reference fed, and where the model looked.
+        """The log-probability of each token of a target, with the reference fed, and where the
+        model looked.
 
-        One source with a list of targets scores each of them. A forced token stands in the place of the target's.
+        One source with a list of targets scores each of them. A forced token stands in the place of
+        the target's.
 
         Raises ExperimentError as calling it; ValueError for lists of different lengths.
         """
@@ -270,14 +310,21 @@ class Translator:
         return list(self.stream_scores(zip(sources, target, strict=True), intervene))
 
     def stream_scores(
-        self, pairs: Iterable[tuple[str, str]], intervene: Intervention | None = None, batch_size: int = BATCH_SIZE
+        self,
+        pairs: Iterable[tuple[str, str]],
+        intervene: Intervention | None = None,
+        batch_size: int = BATCH_SIZE,
     ) -> Iterator[Scored]:
         """As `score`, one pair after the other in steady memory; `batch_size` as in `stream`."""
         intervene = NO_CHANGE if intervene is None else intervene
         model, forced = self.intervened(intervene).model, self.forced(intervene)
         for window in windows(pairs, batch_size):
-            sources = self.source_tokenizer.encode_ids(cleaned((source for source, _ in window), self.cleaning))
-            targets = self.target_tokenizer.encode_ids(cleaned((target for _, target in window), self.cleaning))
+            sources = self.source_tokenizer.encode_ids(
+                cleaned((source for source, _ in window), self.cleaning)
+            )
+            targets = self.target_tokenizer.encode_ids(
+                cleaned((target for _, target in window), self.cleaning)
+            )
             for target in targets:
                 check_steps(intervene, len(target) + 1)
                 target.append(EOS)
@@ -301,34 +348,50 @@ class Translator:
                         target=window[row][1],
                         tokens=self.target_tokenizer.tokens(batch.target_output[i][real].tolist()),
                         log_probs=log_probs[i][real].cpu().numpy(),
-                        source_tokens=self.source_tokenizer.tokens(batch.source[i][columns].tolist()),
-                        attention=None if weights is None else weights[i][real][:, columns].float().cpu().numpy(),
+                        source_tokens=self.source_tokenizer.tokens(
+                            batch.source[i][columns].tolist()
+                        ),
+                        attention=None
+                        if weights is None
+                        else weights[i][real][:, columns].float().cpu().numpy(),
                     )
             yield from (found[row] for row in range(len(window)))
 
     def search(self, settings: Mapping[str, Any]) -> Search:
-        """The model's search with some settings changed; raises ExperimentError where they cannot be."""
+        """The model's search with some settings changed; raises ExperimentError where they cannot
+        be.
+        """
         node = with_settings(self._search, settings)
-        return bind_section({"search": node}, "search", Search, (*self._allow, node[TARGET].rpartition(".")[0]))
+        return bind_section(
+            {"search": node}, "search", Search, (*self._allow, node[TARGET].rpartition(".")[0])
+        )
 
     def _batch(self, sources: list[list[int]], targets: list[list[int]]) -> Batch:
         return make_batch(sources, targets, self.padding).to(next(self.model.parameters()).device)
 
     def intervened(self, intervention: Intervention) -> Intervened:
-        """The model under an intervention; raises ExperimentError where it has no attention that could be changed."""
+        """The model under an intervention; raises ExperimentError where it has no attention that
+        could be changed.
+        """
         if intervention.changes_weights and self.model.decoder.attention is None:
-            raise ExperimentError("intervene changes the attention, but the model has none; only force= goes with it")
+            raise ExperimentError(
+                "intervene changes the attention, but the model has none; only force= goes with it"
+            )
         return Intervened(self.model, intervention)
 
     def forced(self, intervention: Intervention) -> dict[int, int]:
-        """The ids of the tokens that it forces; raises ExperimentError where the vocabulary lacks one."""
+        """The ids of the tokens that it forces; raises ExperimentError where the vocabulary lacks
+        one.
+        """
         try:
             return {step: self._target_id(token) for step, token in intervention.force.items()}
         except ValueError as error:
             raise ExperimentError(f"force: {error}") from None
 
     def _target_id(self, token: str | int) -> int:
-        """As `Tokenizer.id_of`, also of a token in another Unicode form than that of the vocabulary."""
+        """As `Tokenizer.id_of`, also of a token in another Unicode form than that of the
+        vocabulary.
+        """
         try:
             return self.target_tokenizer.id_of(token)
         except ValueError:

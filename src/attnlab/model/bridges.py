@@ -16,7 +16,11 @@ from attnlab.model.recurrence import RecurrentState, StateShape
 class Bridge(nn.Module, ABC):
     """Makes the decoder's first state of the encoded source."""
 
-    runtime_arguments: ClassVar[tuple[str, ...]] = ("encoder_shape", "decoder_shape", "backward_size")
+    runtime_arguments: ClassVar[tuple[str, ...]] = (
+        "encoder_shape",
+        "decoder_shape",
+        "backward_size",
+    )
 
     passes_source = True  # False: the first state holds nothing of the source
 
@@ -33,7 +37,9 @@ class ZeroBridge(Bridge):
 
     passes_source = False
 
-    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int) -> None:
+    def __init__(
+        self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int
+    ) -> None:
         super().__init__()
         self.shape = decoder_shape
 
@@ -43,14 +49,19 @@ class ZeroBridge(Bridge):
 
 
 class CopyBridge(Bridge):
-    """s_0 = the encoder's final state, layer by layer (Sutskever 2014); both sides must have the same shape."""
+    """s_0 = the encoder's final state, layer by layer (Sutskever 2014); both sides must have the
+    same shape.
+    """
 
-    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int) -> None:
+    def __init__(
+        self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int
+    ) -> None:
         super().__init__()
         if encoder_shape != decoder_shape:
             raise ValueError(
-                f"the copy bridge needs equal states, but the encoder ends with {_words(encoder_shape)} and the "
-                f"decoder starts with {_words(decoder_shape)}; make them equal or choose model/bridge=linear"
+                "the copy bridge needs equal states, but the encoder ends with "
+                f"{_words(encoder_shape)} and the decoder starts with {_words(decoder_shape)}; "
+                "make them equal or choose model/bridge=linear"
             )
 
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
@@ -65,43 +76,51 @@ def _words(shape: StateShape) -> str:
 def _check_layers(name: str, encoder: StateShape, decoder: StateShape) -> None:
     if encoder.layers != decoder.layers:
         raise ValueError(
-            f"the {name} bridge maps layer to layer, but the encoder has {encoder.layers} and the decoder "
-            f"{decoder.layers}; make them equal or choose model/bridge=mean"
+            f"the {name} bridge maps layer to layer, but the encoder has {encoder.layers} and the "
+            f"decoder {decoder.layers}; make them equal or choose model/bridge=mean"
         )
 
 
 def _mapped(state: RecurrentState, hidden: nn.Linear, cell: nn.Linear | None) -> RecurrentState:
     """tanh(W h + b), and W' c + b' where there is such a map; of h, where the state has no c."""
     c = state.hidden if state.cell is None else state.cell
-    return RecurrentState(torch.tanh(hidden(state.hidden)), None if cell is None else cell(c))  # (L, B, H)
+    # (L, B, H)
+    return RecurrentState(torch.tanh(hidden(state.hidden)), None if cell is None else cell(c))
 
 
 class LinearBridge(Bridge):
     """s_0 = tanh(W h + b), layer by layer, with h the encoder's final state, its directions merged.
 
-    An LSTM decoder's cell state has a map of its own, c_0 = W' c + b', from the encoder's cell state, or from its
-    hidden state where it has no other.
+    An LSTM decoder's cell state has a map of its own, c_0 = W' c + b', from the encoder's cell
+    state, or from its hidden state where it has no other.
     """
 
-    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int) -> None:
+    def __init__(
+        self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int
+    ) -> None:
         super().__init__()
         _check_layers("linear", encoder_shape, decoder_shape)
         self.hidden = FastLinear(encoder_shape.size, decoder_shape.size)
-        self.cell = FastLinear(encoder_shape.size, decoder_shape.size) if decoder_shape.has_cell else None
+        self.cell = (
+            FastLinear(encoder_shape.size, decoder_shape.size) if decoder_shape.has_cell else None
+        )
 
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
         return _mapped(encoded.final, self.hidden, self.cell)
 
 
 class FirstBackwardBridge(Bridge):
-    """s_0 = tanh(W h_1), layer by layer, with h_1 the backward direction's state at the first source token, where
+    """s_0 = tanh(W h_1), layer by layer, with h_1 the backward direction's state at the first
+    source token, where
     it has read the whole source (Bahdanau et al. 2015, appendix A.2.2).
 
-    An LSTM decoder's cell state has a map of its own, c_0 = W' c_1, from the backward cell state, or from the hidden
-    state where the encoder has no other.
+    An LSTM decoder's cell state has a map of its own, c_0 = W' c_1, from the backward cell state,
+    or from the hidden state where the encoder has no other.
     """
 
-    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int) -> None:
+    def __init__(
+        self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int
+    ) -> None:
         super().__init__()
         if backward_size == 0:
             raise ValueError(
@@ -110,7 +129,11 @@ class FirstBackwardBridge(Bridge):
             )
         _check_layers("first_backward", encoder_shape, decoder_shape)
         self.hidden = FastLinear(backward_size, decoder_shape.size, bias=False)
-        self.cell = FastLinear(backward_size, decoder_shape.size, bias=False) if decoder_shape.has_cell else None
+        self.cell = (
+            FastLinear(backward_size, decoder_shape.size, bias=False)
+            if decoder_shape.has_cell
+            else None
+        )
 
     def forward(self, encoded: Encoded, source_mask: Tensor) -> RecurrentState:
         assert encoded.backward is not None
@@ -118,11 +141,14 @@ class FirstBackwardBridge(Bridge):
 
 
 class MeanBridge(Bridge):
-    """s_0 = tanh(W mean(h_1, ..., h_n) + b) over the real source tokens, with maps of its own for each decoder layer
-    (Sennrich et al. 2017, "Nematus", section 2); c_0 likewise and without the tanh, for an LSTM.
+    """s_0 = tanh(W mean(h_1, ..., h_n) + b) over the real source tokens, with maps of its own for
+    each decoder layer (Sennrich et al. 2017, "Nematus", section 2); c_0 likewise and without the
+    tanh, for an LSTM.
     """
 
-    def __init__(self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int) -> None:
+    def __init__(
+        self, *, encoder_shape: StateShape, decoder_shape: StateShape, backward_size: int
+    ) -> None:
         super().__init__()
         self.shape = decoder_shape
         width = decoder_shape.layers * decoder_shape.size
@@ -137,4 +163,6 @@ class MeanBridge(Bridge):
 
     def _layers(self, states: Tensor) -> Tensor:
         """(B, L * H) -> (L, B, H)."""
-        return states.unflatten(1, (self.shape.layers, self.shape.size)).transpose(0, 1).contiguous()
+        return (
+            states.unflatten(1, (self.shape.layers, self.shape.size)).transpose(0, 1).contiguous()
+        )

@@ -42,10 +42,11 @@ class Classifier(nn.Module):
 
         a = normalise(score(q, h)),  c = sum_s a_s h_s,  d = relu(W_d c + b_d),  z = W_o d + b_o
 
-    and dropout on d. For two classes z is one number and P(class 1) = sigmoid(z); for more of them there are C numbers
-    and P = softmax(z). The score is additive by default, v · tanh(W q + U h) (Bahdanau et al. 2015, appendix A.1.2).
-    Pooling by attention before a dense layer is that of Raffel and Ellis 2015 (equation 1); there the query is learnt,
-    here it is the sentence's own final state.
+    and dropout on d. For two classes z is one number and P(class 1) = sigmoid(z); for more of them
+    there are C numbers and P = softmax(z). The score is additive by default, v · tanh(W q + U h)
+    (Bahdanau et al. 2015, appendix A.1.2). Pooling by attention before a dense layer is that of
+    Raffel and Ellis 2015 (equation 1); there the query is learnt, here it is the sentence's own
+    final state.
 
     Args:
         dense_size: units of the layer d.
@@ -53,7 +54,11 @@ class Classifier(nn.Module):
         initialisation: how the weights are drawn; None leaves them as torch draws them.
     """
 
-    runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "num_classes", "padding")
+    runtime_arguments: ClassVar[tuple[str, ...]] = (
+        "source_vocabulary_size",
+        "num_classes",
+        "padding",
+    )
 
     def __init__(
         self,
@@ -74,11 +79,13 @@ class Classifier(nn.Module):
         super().__init__()
         if issubclass(scope.target, LocalM):
             raise ValueError(
-                "scope local_m follows the target word by word, and a classifier has none; choose model/scope=global "
-                "or model/scope=local_p"
+                "scope local_m follows the target word by word, and a classifier has none; choose "
+                "model/scope=global or model/scope=local_p"
             )
         self.padding = padding
-        self.encoder: Encoder = encoder(source_vocabulary_size=source_vocabulary_size, padding=padding)
+        self.encoder: Encoder = encoder(
+            source_vocabulary_size=source_vocabulary_size, padding=padding
+        )
         size = self.encoder.output_size
         mechanism = Mechanism(attention, normaliser, scope, projection, coverage=None, heads=heads)
         self.attention = mechanism.build(query_size=size, value_size=size)
@@ -88,20 +95,27 @@ class Classifier(nn.Module):
         if initialisation is not None:
             initialisation(self)
 
-    def forward(self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None) -> Classified:
+    def forward(
+        self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None
+    ) -> Classified:
         """source (B, S) and its mask -> what each sentence is."""
         # 1. Read the sentence.
         memory = self.read(source, source_mask, intervention)
         # 2. Look back at it once.
         query = memory.summary.unsqueeze(1)  # (B, 1, D)
-        context, weights = self.attention(query, memory, source.new_zeros(len(source), 1))  # (B, 1, D), (B, N, 1, S)
+        # (B, 1, D), (B, N, 1, S)
+        context, weights = self.attention(query, memory, source.new_zeros(len(source), 1))
         # 3. Decide.
         return Classified(self.decide(context.squeeze(1)), weights.mean(1).squeeze(1))
 
-    def read(self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None) -> Memory:
+    def read(
+        self, source: Tensor, source_mask: Tensor, intervention: Intervention | None = None
+    ) -> Memory:
         """source (B, S) and its mask -> the sentences as the attention sees them."""
         encoded = self.encoder(source, source_mask)
-        return remember(encoded, source_mask, self.padding.attention_masked, self.attention, intervention)
+        return remember(
+            encoded, source_mask, self.padding.attention_masked, self.attention, intervention
+        )
 
     def decide(self, context: Tensor) -> Tensor:
         """What the attention found, (..., D) -> log-probabilities of the classes, (..., C)."""
@@ -109,8 +123,11 @@ class Classifier(nn.Module):
 
 
 def _log_probabilities(logits: Tensor) -> Tensor:
-    """(..., 1) -> those of two classes, the sigmoid being that of the second; (..., C) -> those of C classes."""
-    logits = logits.float() if logits.dtype is torch.bfloat16 else logits  # too rough for logarithms
+    """(..., 1) -> those of two classes, the sigmoid being that of the second; (..., C) -> those of
+    C classes.
+    """
+    # Too rough for logarithms
+    logits = logits.float() if logits.dtype is torch.bfloat16 else logits
     if logits.shape[-1] > 1:
         return log_softmax(logits, dim=-1)
     return torch.cat([logsigmoid(-logits), logsigmoid(logits)], dim=-1)

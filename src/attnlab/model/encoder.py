@@ -1,4 +1,6 @@
-"""Source tokens to one vector a token: embeddings and an RNN, GRU or LSTM, in one direction or two."""
+"""Source tokens to one vector a token: embeddings and an RNN, GRU or LSTM, in one direction or
+two.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ from attnlab.model.recurrence import CELLS, RecurrentState, StateShape, in_singl
 class Encoded:
     """The source as the encoder leaves it.
 
-    final: of each layer, the directions merged: each after the last real token that it reads (the backward direction
-        ends at the first token of the source, and so does the forward one of a reversed source).
+    final: of each layer, the directions merged: each after the last real token that it reads (the
+        backward direction ends at the first token of the source, and so does the forward one of a
+        reversed source).
     backward: of each layer, the backward direction alone; None where there is none.
     """
 
@@ -31,7 +34,8 @@ class Encoded:
 
 
 class Encoder(nn.Module):
-    """A stack of recurrent layers over the embedded source (Bahdanau et al. 2015, section 3.2, with two directions).
+    """A stack of recurrent layers over the embedded source (Bahdanau et al. 2015, section 3.2, with
+    two directions).
 
     Args:
         cell: the kind of the recurrent layers.
@@ -39,15 +43,18 @@ class Encoder(nn.Module):
         hidden_size: units of each direction.
         layers: L.
         bidirectional: a second direction reads each layer from its end.
-        merge: what becomes of the two directions' outputs and states, in each layer: `concatenate` (D = 2
-            hidden_size), `sum` or `mean` (D = hidden_size). One direction has D = hidden_size, and takes no other
-            choice than `concatenate`.
-        reverse_source: read the source from its end (Sutskever et al. 2014, section 3.3). The outputs stand in the
-            source's own order, so neither masks nor alignments notice.
-        word_dropout: of whole words, their embeddings (Sennrich et al. 2016, "Edinburgh", section 2).
+        merge: what becomes of the two directions' outputs and states, in each layer: `concatenate`
+            (D = 2
+            hidden_size), `sum` or `mean` (D = hidden_size). One direction has D = hidden_size, and
+            takes no other choice than `concatenate`.
+        reverse_source: read the source from its end (Sutskever et al. 2014, section 3.3). The
+            outputs stand in the source's own order, so neither masks nor alignments notice.
+        word_dropout: of whole words, their embeddings (Sennrich et al. 2016, "Edinburgh", section
+            2).
         dropout: on the embeddings.
         layer_dropout: between layers.
-        output_dropout: on the outputs, which the attention reads; the final states keep all of theirs.
+        output_dropout: on the outputs, which the attention reads; the final states keep all of
+            theirs.
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "padding")
@@ -72,22 +79,27 @@ class Encoder(nn.Module):
         super().__init__()
         if not bidirectional and merge != "concatenate":
             raise ValueError(
-                f"merge must be concatenate where bidirectional is false, got {merge}: one direction leaves nothing to "
-                "merge; choose merge=concatenate"
+                f"merge must be concatenate where bidirectional is false, got {merge}: one "
+                "direction leaves nothing to merge; choose merge=concatenate"
             )
         self.padding = padding
         self.merge = merge
         self.reverse_source = reverse_source
-        self.output_size = 2 * hidden_size if bidirectional and merge == "concatenate" else hidden_size
+        self.output_size = (
+            2 * hidden_size if bidirectional and merge == "concatenate" else hidden_size
+        )
         self.hidden_size = hidden_size
         self.state_shape = StateShape(layers, self.output_size, has_cell=cell == "lstm")
         self.embedding = nn.Embedding(source_vocabulary_size, embedding_size, padding_idx=PAD)
         self.dropout = dropout_of_words(word_dropout, dropout)
         self.layer_dropout, self.output_dropout = Dropout(layer_dropout), Dropout(output_dropout)
         sizes = [embedding_size] + [self.output_size] * (layers - 1)
-        self.forward_layers = nn.ModuleList(CELLS[cell](size, hidden_size, batch_first=True) for size in sizes)
+        self.forward_layers = nn.ModuleList(
+            CELLS[cell](size, hidden_size, batch_first=True) for size in sizes
+        )
         self.backward_layers = nn.ModuleList(
-            CELLS[cell](size, hidden_size, batch_first=True) for size in (sizes if bidirectional else [])
+            CELLS[cell](size, hidden_size, batch_first=True)
+            for size in (sizes if bidirectional else [])
         )
 
     def forward(self, source: Tensor, source_mask: Tensor) -> Encoded:
@@ -107,25 +119,39 @@ class Encoder(nn.Module):
         finals, backward_finals = [], []
         for layer, forward_layer in enumerate(self.forward_layers):
             x = self.layer_dropout(x) if layer > 0 else x
-            outputs, state = self._read(forward_layer, x, lengths, backwards if self.reverse_source else None)
+            outputs, state = self._read(
+                forward_layer, x, lengths, backwards if self.reverse_source else None
+            )
             if self.backward_layers:
                 other, other_state = self._read(
-                    self.backward_layers[layer], x, lengths, None if self.reverse_source else backwards
+                    self.backward_layers[layer],
+                    x,
+                    lengths,
+                    None if self.reverse_source else backwards,
                 )
                 backward_finals.append(other_state)
                 outputs = self._merged(outputs, other)
-                state = tuple(self._merged(ours, theirs) for ours, theirs in zip(state, other_state, strict=True))
+                state = tuple(
+                    self._merged(ours, theirs)
+                    for ours, theirs in zip(state, other_state, strict=True)
+                )
             finals.append(state)
             x = outputs
         # 3. Back to where the pads stood.
         if order is not None:
             x = reorder(x, order.argsort(dim=1))
-        return Encoded(self.output_dropout(x), _stack(finals), _stack(backward_finals) if backward_finals else None)
+        return Encoded(
+            self.output_dropout(x),
+            _stack(finals),
+            _stack(backward_finals) if backward_finals else None,
+        )
 
     def _read(
         self, layer: nn.Module, x: Tensor, lengths: Tensor, order: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """One direction of one layer, the tokens taken in `order`: outputs where their tokens stand, final states."""
+        """One direction of one layer, the tokens taken in `order`: outputs where their tokens
+        stand, final states.
+        """
         assert isinstance(layer, nn.RNNBase)
         x = x if order is None else reorder(x, order)
         run = read_real if self.padding.recurrence == "skip" else _read_all
@@ -139,7 +165,9 @@ class Encoder(nn.Module):
         return forward + backward if self.merge == "sum" else (forward + backward) / 2
 
 
-def _read_all(recurrence: nn.RNNBase, x: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _read_all(
+    recurrence: nn.RNNBase, x: Tensor, lengths: Tensor
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     outputs, final = recurrence(x)
     return outputs, states_of(final)
 

@@ -14,7 +14,9 @@ from attnlab.model.attention.score import Score
 
 
 class Initialisation(ABC):
-    """Draws a model's parameters anew; learned scales (g of some scores) stay, and embeddings of pads are zero."""
+    """Draws a model's parameters anew; learned scales (g of some scores) stay, and embeddings of
+    pads are zero.
+    """
 
     def __call__(self, model: nn.Module) -> None:
         if next(model.parameters()).is_meta:
@@ -32,7 +34,8 @@ class Initialisation(ABC):
 
 @dataclass(frozen=True)
 class UniformInitialisation(Initialisation):
-    """All from U(-r, r), biases too (Luong et al. 2015, section 4.1: 0.1; Sutskever et al. 2014, section 3.4: 0.08).
+    """All from U(-r, r), biases too (Luong et al. 2015, section 4.1: 0.1; Sutskever et al. 2014,
+    section 3.4: 0.08).
 
     radius: r.
     """
@@ -45,21 +48,24 @@ class UniformInitialisation(Initialisation):
 
 
 class GlorotInitialisation(Initialisation):
-    """Matrices, each gate's by itself, from U(-r, r) with r = sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010,
-    equation 16); biases are zero."""
+    """Matrices, each gate's by itself, from U(-r, r) with r = sqrt(6 / (inputs + outputs)) (Glorot
+    and Bengio 2010, equation 16); biases are zero.
+    """
 
     def draw(self, model: nn.Module) -> None:
         for name, matrix in _matrices(model):
             if "bias" in name:
                 matrix.zero_()
             else:
-                nn.init.xavier_uniform_(matrix if matrix.ndim > 1 else matrix.unsqueeze(0))  # v · x is one output
+                # V · x is one output
+                nn.init.xavier_uniform_(matrix if matrix.ndim > 1 else matrix.unsqueeze(0))
 
 
 @dataclass(frozen=True)
 class BahdanauInitialisation(Initialisation):
-    """Recurrent matrices, each gate's by itself, are random orthogonal ones, W and U of the additive score come from
-    N(0, attention_std²), others from N(0, std²); v and all biases are zero (Bahdanau et al. 2015, appendix B.1).
+    """Recurrent matrices, each gate's by itself, are random orthogonal ones, W and U of the
+    additive score come from N(0, attention_std²), others from N(0, std²); v and all biases are zero
+    (Bahdanau et al. 2015, appendix B.1).
 
     std: of the other matrices, embeddings among them.
     attention_std: of W and U.
@@ -69,7 +75,9 @@ class BahdanauInitialisation(Initialisation):
     attention_std: PositiveFloat
 
     def draw(self, model: nn.Module) -> None:
-        scores = [each for each in model.modules() if isinstance(each, Score) and hasattr(each, "U")]
+        scores = [
+            each for each in model.modules() if isinstance(each, Score) and hasattr(each, "U")
+        ]
         additive = {id(parameter) for score in scores for parameter in score.parameters()}
         for name, matrix in _matrices(model):
             if matrix.ndim == 1:
@@ -81,7 +89,9 @@ class BahdanauInitialisation(Initialisation):
 
 
 def _matrices(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """The matrices and vectors that a model learns, each once (embeddings may be tied), those of each gate apart."""
+    """The matrices and vectors that a model learns, each once (embeddings may be tied), those of
+    each gate apart.
+    """
     for name, parameter in model.named_parameters():
         layer = model.get_submodule(name.rpartition(".")[0])
         if isinstance(layer, nn.RNNBase | nn.RNNCellBase):

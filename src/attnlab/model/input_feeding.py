@@ -25,7 +25,9 @@ class InputFeeding(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, readout: Tensor, output: nn.Module, embedding: nn.Embedding) -> Tensor:
-        """readout (B, R) of a step, the output layer, the target embedding -> what the next step is fed, (B, F)."""
+        """readout (B, R) of a step, the output layer, the target embedding -> what the next step is
+        fed, (B, F).
+        """
 
 
 class AttentionalHiddenFeeding(InputFeeding):
@@ -35,8 +37,8 @@ class AttentionalHiddenFeeding(InputFeeding):
         super().__init__()
         if not isinstance(readout, AttentionalReadout):
             raise ValueError(
-                "feeding the attentional hidden state needs a readout that makes one; choose model/readout=attentional "
-                "or model/input_feeding=none"
+                "feeding the attentional hidden state needs a readout that makes one; choose "
+                "model/readout=attentional or model/input_feeding=none"
             )
         self.size = readout.size
 
@@ -45,7 +47,9 @@ class AttentionalHiddenFeeding(InputFeeding):
 
 
 class ExpectedEmbeddingFeeding(InputFeeding):
-    """x_t = [e(y_{t-1}); sum_y p_{t-1}(y) e(y)]: the softmax output of the last step as its expected embedding."""
+    """x_t = [e(y_{t-1}); sum_y p_{t-1}(y) e(y)]: the softmax output of the last step as its
+    expected embedding.
+    """
 
     def __init__(self, *, readout: Readout, embedding_size: int, vocabulary_size: int) -> None:
         super().__init__()
@@ -56,7 +60,9 @@ class ExpectedEmbeddingFeeding(InputFeeding):
 
 
 class SoftmaxOutputFeeding(InputFeeding):
-    """x_t = [e(y_{t-1}); p_{t-1}]: the softmax output of the last step as it is, a number for each token."""
+    """x_t = [e(y_{t-1}); p_{t-1}]: the softmax output of the last step as it is, a number for each
+    token.
+    """
 
     def __init__(self, *, readout: Readout, embedding_size: int, vocabulary_size: int) -> None:
         super().__init__()

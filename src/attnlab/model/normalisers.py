@@ -16,9 +16,11 @@ class Normaliser(ABC):
 
     @abstractmethod
     def __call__(self, scores: Tensor) -> Tensor:
-        """scores (..., S), minus infinity where nothing may be seen -> weights (..., S) that are 0 there and sum to 1.
+        """scores (..., S), minus infinity where nothing may be seen -> weights (..., S) that are 0
+        there and sum to 1.
 
-        Weights are at least in float32: in half precision those of a long sentence would not sum to 1.
+        Weights are at least in float32: in half precision those of a long sentence would not sum to
+        1.
         """
 
 
@@ -30,14 +32,16 @@ class Softmax(Normaliser):
 
 
 class Sparsemax(Normaliser):
-    """w_i = max(0, z_i - tau), with the one tau that makes the sum 1 (Martins and Astudillo 2016, algorithm 1).
+    """w_i = max(0, z_i - tau), with the one tau that makes the sum 1 (Martins and Astudillo 2016,
+    algorithm 1).
 
     The point of the simplex that is nearest to z: most weights are exactly 0.
     """
 
     def __call__(self, scores: Tensor) -> Tensor:
         z = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        z = z - z.amax(-1, keepdim=True).detach()  # a shift changes nothing, and large scores keep their precision
+        # A shift changes nothing, and large scores keep their precision
+        z = z - z.amax(-1, keepdim=True).detach()
         # 1. The support is the longest run of sorted scores with 1 + k z_(k) > sum_{j<=k} z_(j).
         ordered = z.sort(-1, descending=True).values
         sums = ordered.cumsum(-1)

@@ -20,23 +20,32 @@ def pads_last(mask: Tensor) -> Tensor:
 
 def reorder(x: Tensor, order: Tensor) -> Tensor:
     """x (B, S, ...) with the positions of each row taken in `order` (B, S)."""
-    rows = order + x.shape[1] * torch.arange(len(x), device=x.device).unsqueeze(1)  # whole rows: cheaper than a gather
+    # Whole rows: cheaper than a gather
+    rows = order + x.shape[1] * torch.arange(len(x), device=x.device).unsqueeze(1)
     return x.flatten(0, 1).index_select(0, rows.flatten()).view_as(x)
 
 
 def flip_real(mask: Tensor) -> Tensor:
-    """The order of positions, (B, S), that turns the real tokens of each row around; they must come first in it."""
+    """The order of positions, (B, S), that turns the real tokens of each row around; they must come
+    first in it.
+    """
     places = torch.arange(mask.shape[1], device=mask.device)
     return torch.where(mask, mask.sum(1, keepdim=True) - 1 - places, places)
 
 
-def read_real(recurrence: nn.RNNBase, x: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+def read_real(
+    recurrence: nn.RNNBase, x: Tensor, lengths: Tensor
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     """A one-layer recurrence over the real tokens, which stand first; no state ever sees a pad.
 
-    x (B, S, E) and lengths (B,) -> outputs (B, S, H), zero at pads; final state: hidden (B, H), and the cell's (B, H)
-    of an LSTM.
+    x (B, S, E) and lengths (B,) -> outputs (B, S, H), zero at pads; final state: hidden (B, H), and
+    the cell's (B, H) of an LSTM.
     """
-    if isinstance(recurrence, nn.LSTM) and x.device.type == "cpu" and lengths.sum() >= LEAST_REAL * x[..., 0].numel():
+    if (
+        isinstance(recurrence, nn.LSTM)
+        and x.device.type == "cpu"
+        and lengths.sum() >= LEAST_REAL * x[..., 0].numel()
+    ):
         return behind_shut_gates(recurrence, x, lengths)
     return packed(recurrence, x, lengths)
 
@@ -45,14 +54,20 @@ def packed(recurrence: nn.RNNBase, x: Tensor, lengths: Tensor) -> tuple[Tensor, 
     """`read_real` by torch's packed sequences."""
     sequence = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
     outputs, final = recurrence(sequence)
-    return pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])[0], states_of(final)
+    return pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])[0], states_of(
+        final
+    )
 
 
-def behind_shut_gates(lstm: nn.LSTM, x: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """`read_real` of an LSTM, by oneDNN's recurrence, which is faster than torch's and takes no packed sequences.
+def behind_shut_gates(
+    lstm: nn.LSTM, x: Tensor, lengths: Tensor
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """`read_real` of an LSTM, by oneDNN's recurrence, which is faster than torch's and takes no
+    packed sequences.
 
-    Pads are read first, behind input gates that another input shuts: i = sigmoid(-10000) = 0, so c = f 0 + 0 g = 0 and
-    h = o tanh(0) = 0 until the first real token, and no gradient comes from a pad.
+    Pads are read first, behind input gates that another input shuts: i = sigmoid(-10000) = 0, so c
+    = f 0 + 0 g = 0 and h = o tanh(0) = 0 until the first real token, and no gradient comes from a
+    pad.
     """
     places, lengths = torch.arange(x.shape[1], device=x.device), lengths.unsqueeze(1)
     pads = (places < x.shape[1] - lengths).unsqueeze(2)

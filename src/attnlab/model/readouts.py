@@ -1,4 +1,6 @@
-"""Readouts: from a decoder's step to what the output layer reads; and the output layer's tied weights."""
+"""Readouts: from a decoder's step to what the output layer reads; and the output layer's tied
+weights.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from attnlab.model.fast_linear import FastLinear
 
 
 class Readout(nn.Module, ABC):
-    """Joins what a step knows. It stands outside the step, so that training can apply it to all steps at once.
+    """Joins what a step knows. It stands outside the step, so that training can apply it to all
+    steps at once.
 
     size: width R of its output.
     dropout: on its output.
@@ -41,14 +44,18 @@ class Readout(nn.Module, ABC):
 
 
 class StateReadout(Readout):
-    """s_t as it is: the output layer knows context and token by the state alone (Sutskever et al. 2014, section 2)."""
+    """s_t as it is: the output layer knows context and token by the state alone (Sutskever et al.
+    2014, section 2).
+    """
 
-    def __init__(self, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int) -> None:
+    def __init__(
+        self, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
+    ) -> None:
         super().__init__()
         if context_size > 0:
             raise ValueError(
-                "the state readout reads no context, but this decoder hands it one; choose a model.decoder.context "
-                "that goes into the cell alone, or model/readout=tanh"
+                "the state readout reads no context, but this decoder hands it one; choose a "
+                "model.decoder.context that goes into the cell alone, or model/readout=tanh"
             )
         self.size = hidden_size
         self.dropout = Dropout(dropout)
@@ -58,9 +65,13 @@ class StateReadout(Readout):
 
 
 class PlainReadout(Readout):
-    """[s_t; c_t; e(y_{t-1})], joined and handed on; without c_t where no context goes into the readout."""
+    """[s_t; c_t; e(y_{t-1})], joined and handed on; without c_t where no context goes into the
+    readout.
+    """
 
-    def __init__(self, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int) -> None:
+    def __init__(
+        self, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
+    ) -> None:
         super().__init__()
         self.size = hidden_size + context_size + embedding_size
         self.dropout = Dropout(dropout)
@@ -71,11 +82,19 @@ class PlainReadout(Readout):
 
 
 class TanhReadout(Readout):
-    """tanh(W [s_t; c_t; e(y_{t-1})] + b): the three things that Bahdanau's g reads (2015, equation 4), or two of
-    them where no context goes into the readout."""
+    """tanh(W [s_t; c_t; e(y_{t-1})] + b): the three things that Bahdanau's g reads (2015, equation
+    4), or two of
+    them where no context goes into the readout.
+    """
 
     def __init__(
-        self, size: PositiveInt, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
+        self,
+        size: PositiveInt,
+        dropout: Rate,
+        *,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
     ) -> None:
         super().__init__()
         self.size = size
@@ -88,16 +107,25 @@ class TanhReadout(Readout):
 
 
 class AttentionalReadout(Readout):
-    """attentional_hidden_t = tanh(W_c [c_t; s_t] + b) (Luong et al. 2015, equation 5, there without b)."""
+    """attentional_hidden_t = tanh(W_c [c_t; s_t] + b) (Luong et al. 2015, equation 5, there without
+    b).
+    """
 
     def __init__(
-        self, size: PositiveInt, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
+        self,
+        size: PositiveInt,
+        dropout: Rate,
+        *,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
     ) -> None:
         super().__init__()
         if context_size == 0:
             raise ValueError(
-                "the attentional hidden state is made of a context and a state, but this decoder hands its readout no "
-                "context; choose a model.decoder.context that goes into the readout, or model/readout=tanh"
+                "the attentional hidden state is made of a context and a state, but this decoder "
+                "hands its readout no context; choose a model.decoder.context that goes into the "
+                "readout, or model/readout=tanh"
             )
         self.size = size
         self.projection = FastLinear(context_size + hidden_size, size)
@@ -109,14 +137,22 @@ class AttentionalReadout(Readout):
 
 
 class MaxoutReadout(Readout):
-    """t = maxout(U s_t + V e(y_{t-1}) + C c_t + b), each unit the larger of two sums (Goodfellow et al. 2013).
+    """t = maxout(U s_t + V e(y_{t-1}) + C c_t + b), each unit the larger of two sums (Goodfellow et
+    al. 2013).
 
-    The deep output of Bahdanau et al. 2015, appendix A.2.2. The appendix prints s_{t-1}; s_t is what equation 4 of
+    The deep output of Bahdanau et al. 2015, appendix A.2.2. The appendix prints s_{t-1}; s_t is
+    what equation 4 of
     the same paper gives to g.
     """
 
     def __init__(
-        self, size: PositiveInt, dropout: Rate, *, hidden_size: int, context_size: int, embedding_size: int
+        self,
+        size: PositiveInt,
+        dropout: Rate,
+        *,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
     ) -> None:
         super().__init__()
         self.size = size
@@ -133,9 +169,13 @@ class MaxoutReadout(Readout):
 
 
 def tie_embeddings(
-    which: Literal["none", "target", "all"], output: nn.Linear, target: nn.Embedding, source: nn.Embedding
+    which: Literal["none", "target", "all"],
+    output: nn.Linear,
+    target: nn.Embedding,
+    source: nn.Embedding,
 ) -> None:
-    """Let the output layer (`target`), and the source embedding too (`all`), use the target embedding's matrix.
+    """Let the output layer (`target`), and the source embedding too (`all`), use the target
+    embedding's matrix.
 
     Raises ValueError where the widths or the vocabularies differ.
     """
@@ -143,16 +183,18 @@ def tie_embeddings(
         return
     if output.in_features != target.embedding_dim:
         raise ValueError(
-            f"tied_embeddings is {which}, which needs a readout as wide as the target embedding, but they have "
-            f"{output.in_features} and {target.embedding_dim}; make model.decoder.embedding_size the readout's width "
-            f"(with model/readout=tanh that is model.readout.size), or choose tied_embeddings=none"
+            f"tied_embeddings is {which}, which needs a readout as wide as the target embedding, "
+            f"but they have {output.in_features} and {target.embedding_dim}; make "
+            "model.decoder.embedding_size the readout's width (with model/readout=tanh that is "
+            "model.readout.size), or choose tied_embeddings=none"
         )
     if which == "all" and source.weight.shape != target.weight.shape:
         raise ValueError(
-            f"tied_embeddings is all, which needs one vocabulary and one embedding width on both sides, but the source "
-            f"has {source.num_embeddings} tokens of width {source.embedding_dim} and the target "
-            f"{target.num_embeddings} of {target.embedding_dim}; choose data.tokenizer.joint=true and equal widths, or "
-            f"tied_embeddings=target"
+            "tied_embeddings is all, which needs one vocabulary and one embedding width on both "
+            f"sides, but the source has {source.num_embeddings} tokens of width "
+            f"{source.embedding_dim} and the target {target.num_embeddings} of "
+            f"{target.embedding_dim}; choose data.tokenizer.joint=true and equal widths, or "
+            "tied_embeddings=target"
         )
     # As an output layer, vectors of length sqrt(E) would make logits far too large.
     nn.init.normal_(target.weight, std=target.embedding_dim**-0.5)

@@ -16,7 +16,9 @@ ONE_LAYER = (True, 1, 0.0, True, False, True)
 
 @dataclass(frozen=True)
 class StateShape:
-    """How many layers, how wide, and whether there is a cell state beside the hidden state (LSTM)."""
+    """How many layers, how wide, and whether there is a cell state beside the hidden state
+    (LSTM).
+    """
 
     layers: int
     size: int
@@ -31,24 +33,34 @@ class RecurrentState:
     cell: Tensor | None = None  # (L, B, H)
 
     def select(self, rows: Tensor) -> RecurrentState:
-        """The state of some rows of the batch, in their order, repeated where a row is named twice."""
-        return RecurrentState(self.hidden[:, rows], None if self.cell is None else self.cell[:, rows])
+        """The state of some rows of the batch, in their order, repeated where a row is named
+        twice.
+        """
+        return RecurrentState(
+            self.hidden[:, rows], None if self.cell is None else self.cell[:, rows]
+        )
 
 
 ResultT = TypeVar("ResultT")
 
-# Whatever type autocast was asked for, torch casts what cuDNN's recurrences read to float16 (ATen, AutocastRNN.cpp).
-# Gradients in float16 need a scaler, and bfloat16 training has none.
+# Whatever type autocast was asked for, torch casts what cuDNN's recurrences read to float16 (ATen,
+# AutocastRNN.cpp). Gradients in float16 need a scaler, and bfloat16 training has none.
 HALVES_RECURRENCES = ("cuda",)
 
 
-def in_single_precision(recurrence: Callable[..., ResultT], x: Tensor, *more: Tensor | None) -> ResultT:
-    """recurrence(x, *more); under autocast on a GPU, outside of autocast and with inputs in float32."""
+def in_single_precision(
+    recurrence: Callable[..., ResultT], x: Tensor, *more: Tensor | None
+) -> ResultT:
+    """recurrence(x, *more); under autocast on a GPU, outside of autocast and with inputs in
+    float32.
+    """
     kind = x.device.type
     if kind not in HALVES_RECURRENCES or not torch.is_autocast_enabled(kind):
         return recurrence(x, *more)
     with torch.autocast(kind, enabled=False):
-        return recurrence(_widened(x), *(None if tensor is None else _widened(tensor) for tensor in more))
+        return recurrence(
+            _widened(x), *(None if tensor is None else _widened(tensor) for tensor in more)
+        )
 
 
 def _widened(tensor: Tensor) -> Tensor:

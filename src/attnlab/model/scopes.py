@@ -36,7 +36,9 @@ class Window:
 
 
 class Scope(nn.Module, ABC):
-    """Opens a window on the source at every step. Positions count real tokens, so that padding moves none."""
+    """Opens a window on the source at every step. Positions count real tokens, so that padding
+    moves none.
+    """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size",)
 
@@ -49,7 +51,8 @@ class Scope(nn.Module, ABC):
         Args:
             query: (B, T, H).
             t: (B, T), the position of each query in the target.
-            positions: (B, S), the position of each source token; pads come behind the last real one.
+            positions: (B, S), the position of each source token; pads come behind the last real
+                one.
             lengths: (B,), real source tokens.
         """
 
@@ -65,7 +68,8 @@ class GlobalScope(Scope):
 
 
 class LocalM(Scope):
-    """Source tokens within [p_t - D, p_t + D], with p_t = t (Luong et al. 2015, section 3.2, "local-m").
+    """Source tokens within [p_t - D, p_t + D], with p_t = t (Luong et al. 2015, section 3.2,
+    "local-m").
 
     The target may be longer than the source: p_t then stays at the last real token.
 
@@ -83,10 +87,12 @@ class LocalM(Scope):
 
 
 class LocalP(Scope):
-    """Source tokens within [p_t - D, p_t + D], those near p_t favoured (Luong et al. 2015, section 3.2, "local-p").
+    """Source tokens within [p_t - D, p_t + D], those near p_t favoured (Luong et al. 2015, section
+    3.2, "local-p").
 
-    p_t = n sigmoid(v · tanh(W s_t)) for a source of n tokens (equation 9), no farther than the last one; the weights
-    are multiplied by exp(-(i - p_t)^2 / (2 sigma^2)) with sigma = D/2 after the softmax (equation 10), so that they
+    p_t = n sigmoid(v · tanh(W s_t)) for a source of n tokens (equation 9), no farther than the last
+    one; the weights are multiplied by exp(-(i - p_t)^2 / (2 sigma^2)) with sigma = D/2 after the
+    softmax (equation 10), so that they
     no longer sum to 1.
 
     Args:

@@ -29,10 +29,11 @@ from attnlab.model.scopes import Scope
 
 @dataclass(frozen=True)
 class Unrolled:
-    """A pass over the target: what the output layer reads, and where the attention looked (None without).
+    """A pass over the target: what the output layer reads, and where the attention looked (None
+    without).
 
-    attention_weights are the mean over the heads. coverage_loss is summed over the real target tokens and weighted by
-    `model.coverage.loss_weight`; None without coverage.
+    attention_weights are the mean over the heads. coverage_loss is summed over the real target
+    tokens and weighted by `model.coverage.loss_weight`; None without coverage.
     """
 
     readout: Tensor  # (B, T, R)
@@ -43,16 +44,20 @@ class Unrolled:
 class Seq2Seq(nn.Module):
     """An encoder, a bridge, and a decoder with or without an attention.
 
-    `step` is the one definition of the model; `forward` is a loop over it, or, where no step reads what another found,
-    all steps at once, with the same numbers.
+    `step` is the one definition of the model; `forward` is a loop over it, or, where no step reads
+    what another found, all steps at once, with the same numbers.
 
     Args:
-        tied_embeddings: `target` uses the target embedding as the output layer's weights too (Press and Wolf 2017);
-            `all` also as the source embedding, over one joint vocabulary.
+        tied_embeddings: `target` uses the target embedding as the output layer's weights too (Press
+            and Wolf 2017); `all` also as the source embedding, over one joint vocabulary.
         initialisation: how the weights are drawn; None leaves them as torch draws them.
     """
 
-    runtime_arguments: ClassVar[tuple[str, ...]] = ("source_vocabulary_size", "target_vocabulary_size", "padding")
+    runtime_arguments: ClassVar[tuple[str, ...]] = (
+        "source_vocabulary_size",
+        "target_vocabulary_size",
+        "padding",
+    )
 
     def __init__(
         self,
@@ -76,7 +81,9 @@ class Seq2Seq(nn.Module):
     ) -> None:
         super().__init__()
         self.padding = padding
-        self.encoder: Encoder = encoder(source_vocabulary_size=source_vocabulary_size, padding=padding)
+        self.encoder: Encoder = encoder(
+            source_vocabulary_size=source_vocabulary_size, padding=padding
+        )
         self.decoder: Decoder = decoder(
             mechanism=mechanism_of(attention, projection, normaliser, scope, coverage, heads),
             readout=readout,
@@ -91,11 +98,14 @@ class Seq2Seq(nn.Module):
         )
         if not (self.bridge.passes_source or self.decoder.reads_memory):
             raise ValueError(
-                "bridge hands nothing of the source to a decoder that never looks at it; choose model/bridge=linear, "
-                "model.decoder.context=every_step, or a model/attention and a model/decoder that attends"
+                "bridge hands nothing of the source to a decoder that never looks at it; choose "
+                "model/bridge=linear, model.decoder.context=every_step, or a model/attention and a "
+                "model/decoder that attends"
             )
         self.output = FastLinear(self.decoder.body.readout.size, target_vocabulary_size)
-        tie_embeddings(tied_embeddings, self.output, self.decoder.body.embedding, self.encoder.embedding)
+        tie_embeddings(
+            tied_embeddings, self.output, self.decoder.body.embedding, self.encoder.embedding
+        )
         if initialisation is not None:
             initialisation(self)
 
@@ -105,7 +115,9 @@ class Seq2Seq(nn.Module):
         """source (B, S) and its mask -> the memory that the decoder reads, and its first state."""
         encoded = self.encoder(source, source_mask)
         attention, feeding = self.decoder.attention, self.decoder.body.input_feeding
-        memory = remember(encoded, source_mask, self.padding.attention_masked, attention, intervention)
+        memory = remember(
+            encoded, source_mask, self.padding.attention_masked, attention, intervention
+        )
         batch_size, length, width = encoded.outputs.shape
         zeros = encoded.outputs.new_zeros
         return memory, DecoderState(
@@ -114,17 +126,26 @@ class Seq2Seq(nn.Module):
             context=zeros(batch_size, width) if self.decoder.carries_context else None,
             fed=None if feeding is None else zeros(batch_size, feeding.size),
             coverage=(
-                None if attention is None or attention.coverage is None else zeros(batch_size, attention.heads, length)
+                None
+                if attention is None or attention.coverage is None
+                else zeros(batch_size, attention.heads, length)
             ),
         )
 
-    def step(self, tokens: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState, Tensor | None]:
-        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B, S), the mean over
-        the heads."""
+    def step(
+        self, tokens: Tensor, state: DecoderState, memory: Memory
+    ) -> tuple[Tensor, DecoderState, Tensor | None]:
+        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B,
+        S), the mean over the heads.
+        """
         output, state = self.decoder.step(Token(self.decoder.body.embed(tokens)), state, memory)
         readout = self._readout(output)
         weights = output.attention_weights
-        return self.output(readout), self._feed(readout, state), None if weights is None else weights.mean(1)
+        return (
+            self.output(readout),
+            self._feed(readout, state),
+            None if weights is None else weights.mean(1),
+        )
 
     @gradients_after_the_pass()
     def forward(
@@ -139,9 +160,11 @@ class Seq2Seq(nn.Module):
         What it returns has gradients, but these have none of their own.
 
         Args:
-            feed_reference: (B, T) bool; where False, position t is fed a guess of step t-1 in place of the
+            feed_reference: (B, T) bool; where False, position t is fed a guess of step t-1 in place
+                of the
                 reference. None feeds the reference everywhere.
-            sample_guesses: a guess is drawn from the model's distribution, and not its likeliest token.
+            sample_guesses: a guess is drawn from the model's distribution, and not its likeliest
+                token.
         """
         memory, state = self.encode(batch.source, batch.source_mask, intervention)
         inputs, mask = batch.target_input, batch.target_mask
@@ -152,7 +175,9 @@ class Seq2Seq(nn.Module):
             feed_reference = None if feed_reference is None else reorder(feed_reference, order)
 
         if feed_reference is None and not self.decoder.feeds_back:
-            output = self.decoder.all_steps(self.decoder.body.embed(inputs), state, memory, count_positions(mask))
+            output = self.decoder.all_steps(
+                self.decoder.body.embed(inputs), state, memory, count_positions(mask)
+            )
             weights = output.attention_weights
             unrolled = Unrolled(self._readout(output), None if weights is None else weights.mean(1))
         else:
@@ -180,7 +205,9 @@ class Seq2Seq(nn.Module):
         feeds_readout = body.input_feeding is not None
         embedded = body.embed(inputs.t())  # (T, B, E)
         guessed = None if feed_reference is None else _rows_by_step(_guessed(feed_reference, mask))
-        tokens = body.known_tokens(embedded) if guessed is None else [Token(last) for last in embedded]
+        tokens = (
+            body.known_tokens(embedded) if guessed is None else [Token(last) for last in embedded]
+        )
         positions = count_positions(mask)
         outputs: list[StepOutput] = []
         readouts: list[Tensor] = []
@@ -188,10 +215,17 @@ class Seq2Seq(nn.Module):
         for t, token in enumerate(tokens):
             if guessed is not None and len(rows := guessed[t]):
                 with torch.no_grad():  # a choice among tokens has no gradient
-                    readout = readouts[-1][rows] if feeds_readout else self._readout(outputs[-1].select(rows))
+                    readout = (
+                        readouts[-1][rows]
+                        if feeds_readout
+                        else self._readout(outputs[-1].select(rows))
+                    )
                     guess = _guess(self.output(readout), sample_guesses)
-                # A dense gradient of a few guesses would be as large as the embedding; on mps there is no other.
-                token = Token(token.embedded.index_copy(0, rows, body.embed(guess, sparse=guess.is_cpu)))
+                # A dense gradient of a few guesses would be as large as the embedding; on mps there
+                # is no other.
+                token = Token(
+                    token.embedded.index_copy(0, rows, body.embed(guess, sparse=guess.is_cpu))
+                )
             before = replace(state, position=positions[:, t])
             output, state = self.decoder.step(token, before, memory)
             outputs.append(output)
@@ -200,12 +234,18 @@ class Seq2Seq(nn.Module):
                 state = self._feed(readouts[-1], state)
             if before.coverage is not None and output.attention_weights is not None:
                 losses.append(coverage_loss(output.attention_weights, before.coverage))
-        weights = [output.attention_weights.mean(1) for output in outputs if output.attention_weights is not None]
+        weights = [
+            output.attention_weights.mean(1)
+            for output in outputs
+            if output.attention_weights is not None
+        ]
         coverage = self.decoder.coverage
         return Unrolled(
             torch.stack(readouts, dim=1) if feeds_readout else self._readout_all(outputs),
             torch.stack(weights, dim=1) if weights else None,
-            None if coverage is None else coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum(),
+            None
+            if coverage is None
+            else coverage.loss_weight * (torch.stack(losses, dim=1) * mask).sum(),
         )
 
     def _readout(self, output: StepOutput) -> Tensor:
@@ -229,7 +269,9 @@ class Seq2Seq(nn.Module):
 
 
 def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:
-    """(B, T) bool: where a guess is fed. It follows a real token only: pads and <bos> are always fed as they stand."""
+    """(B, T) bool: where a guess is fed. It follows a real token only: pads and <bos> are always
+    fed as they stand.
+    """
     guessed = ~feed_reference & mask
     guessed[:, 1:] &= mask[:, :-1]
     guessed[:, 0] = False
@@ -237,13 +279,17 @@ def _guessed(feed_reference: Tensor, mask: Tensor) -> Tensor:
 
 
 def _rows_by_step(places: Tensor) -> tuple[Tensor, ...]:
-    """(B, T) bool -> of each step its rows in their order; at once, as each read from a GPU synchronises."""
+    """(B, T) bool -> of each step its rows in their order; at once, as each read from a GPU
+    synchronises.
+    """
     rows = places.t().nonzero()[:, 1].contiguous()
     return rows.split(places.sum(0).tolist())
 
 
 def _guess(logits: Tensor, sample: bool) -> Tensor:
-    """Logits (B, V), which it overwrites -> tokens (B,), never `<pad>` or `<bos>`, which no search writes either."""
+    """Logits (B, V), which it overwrites -> tokens (B,), never `<pad>` or `<bos>`, which no search
+    writes either.
+    """
     logits[:, [PAD, BOS]] = -torch.inf
     if not sample:
         return logits.argmax(-1)

@@ -21,9 +21,11 @@ _BETWEEN_CELLS = "#d0d7de"
 
 
 def heat_map(attention: AttentionMap) -> Figure:
-    """Figure of one sentence: cell (column s, row t) is centred on (s, t), from white at 0 to dark blue at 1.
+    """Figure of one sentence: cell (column s, row t) is centred on (s, t), from white at 0 to dark
+    blue at 1.
 
-    The scale is fixed, so that pictures can be compared. Short sentences carry the values (in hundredths) in
+    The scale is fixed, so that pictures can be compared. Short sentences carry the values (in
+    hundredths) in
     their cells. A character without a font is written as its code point.
     """
     rows, columns = attention.weights.shape
@@ -39,11 +41,16 @@ def heat_map(attention: AttentionMap) -> Figure:
     figure = new_figure(width, height)
     axes = figure.add_subplot()
     if attention.title:
-        # About 11 characters of this size to the inch. matplotlib's own wrapping reads `$` as mathematics.
-        lines = textwrap.wrap(title_text(attention.title), max(20, int(11 * width)), max_lines=4, placeholder=" …")
+        # About 11 characters of this size to the inch. matplotlib's own wrapping reads `$` as
+        # mathematics.
+        lines = textwrap.wrap(
+            title_text(attention.title), max(20, int(11 * width)), max_lines=4, placeholder=" …"
+        )
         figure.suptitle("\n".join(lines), fontsize=10, color=INK, x=0.01, ha="left")
 
-    image = axes.imshow(attention.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
+    image = axes.imshow(
+        attention.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal"
+    )
     axes.xaxis.tick_top()
     axes.set_xticks(range(columns), source, rotation=90, fontsize=font_size)
     for label in axes.get_xticklabels():
@@ -65,9 +72,14 @@ def heat_map(attention: AttentionMap) -> Figure:
                 if weight >= 0.005:
                     text = f"{100 * weight:.0f}"
                     colour = "white" if weight > 0.55 else INK
-                    number = axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
-                    number.set_in_layout(False)  # it lies inside its cell; the layout would measure it several times
-    bar = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02, shrink=min(1.0, 3.0 / (rows * cell)))
+                    number = axes.text(
+                        column, row, text, ha="center", va="center", fontsize=7, color=colour
+                    )
+                    # It lies inside its cell; the layout would measure it several times
+                    number.set_in_layout(False)
+    bar = figure.colorbar(
+        image, ax=axes, fraction=0.05, pad=0.02, shrink=min(1.0, 3.0 / (rows * cell))
+    )
     bar.ax.tick_params(labelsize=7, colors=INK)
     bar.outline.set_linewidth(0.4)
     return figure
@@ -78,8 +90,12 @@ _ISOLATE, _END = "\u2068", "\u2069"
 
 
 def heat_map_html(maps: Sequence[AttentionMap], title: str | None = "Attention") -> str:
-    """A complete page with all maps, without scripts: style rules show the values. None leaves title and legend out."""
-    return render("heat_map_page.html", {"title": title, "tables": [heat_map_table(each) for each in maps]})
+    """A complete page with all maps, without scripts: style rules show the values. None leaves
+    title and legend out.
+    """
+    return render(
+        "heat_map_page.html", {"title": title, "tables": [heat_map_table(each) for each in maps]}
+    )
 
 
 def heat_map_table(attention: AttentionMap) -> dict[str, Any]:
@@ -101,32 +117,41 @@ def heat_map_table(attention: AttentionMap) -> dict[str, Any]:
 
 _WIDTH, _MARGIN = 9.0, 0.15  # inches
 _PAD = 3.0  # points around a token
-_LINE, _CAPTION, _BETWEEN = 0.30, 0.26, 0.16  # inches: heights of a line of tokens, of a caption, between sentences
+# inches: heights of a line of tokens, of a caption, between sentences
+_LINE, _CAPTION, _BETWEEN = 0.30, 0.26, 0.16
 _FONT = 11  # points
 
 
 def coloured_sentences(maps: Sequence[AttentionMap]) -> Figure:
     """Figure of sentences, each below its title, with as many lines as it needs.
 
-    maps: of one row each. Colours are relative to a sentence's strongest token, whose weight stands beside the
+    maps: of one row each. Colours are relative to a sentence's strongest token, whose weight stands
+        beside the
         title: the weights of a long sentence are too small for a scale from 0 to 1.
     """
     ruler = new_figure(_WIDTH, 1)
-    placed: list[tuple[float, float, str, dict[str, Any]]] = []  # inches from the left and from above, text, style
+    # Inches from the left and from above, text, style
+    placed: list[tuple[float, float, str, dict[str, Any]]] = []
     top = _MARGIN
     for each in maps:
         most = float(each.weights.max(initial=0.0))
         caption = f"{title_text(each.title, 90)}   (darkest: {most:.2f})"
         placed.append((_MARGIN, top + _CAPTION / 2, caption, {"fontsize": 9, "color": "#57606a"}))
         left, top = _MARGIN, top + _CAPTION
-        for token, weight in zip(each.source_tokens, each.weights.sum(axis=0).tolist(), strict=True):
+        for token, weight in zip(
+            each.source_tokens, each.weights.sum(axis=0).tolist(), strict=True
+        ):
             text = label_text(token, 40)
             width = _text_width(text, ruler) + 3 * _PAD / 72
             if left + width > _WIDTH - _MARGIN and left > _MARGIN:
                 left, top = _MARGIN, top + _LINE
             share = weight / most if most > 0 else 0.0
             # Without the darkest blues, on which text is unreadable.
-            ground = {"facecolor": matplotlib.colormaps["Blues"](0.8 * share), "linewidth": 0, "pad": _PAD}
+            ground = {
+                "facecolor": matplotlib.colormaps["Blues"](0.8 * share),
+                "linewidth": 0,
+                "pad": _PAD,
+            }
             style = {"fontsize": _FONT, "color": "white" if share > 0.75 else INK, "bbox": ground}
             placed.append((left + _PAD / 72, top + _LINE / 2, text, style))
             left += width
@@ -142,7 +167,9 @@ def coloured_sentences(maps: Sequence[AttentionMap]) -> Figure:
 
 def _text_width(text: str, ruler: Figure) -> float:
     """Inches, as a figure of the ruler's resolution draws it."""
-    drawn = ruler.text(0, 0, text, fontsize=_FONT, fontfamily=list(font_families()), parse_math=False)
+    drawn = ruler.text(
+        0, 0, text, fontsize=_FONT, fontfamily=list(font_families()), parse_math=False
+    )
     width = drawn.get_window_extent().width / ruler.dpi
     drawn.remove()
     return width
@@ -154,7 +181,9 @@ def sentences_html(maps: Sequence[AttentionMap], title: str | None = "Attention"
     maps: of one row each; see `coloured_sentences`.
     title: None leaves title and legend out.
     """
-    return render("sentences_page.html", {"title": title, "rows": [coloured_row(each) for each in maps]})
+    return render(
+        "sentences_page.html", {"title": title, "rows": [coloured_row(each) for each in maps]}
+    )
 
 
 def coloured_row(sentence: AttentionMap) -> dict[str, Any]:

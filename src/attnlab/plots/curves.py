@@ -23,9 +23,14 @@ _PANELS = {
         "validation/free_running/bleu": "BLEU",
         "validation/free_running/chrf": "chrF",
     },
-    "exact match (validation, free-running)": {"validation/free_running/exact_match": "exact match"},
+    "exact match (validation, free-running)": {
+        "validation/free_running/exact_match": "exact match"
+    },
     "loss (nats a sentence)": {"train/nll": "training batches", "validation/nll": "validation"},
-    "accuracy and F1 (validation)": {"validation/accuracy": "accuracy", "validation/f1": "F1, mean over the classes"},
+    "accuracy and F1 (validation)": {
+        "validation/accuracy": "accuracy",
+        "validation/f1": "F1, mean over the classes",
+    },
 }
 
 
@@ -37,7 +42,11 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
     panels = [
         (title, present)
         for title, labels in _PANELS.items()
-        if (present := [(label, history[name]) for name, label in labels.items() if history.get(name)])
+        if (
+            present := [
+                (label, history[name]) for name, label in labels.items() if history.get(name)
+            ]
+        )
     ]
     if not panels:
         return None
@@ -50,7 +59,15 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
             steps, heights = zip(*points, strict=True)
             # Short curves get markers: a curve of one point would be invisible.
             marker = "o" if len(points) <= 30 else None
-            axes.plot(steps, heights, label=label, color=COLOURS[number], linewidth=1.4, marker=marker, markersize=3)
+            axes.plot(
+                steps,
+                heights,
+                label=label,
+                color=COLOURS[number],
+                linewidth=1.4,
+                marker=marker,
+                markersize=3,
+            )
         values = [value for _, points in curves for _, value in points]
         if title == _PERPLEXITY and min(values) > 0 and max(values) > 20 * min(values):
             axes.set_yscale("log")  # the first validation would flatten the rest
@@ -66,7 +83,9 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
 
 
 def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
-    """Figure of rows {"from", "to", "sentences", "bleu" (0..100), "exact_match" (0..1)}, one point each."""
+    """Figure of rows {"from", "to", "sentences", "bleu" (0..100), "exact_match" (0..1)}, one point
+    each.
+    """
     figure = new_figure(7.2, 3.4)
     axes = styled_axes(figure, x="source tokens, <eos> not counted")
     positions = range(len(by_length))
@@ -79,7 +98,9 @@ def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
     # The curves belong above the bars, though the bars' axes came second.
     axes.set_zorder(counts.get_zorder() + 1)
     axes.patch.set_visible(False)
-    for number, (name, label, factor) in enumerate((("bleu", "BLEU", 1), ("exact_match", "exact match (%)", 100))):
+    for number, (name, label, factor) in enumerate(
+        (("bleu", "BLEU", 1), ("exact_match", "exact match (%)", 100))
+    ):
         values = [factor * row[name] for row in by_length]
         axes.plot(positions, values, label=label, color=COLOURS[number], marker="o", markersize=4)
     axes.set_ylim(0, 105)

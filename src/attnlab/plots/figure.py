@@ -1,4 +1,6 @@
-"""Empty figures, styled axes, legends and PNG files: no pyplot, no global state, the same bytes each time."""
+"""Empty figures, styled axes, legends and PNG files: no pyplot, no global state, the same bytes
+each time.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,14 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def styled_axes(
-    figure: Figure, rows: int = 1, columns: int = 1, index: int = 1, *, title: str = "", x: str = "", y: str = ""
+    figure: Figure,
+    rows: int = 1,
+    columns: int = 1,
+    index: int = 1,
+    *,
+    title: str = "",
+    x: str = "",
+    y: str = "",
 ) -> Axes:
     """Axes with a light grid behind the data, a title and labels."""
     axes = figure.add_subplot(rows, columns, index)
@@ -70,7 +79,8 @@ def png_bytes(figure: Figure, dpi: int = 120) -> bytes:
 
 
 def _use_our_fonts(figure: Figure) -> None:
-    """Draw all texts of the figure with fonts that have their characters, and none of them as mathematics.
+    """Draw all texts of the figure with fonts that have their characters, and none of them as
+    mathematics.
 
     It comes last, when all texts are there: a `$` in a token would start a formula.
     """
@@ -103,5 +113,10 @@ def shared_legend(figure: Figure) -> None:
     widest = max(map(len, found)) * _INCHES_A_CHARACTER + _INCHES_A_LINE
     columns = max(1, min(len(found), int(figure.get_figwidth() / widest)))
     figure.legend(
-        list(found.values()), list(found), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
+        list(found.values()),
+        list(found),
+        loc="outside lower center",
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
     )

@@ -1,8 +1,11 @@
 """Fonts for many scripts, and text that is made drawable with them.
 
-DejaVu Sans (Latin, Cyrillic, Greek, Arabic, Hebrew, some emoji) comes with matplotlib, IPAexGothic (kana,
-kanji) with matplotlib-fontja and NanumGothic (Hangul) with koreanize-matplotlib. Importing the last two packages
-would change matplotlib's defaults, so only their files are used. The fonts are registered under our own names,
+DejaVu Sans (Latin, Cyrillic, Greek, Arabic, Hebrew, some emoji) comes with matplotlib, IPAexGothic
+(kana,
+kanji) with matplotlib-fontja and NanumGothic (Hangul) with koreanize-matplotlib. Importing the last
+two packages
+would change matplotlib's defaults, so only their files are used. The fonts are registered under our
+own names,
 because a system font of the same name would change the pictures from machine to machine.
 """
 
@@ -20,7 +23,10 @@ from matplotlib.font_manager import fontManager, get_font, ttfFontProperty
 
 # Families in the order of preference: a glyph comes from the first font that has it.
 DEJAVU, KANA, HANGUL = "attnlab DejaVu Sans", "attnlab IPAexGothic", "attnlab NanumGothic"
-_PACKAGED = {KANA: ("matplotlib_fontja", "ipaexg.ttf"), HANGUL: ("koreanize_matplotlib", "NanumGothic.ttf")}
+_PACKAGED = {
+    KANA: ("matplotlib_fontja", "ipaexg.ttf"),
+    HANGUL: ("koreanize_matplotlib", "NanumGothic.ttf"),
+}
 # Invisible characters, with a visible replacement.
 _PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥", "\u3000": "␣", "\xa0": "␣"}
 
@@ -38,7 +44,8 @@ def font_families() -> tuple[str, ...]:
 def drawable(text: str) -> str:
     """`text` made visible: NFC, signs for white space, `U+1F9D1` for characters that no font has.
 
-    matplotlib would draw an empty box for a missing character, and nothing at all for a control character.
+    matplotlib would draw an empty box for a missing character, and nothing at all for a control
+    character.
     """
     shown = []
     for character in unicodedata.normalize("NFC", text):

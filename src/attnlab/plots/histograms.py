@@ -45,15 +45,24 @@ def offset_histogram(counts: Sequence[Mapping[str, int]]) -> Figure:
     total = sum(row["tokens"] for row in counts)
     shares = dict.fromkeys(range(-FARTHEST, FARTHEST + 1), 0.0)
     for row in counts:
-        shares[max(-FARTHEST, min(FARTHEST, row["offset"]))] += row["tokens"] / total if total else 0.0
-    axes.bar(list(shares), list(shares.values()), width=0.85, color=[COLOURS[offset != 0] for offset in shares])
+        shares[max(-FARTHEST, min(FARTHEST, row["offset"]))] += (
+            row["tokens"] / total if total else 0.0
+        )
+    axes.bar(
+        list(shares),
+        list(shares.values()),
+        width=0.85,
+        color=[COLOURS[offset != 0] for offset in shares],
+    )
     axes.set_ylim(0, 1)
     axes.set_xticks(list(shares), [_tick(offset) for offset in shares])
     return figure
 
 
 def _tick(offset: int) -> str:
-    return f"≤{offset}" if offset == -FARTHEST else f"≥{offset}" if offset == FARTHEST else str(offset)
+    return (
+        f"≤{offset}" if offset == -FARTHEST else f"≥{offset}" if offset == FARTHEST else str(offset)
+    )
 
 
 _CELL = 0.75  # inches; shrinks where the picture would grow over _WIDEST
@@ -62,7 +71,9 @@ _CLASSES_WITH_NUMBERS = 20
 
 
 def confusion_matrix(labels: Sequence[str], counts: ArrayLike) -> Figure:
-    """Figure of counts (C, C), each row coloured by its shares, so that rare and common classes look alike."""
+    """Figure of counts (C, C), each row coloured by its shares, so that rare and common classes
+    look alike.
+    """
     matrix = np.asarray(counts, dtype=np.int64)
     classes = len(labels)
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
@@ -70,11 +81,19 @@ def confusion_matrix(labels: Sequence[str], counts: ArrayLike) -> Figure:
     font_size = max(4.0, min(10.0, 72 * cell * 0.5))
     names = [title_text(label, 24) or "∅" for label in labels]
     label_inches = max(map(len, names), default=0) * font_size / 72 * 0.7
-    figure = new_figure(max(3.6, classes * cell + label_inches + 1.2), max(2.8, classes * cell + label_inches + 0.9))
+    figure = new_figure(
+        max(3.6, classes * cell + label_inches + 1.2), max(2.8, classes * cell + label_inches + 0.9)
+    )
     axes = figure.add_subplot()
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
     across = 45 if label_inches > 1.15 * cell else 0
-    axes.set_xticks(range(classes), names, fontsize=font_size, rotation=across, ha="right" if across else "center")
+    axes.set_xticks(
+        range(classes),
+        names,
+        fontsize=font_size,
+        rotation=across,
+        ha="right" if across else "center",
+    )
     axes.set_yticks(range(classes), names, fontsize=font_size)
     axes.set_xlabel("taken for", fontsize=9, color=INK)
     axes.set_ylabel("is", fontsize=9, color=INK)
@@ -84,5 +103,13 @@ def confusion_matrix(labels: Sequence[str], counts: ArrayLike) -> Figure:
         for row, column in np.ndindex(classes, classes):
             colour = "white" if shares[row, column] > 0.55 else INK
             text = f"{matrix[row, column]:,}\n{100 * shares[row, column]:.0f} %"
-            axes.text(column, row, text, ha="center", va="center", fontsize=min(9.0, font_size), color=colour)
+            axes.text(
+                column,
+                row,
+                text,
+                ha="center",
+                va="center",
+                fontsize=min(9.0, font_size),
+                color=colour,
+            )
     return figure

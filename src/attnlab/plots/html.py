@@ -1,6 +1,7 @@
 """Rendering of offline HTML pages: escaped templates, visible tokens, and embedded glyphs.
 
-Machines without fonts for Hangul, kana and kanji show empty boxes, so a page carries the glyphs that it needs.
+Machines without fonts for Hangul, kana and kanji show empty boxes, so a page carries the glyphs
+that it needs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from markupsafe import Markup
 
 from attnlab.plots.fonts import DEJAVU, HANGUL, KANA, characters, font_files
 
-# Names for `font-family`, and the fonts they are cut from. Every browser draws the characters of DejaVu Sans.
+# Names for `font-family`, and the fonts they are cut from. Every browser draws the characters of
+# DejaVu Sans.
 _FACES = {"attnlab kana": KANA, "attnlab hangul": HANGUL}
 
 # It logs every table that it drops from a font.
@@ -53,12 +55,18 @@ def _environment(*packages: str) -> Environment:
     loader = ChoiceLoader([PackageLoader(package, package_path="") for package in packages])
     # A misspelt name in a template is an error.
     return Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_fit_for_a_page
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=_fit_for_a_page,
     )
 
 
 def _fit_for_a_page(value: Any) -> Any:
-    """Text with code points in place of surrogates, which cannot be encoded, and control characters."""
+    """Text with code points in place of surrogates, which cannot be encoded, and control
+    characters.
+    """
     if not isinstance(value, str) or not _UNFIT.search(value):
         return value
     # Of the same type: it may be Markup.
@@ -72,7 +80,8 @@ def visible(token: str) -> str:
     """
     shown = (
         f"U+{ord(character):04X}"
-        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in "\u200c\u200d"
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        and character not in "\u200c\u200d"
         else "␣" * (character == " ") or character
         for character in unicodedata.normalize("NFC", token)
     )
@@ -80,10 +89,12 @@ def visible(token: str) -> str:
 
 
 def font_face_rules(text: str) -> Markup:
-    """`@font-face` rules for a style element: `attnlab kana` and `attnlab hangul` with the glyphs of `text`.
+    """`@font-face` rules for a style element: `attnlab kana` and `attnlab hangul` with the glyphs
+    of `text`.
 
-    Put them first in `font-family`; `unicode-range` limits them to these characters. (Chromium keeps drawing boxes
-    where they come last.) Empty where the text needs no such glyph. The same text gives the same bytes.
+    Put them first in `font-family`; `unicode-range` limits them to these characters. (Chromium
+    keeps drawing boxes where they come last.) Empty where the text needs no such glyph. The same
+    text gives the same bytes.
     """
     files = font_files()
     wanted = {ord(character) for character in text if character != "\n"} - characters(DEJAVU)
@@ -94,7 +105,9 @@ def font_face_rules(text: str) -> Markup:
             data = base64.b64encode(_cut(str(files[family]), frozenset(points))).decode("ascii")
             source = f"url(data:font/woff;base64,{data}) format('woff')"
             covered = ", ".join(f"U+{point:X}" for point in sorted(points))
-            rules.append(f"@font-face {{ font-family: '{name}'; src: {source}; unicode-range: {covered}; }}")
+            rules.append(
+                f"@font-face {{ font-family: '{name}'; src: {source}; unicode-range: {covered}; }}"
+            )
         wanted -= points
     return Markup("\n".join(rules))  # base64 and our own names: nothing to escape
 

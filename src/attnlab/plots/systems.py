@@ -1,4 +1,6 @@
-"""Figures of compared systems over several seeds: curves, intervals of their quality, and quality against cost."""
+"""Figures of compared systems over several seeds: curves, intervals of their quality, and quality
+against cost.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from attnlab.plots.figure import COLOURS, INK, LONGEST_NAME, new_figure, shared_legend, styled_axes, title_text
+from attnlab.plots.figure import (
+    COLOURS,
+    INK,
+    LONGEST_NAME,
+    new_figure,
+    shared_legend,
+    styled_axes,
+    title_text,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +49,9 @@ def _draw(axes: Axes, curve: SeededCurve) -> None:
     colour = COLOURS[curve.colour % len(COLOURS)]
     # Short curves get markers: a curve of one point would be invisible.
     style = ("--" if curve.dashed else "-") + ("o" if len(curve.x) <= 30 else "")
-    axes.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=colour, alpha=0.16, linewidth=0)
+    axes.fill_between(
+        x, np.nanmin(values, 0), np.nanmax(values, 0), color=colour, alpha=0.16, linewidth=0
+    )
     axes.plot(
         x,
         np.nanmean(values, 0),
@@ -62,9 +74,11 @@ def _panels(panels: Mapping[str, Sequence[SeededCurve]], axis: str) -> Figure:
     return figure
 
 
-def seeded_panels(panels: Mapping[str, Sequence[SeededCurve]], axis: str, ticks: Sequence[str] | None = None) -> Figure:
-    """Figure of panels side by side, {title: curves}, with one legend below. A line is the mean over the seeds, its
-    band the range from the least to the greatest.
+def seeded_panels(
+    panels: Mapping[str, Sequence[SeededCurve]], axis: str, ticks: Sequence[str] | None = None
+) -> Figure:
+    """Figure of panels side by side, {title: curves}, with one legend below. A line is the mean
+    over the seeds, its band the range from the least to the greatest.
 
     Args:
         axis: label of the x axis.
@@ -95,7 +109,9 @@ class SystemInterval:
 
 
 def interval_panels(panels: Mapping[str, Sequence[SystemInterval]]) -> Figure:
-    """Figure of panels side by side, {measure: systems}: a row for each system, the first on top, the same in all."""
+    """Figure of panels side by side, {measure: systems}: a row for each system, the first on top,
+    the same in all.
+    """
     most = max(map(len, panels.values()))
     figure = new_figure(max(7.2, 2.6 + 2.8 * len(panels)), 0.9 + 0.36 * most)
     for index, (measure, systems) in enumerate(panels.items(), start=1):
@@ -105,12 +121,32 @@ def interval_panels(panels: Mapping[str, Sequence[SystemInterval]]) -> Figure:
         for row, system in enumerate(systems):
             colour = COLOURS[system.number % len(COLOURS)]
             if system.low is not None and system.high is not None:
-                axes.plot([system.low, system.high], [row, row], color=colour, linewidth=2, solid_capstyle="butt")
+                axes.plot(
+                    [system.low, system.high],
+                    [row, row],
+                    color=colour,
+                    linewidth=2,
+                    solid_capstyle="butt",
+                )
             rows = [row] * len(system.values)
-            axes.plot(system.values, rows, "o", markersize=5, fillstyle="none", color=colour, alpha=0.6)
+            axes.plot(
+                system.values, rows, "o", markersize=5, fillstyle="none", color=colour, alpha=0.6
+            )
             axes.plot([system.mean], [row], "o", markersize=7, color=colour)
-            axes.text(1.01, row, system.note, transform=axes.get_yaxis_transform(), va="center", fontsize=9, color=INK)
-        labels = [title_text(system.label, LONGEST_NAME) for system in systems] if index == 1 else [""] * len(systems)
+            axes.text(
+                1.01,
+                row,
+                system.note,
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                fontsize=9,
+                color=INK,
+            )
+        labels = (
+            [title_text(system.label, LONGEST_NAME) for system in systems]
+            if index == 1
+            else [""] * len(systems)
+        )
         axes.set_yticks(range(len(systems)), labels)
         axes.set_ylim(len(systems) - 0.5, -0.5)  # downwards, as one reads
     return figure

@@ -23,7 +23,8 @@ class EvaluationFiles:
 
     metrics: of the test split, without null values.
     sentences: rows of hypotheses.jsonl or of predictions.jsonl.
-    by_length: rows {"from", "to", "sentences", ...} with quality by source length; empty for a classifier.
+    by_length: rows {"from", "to", "sentences", ...} with quality by source length; empty for a
+        classifier.
     maps: attention maps; empty without attention.
     translates: true for a translation, false for a classification.
     """
@@ -126,7 +127,10 @@ class ComparedRuns:
     @property
     def parameters(self) -> list[str]:
         """The names of all parameters of any run, those with short names first."""
-        return sorted({name for run in self.runs for name in run.parameters}, key=lambda name: ("." in name, name))
+        return sorted(
+            {name for run in self.runs for name in run.parameters},
+            key=lambda name: ("." in name, name),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,13 +163,24 @@ def systems_of(runs: Sequence[ComparedRun]) -> list[System]:
 
 
 def ranked(systems: Sequence[System], measure: Measure) -> list[System]:
-    """Systems by their mean over the seeds, the best first; those without the measure are left out."""
-    means = {each.name: sum(values) / len(values) for each in systems if (values := each.measured(measure.name))}
-    return sorted((each for each in systems if each.name in means), key=lambda each: -measure.sign * means[each.name])
+    """Systems by their mean over the seeds, the best first; those without the measure are left
+    out.
+    """
+    means = {
+        each.name: sum(values) / len(values)
+        for each in systems
+        if (values := each.measured(measure.name))
+    }
+    return sorted(
+        (each for each in systems if each.name in means),
+        key=lambda each: -measure.sign * means[each.name],
+    )
 
 
 def read_json(path: Path, stage: str) -> Any:
-    """The content of a JSON file that `stage` writes; raises ExperimentError where it is missing or damaged."""
+    """The content of a JSON file that `stage` writes; raises ExperimentError where it is missing or
+    damaged.
+    """
     return read_own_record(path, object, f"run the {stage} stage again")
 
 
@@ -176,7 +191,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:
-    """{name: [(step, value), ...]} of a history.csv (step, epoch, name, value); finite values only."""
+    """{name: [(step, value), ...]} of a history.csv (step, epoch, name, value); finite values
+    only.
+    """
     history: dict[str, list[tuple[int, float]]] = {}
     for row in csv.DictReader(path.read_text(encoding="utf-8").split("\n")):
         value = float(row["value"] or "nan")

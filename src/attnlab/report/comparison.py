@@ -18,7 +18,9 @@ from attnlab.report.measures import COSTS, Measure, in_order, measure_named
 PAGE = "index.html"
 
 
-def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sentences: int) -> None:
+def write_comparison(
+    compared: ComparedRuns, findings: Findings, into: Path, sentences: int
+) -> None:
     """Write the folder, whole or not at all; the same runs give the same bytes.
 
     index.html      the page, with its figures inside
@@ -29,7 +31,9 @@ def write_comparison(compared: ComparedRuns, findings: Findings, into: Path, sen
     sentences: how many show their attention, at most.
     """
     figures = {name: png_bytes(figure, PAGE_DPI) for name, figure in figures_of(findings).items()}
-    page = render("comparison.html", _content(compared, findings, figures, sentences), "attnlab.report")
+    page = render(
+        "comparison.html", _content(compared, findings, figures, sentences), "attnlab.report"
+    )
     with atomic_folder(into) as folder:
         for name, picture in figures.items():
             (folder / f"{name}.png").write_bytes(picture)
@@ -82,7 +86,10 @@ def ranking(findings: Findings) -> list[dict[str, Any]]:
                 "interval": " to ".join(map(wanted.shown, ends)) or "–",
                 "letters": findings.letters[wanted.name].get(system.name, "–"),
                 "seeds": found.seeds,
-                "others": [_mean_and_std(findings, other, system.name) for other in _other_measures(findings)],
+                "others": [
+                    _mean_and_std(findings, other, system.name)
+                    for other in _other_measures(findings)
+                ],
             }
         )
     return rows
@@ -92,7 +99,9 @@ def _mean_and_std(findings: Findings, measure: Measure, system: str) -> str:
     found = findings.estimates[measure.name].get(system)
     if found is None:
         return "–"
-    return measure.shown(found.mean) + (f" ± {measure.shown(found.std)}" if found.std is not None else "")
+    return measure.shown(found.mean) + (
+        f" ± {measure.shown(found.std)}" if found.std is not None else ""
+    )
 
 
 def p_shown(p: float | None) -> str:
@@ -108,11 +117,14 @@ def letters_sentence(findings: Findings) -> str:
         return "There is one system, and nothing to compare it with."
     count = len(findings.systems) * (len(findings.systems) - 1) // 2
     if not any(findings.letters[findings.wanted.measure].values()):
-        return "With one seed a system, and a measure that does not come from sentences, no difference can be tested."
+        return (
+            "With one seed a system, and a measure that does not come from sentences, no "
+            "difference can be tested."
+        )
     return (
         "Systems that share a letter cannot be told apart (two-level bootstrap with "
-        f"{findings.wanted.samples:,} samples, Holm's correction over {count} pair{'s' * (count != 1)}, "
-        f"{percent(findings.wanted.confidence)})."
+        f"{findings.wanted.samples:,} samples, Holm's correction over {count} "
+        f"pair{'s' * (count != 1)}, {percent(findings.wanted.confidence)})."
     )
 
 
@@ -126,19 +138,30 @@ def notes(findings: Findings) -> list[str]:
         if over:
             said.append(f"The interval{of_whom} is that of the mean, drawn over {over}.")
         else:
-            said.append(f"There is no interval{of_whom}: one seed, and a measure that does not come from sentences.")
+            said.append(
+                f"There is no interval{of_whom}: one seed, and a measure that does not come from "
+                "sentences."
+            )
     single = [name for name, found in of_measure.items() if found.seeds == 1]
     if len(single) == len(of_measure):
-        said.append("Every system has one seed: how much another would change is unknown, and no test covers it.")
+        said.append(
+            "Every system has one seed: how much another would change is unknown, and no test "
+            "covers it."
+        )
     elif single:
-        said.append(f"{', '.join(single)} has one seed; tests take it to scatter as the system beside it does.")
+        said.append(
+            f"{', '.join(single)} has one seed; tests take it to scatter as the system beside it "
+            "does."
+        )
     if any(found.seeds == 2 for found in of_measure.values()):
-        said.append("Two seeds say little of how far seeds scatter, so an interval over two is wide.")
+        said.append(
+            "Two seeds say little of how far seeds scatter, so an interval over two is wide."
+        )
     test_sets = len({run.evaluation.test_set for system in findings.systems for run in system.runs})
     if test_sets > 1:
         said.append(
-            f"There are {test_sets} test sets: between systems that were tested on different ones, sentences are not "
-            "paired, and a difference may be one of the sentences."
+            f"There are {test_sets} test sets: between systems that were tested on different ones, "
+            "sentences are not paired, and a difference may be one of the sentences."
         )
     return said
 
@@ -147,7 +170,14 @@ def _write_runs(compared: ComparedRuns, path: Path) -> None:
     """A row for each run: choices, seed, measures."""
     measured = in_order({name for run in compared.runs for name in run.measured})
     rows = [
-        {"run": run.name, "system": run.system, **run.choices, "seed": run.seed, **run.measured, "run_id": run.run_id}
+        {
+            "run": run.name,
+            "system": run.system,
+            **run.choices,
+            "seed": run.seed,
+            **run.measured,
+            "run_id": run.run_id,
+        }
         for run in compared.runs
     ]
     _write(path, ["run", "system", *compared.choices, "seed", *measured, "run_id"], rows)
@@ -162,13 +192,21 @@ def _write_systems(findings: Findings, path: Path) -> None:
             if (found := of_systems.get(system.name)) is not None:
                 letters = findings.letters[measure].get(system.name)
                 rows.append(
-                    {**vars(found), "system": system.name, "metric": measure, "n": found.seeds, "letters": letters}
+                    {
+                        **vars(found),
+                        "system": system.name,
+                        "metric": measure,
+                        "n": found.seeds,
+                        "letters": letters,
+                    }
                 )
     _write(path, columns, rows)
 
 
 def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
+        writer = csv.DictWriter(
+            file, columns, restval="", extrasaction="ignore", lineterminator="\n"
+        )
         writer.writeheader()
         writer.writerows(rows)

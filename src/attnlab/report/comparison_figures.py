@@ -53,16 +53,31 @@ def _intervals(findings: Findings, measure: Measure) -> Figure:
 
 
 def _learning(systems: Sequence[System], measure: Measure) -> Figure | None:
-    there = {name for system in systems for run in system.runs for name, points in run.history.items() if points}
+    there = {
+        name
+        for system in systems
+        for run in system.runs
+        for name, points in run.history.items()
+        if points
+    }
 
     def validated(*measures: str) -> list[str]:
-        return [name for each in measures for form in _VALIDATION if (name := form.format(each)) in there][:1]
+        return [
+            name
+            for each in measures
+            for form in _VALIDATION
+            if (name := form.format(each)) in there
+        ][:1]
 
     panels = {}
-    for name in dict.fromkeys([*validated(measure.name, *_BY_LENGTH), *validated("token_nll", "nll")]):
+    for name in dict.fromkeys(
+        [*validated(measure.name, *_BY_LENGTH), *validated("token_nll", "nll")]
+    ):
         fed = ", reference fed" if "teacher_forced" in name else ""
         title = f"{measure_named(name.rpartition('/')[2]).heading} (validation{fed})"
-        panels[title] = _curves({each: [dict(run.history.get(name, ())) for run in each.runs] for each in systems})
+        panels[title] = _curves(
+            {each: [dict(run.history.get(name, ())) for run in each.runs] for each in systems}
+        )
     return seeded_panels(panels, "step") if panels else None
 
 
@@ -74,7 +89,11 @@ def _by_length(systems: Sequence[System]) -> Figure | None:
     for name in _BY_LENGTH:
         of_systems = {
             system: [
-                {places[row["from"], row["to"]]: row[name] for row in run.evaluation.by_length if name in row}
+                {
+                    places[row["from"], row["to"]]: row[name]
+                    for row in run.evaluation.by_length
+                    if name in row
+                }
                 for run in system.runs
             ]
             for system in systems
@@ -93,21 +112,27 @@ def _curves(of_systems: Mapping[System, Sequence[Mapping[int, float]]]) -> list[
     curves = []
     for system, of_seeds in of_systems.items():
         if places := sorted({place for points in of_seeds for place in points}):
-            values = np.array([[points.get(place, np.nan) for place in places] for points in of_seeds])
+            values = np.array(
+                [[points.get(place, np.nan) for place in places] for points in of_seeds]
+            )
             dashed = system.number // len(COLOURS) % 2 == 1  # where colours repeat
             curves.append(SeededCurve(system.name, places, values, system.number, dashed))
     return curves
 
 
-def attention_side_by_side(systems: Sequence[System], measure: str, count: int) -> list[dict[str, Any]]:
+def attention_side_by_side(
+    systems: Sequence[System], measure: str, count: int
+) -> list[dict[str, Any]]:
     """Up to `count` sentences {"source", "reference", "systems"}, in the order of the evaluation.
 
-    Each system shows its median seed: {"name", "seed", "text": its output, "table": a heat map, "row": a coloured
-    sentence, "why": the reason where there is neither}.
+    Each system shows its median seed: {"name", "seed", "text": its output, "table": a heat map,
+    "row": a coloured sentence, "why": the reason where there is neither}.
     """
     medians = {system.name: system.median_run(measure) for system in systems}
     maps = {name: _by_source(run.evaluation) for name, run in medians.items()}
-    sources = list(dict.fromkeys(source for of_system in maps.values() for source in of_system))[:count]
+    sources = list(dict.fromkeys(source for of_system in maps.values() for source in of_system))[
+        :count
+    ]
     shown = []
     for source in sources:
         of_systems, reference = [], None
@@ -116,7 +141,9 @@ def attention_side_by_side(systems: Sequence[System], measure: str, count: int) 
             row = next((each for each in rows if each[run.evaluation.source_key] == source), {})
             reference = reference or row.get("reference")
             drawn = _drawn(maps[name].get(source), run.evaluation, row)
-            of_systems.append({"name": name, "seed": run.seed, "text": None, "table": None, "row": None, **drawn})
+            of_systems.append(
+                {"name": name, "seed": run.seed, "text": None, "table": None, "row": None, **drawn}
+            )
         shown.append({"source": source, "reference": reference, "systems": of_systems})
     return shown
 
@@ -124,8 +151,12 @@ def attention_side_by_side(systems: Sequence[System], measure: str, count: int) 
 def _by_source(evaluation: EvaluationFiles) -> dict[str, AttentionMap]:
     """{the source's text: its map}; not its tokens, because systems may tokenise differently."""
     if not evaluation.translates:
-        return {" ".join(token for token in each.source_tokens if token != "<eos>"): each for each in evaluation.maps}
-    # The title of a translation's map is `source → hypothesis`, and a source may contain an arrow, too.
+        return {
+            " ".join(token for token in each.source_tokens if token != "<eos>"): each
+            for each in evaluation.maps
+        }
+    # The title of a translation's map is `source → hypothesis`, and a source may contain an arrow,
+    # too.
     sources = sorted({row["source"] for row in evaluation.sentences}, key=len, reverse=True)
     return {
         next((text for text in sources if each.title.startswith(f"{text} → ")), each.title): each
@@ -133,10 +164,15 @@ def _by_source(evaluation: EvaluationFiles) -> dict[str, AttentionMap]:
     }
 
 
-def _drawn(attention: AttentionMap | None, evaluation: EvaluationFiles, row: Mapping[str, Any]) -> dict[str, Any]:
+def _drawn(
+    attention: AttentionMap | None, evaluation: EvaluationFiles, row: Mapping[str, Any]
+) -> dict[str, Any]:
     text = row.get("hypothesis", row.get("prediction"))
     if attention is None:
-        return {"text": text, "why": "It has no map of this sentence." if evaluation.maps else "It has no attention."}
+        return {
+            "text": text,
+            "why": "It has no map of this sentence." if evaluation.maps else "It has no attention.",
+        }
     if evaluation.translates:
         return {"text": text, "table": heat_map_table(replace(attention, title=""))}
     return {"row": coloured_row(attention)}

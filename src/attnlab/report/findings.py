@@ -1,4 +1,6 @@
-"""Findings of a comparison: a mean and an interval for each system and measure, and which systems differ."""
+"""Findings of a comparison: a mean and an interval for each system and measure, and which systems
+differ.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import ExperimentError
-from attnlab.evaluation.sentence_statistics import CorpusMetric, classification_metrics, translation_metrics
+from attnlab.evaluation.sentence_statistics import (
+    CorpusMetric,
+    classification_metrics,
+    translation_metrics,
+)
 from attnlab.evaluation.significance import (
     Estimate,
     SystemSample,
@@ -47,7 +53,8 @@ class Pair:
     """Two systems.
 
     difference: of the means, the first less the second.
-    p: of the difference, after Holm's correction over the tested pairs; None where nothing can be resampled.
+    p: of the difference, after Holm's correction over the tested pairs; None where nothing can be
+        resampled.
     """
 
     first: str
@@ -74,11 +81,15 @@ class Findings:
 def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress) -> Findings:
     """Compare runs; raises ExperimentError for an unknown baseline, or runs of two tasks."""
     if len({run.evaluation.translates for run in runs}) > 1:
-        raise ExperimentError("translations and classifications cannot be compared; name runs of one task")
+        raise ExperimentError(
+            "translations and classifications cannot be compared; name runs of one task"
+        )
     systems = systems_of(runs)
     names = [system.name for system in systems]
     if wanted.baseline is not None and wanted.baseline not in names:
-        raise ExperimentError(f"baseline must be null or one of {', '.join(names)}; got {wanted.baseline!r}")
+        raise ExperimentError(
+            f"baseline must be null or one of {', '.join(names)}; got {wanted.baseline!r}"
+        )
     scores = resampled_scores(runs, wanted.samples, wanted.seed, progress)
     estimates: dict[str, dict[str, Estimate]] = {}
     letters: dict[str, dict[str, str]] = {}
@@ -95,11 +106,16 @@ def findings_of(runs: Sequence[ComparedRun], wanted: Wanted, progress: Progress)
         letters[name] = _letters(list(samples), tested, 1 - wanted.confidence)
         if name == wanted.measure:
             pairs = _pairs(samples, tested, wanted.baseline)
-    return Findings(wanted, ranked(systems, measure_named(wanted.measure)), estimates, letters, pairs)
+    return Findings(
+        wanted, ranked(systems, measure_named(wanted.measure)), estimates, letters, pairs
+    )
 
 
 def _sample(
-    system: System, measure: str, scores: Mapping[tuple[str, str, str], NDArray[np.float64]], wanted: Wanted
+    system: System,
+    measure: str,
+    scores: Mapping[tuple[str, str, str], NDArray[np.float64]],
+    wanted: Wanted,
 ) -> SystemSample:
     runs = [run for run in system.runs if measure in run.measured]
     drawn = [scores.get((measure, run.system, run.seed)) for run in runs]
@@ -115,37 +131,52 @@ def _sample(
     )
 
 
-def _tested(samples: Mapping[str, SystemSample], pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+def _tested(
+    samples: Mapping[str, SystemSample], pairs: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], float]:
     """{pair: p after Holm's correction} of the pairs that can be tested."""
     found = {(one, other): p_of_difference(samples[one], samples[other]) for one, other in pairs}
     known = {pair: p for pair, p in found.items() if p is not None}
     return dict(zip(known, holm(list(known.values())), strict=True))
 
 
-def _letters(names: list[str], tested: Mapping[tuple[str, str], float], threshold: float) -> dict[str, str]:
+def _letters(
+    names: list[str], tested: Mapping[tuple[str, str], float], threshold: float
+) -> dict[str, str]:
     if not tested:
         return {}
-    apart = [(names.index(one), names.index(other)) for (one, other), p in tested.items() if p < threshold]
+    apart = [
+        (names.index(one), names.index(other))
+        for (one, other), p in tested.items()
+        if p < threshold
+    ]
     return dict(zip(names, letter_groups(len(names), apart), strict=True))
 
 
 def _pairs(
-    samples: Mapping[str, SystemSample], tested: Mapping[tuple[str, str], float], baseline: str | None
+    samples: Mapping[str, SystemSample],
+    tested: Mapping[tuple[str, str], float],
+    baseline: str | None,
 ) -> list[Pair]:
     chosen = list(combinations(samples, 2))
     if baseline is not None:
         chosen = [(name, baseline) for name in samples if name != baseline]
         tested = _tested(samples, chosen)
     means = {name: float(sample.values.mean()) for name, sample in samples.items()}
-    return [Pair(one, other, means[one] - means[other], tested.get((one, other))) for one, other in chosen]
+    return [
+        Pair(one, other, means[one] - means[other], tested.get((one, other)))
+        for one, other in chosen
+    ]
 
 
 def resampled_scores(
     runs: Sequence[ComparedRun], samples: int, seed: int, progress: Progress
 ) -> dict[tuple[str, str, str], NDArray[np.float64]]:
-    """{(metric, system, seed of the run): (B,)} of the metrics that follow from the sentences of a run.
+    """{(metric, system, seed of the run): (B,)} of the metrics that follow from the sentences of a
+    run.
 
-    Runs with the same test set are measured on the same samples of it; each test set has samples of its own.
+    Runs with the same test set are measured on the same samples of it; each test set has samples of
+    its own.
 
     Raises:
         ExperimentError: the sentences of a run give another metric than its metrics.json says.
@@ -179,7 +210,14 @@ def _metrics(runs: Sequence[ComparedRun]) -> dict[tuple[str, ...], dict[str, Cor
     if runs[0].evaluation.translates:
         of_keys = {_key(run): run.evaluation.signatures for run in runs}
         return {key: translation_metrics(signatures) for key, signatures in of_keys.items()}
-    labels = sorted({row[key] for run in runs for row in run.evaluation.sentences for key in ("label", "prediction")})
+    labels = sorted(
+        {
+            row[key]
+            for run in runs
+            for row in run.evaluation.sentences
+            for key in ("label", "prediction")
+        }
+    )
     return {_key(runs[0]): classification_metrics(labels)}
 
 
@@ -188,10 +226,13 @@ def _key(run: ComparedRun) -> tuple[str, ...]:
     return tuple(run.evaluation.signatures.get(name, "") for name in ("bleu", "rouge1"))
 
 
-def _check(run: ComparedRun, name: str, metric: CorpusMetric, statistics: NDArray[np.float64]) -> None:
+def _check(
+    run: ComparedRun, name: str, metric: CorpusMetric, statistics: NDArray[np.float64]
+) -> None:
     value = float(metric.scores(statistics.sum(axis=0, keepdims=True))[0])
     written = run.measured[name]
     if abs(value - written) > 1e-3 * max(1.0, abs(written)):
         raise ExperimentError(
-            f"{run.name}: metrics.json says {name} {written:.4f}, but its sentences give {value:.4f}; evaluate it again"
+            f"{run.name}: metrics.json says {name} {written:.4f}, but its sentences give "
+            f"{value:.4f}; evaluate it again"
         )

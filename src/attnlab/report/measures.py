@@ -49,7 +49,8 @@ class Measure:
 
 _FILE = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 TRANSLATION, CLASSIFICATION, (CPU_SECONDS, PEAK_MEGABYTES) = (
-    tuple(Measure(**each) for each in _FILE[name]) for name in ("translation", "classification", "costs")
+    tuple(Measure(**each) for each in _FILE[name])
+    for name in ("translation", "classification", "costs")
 )
 COSTS = (CPU_SECONDS.name, PEAK_MEGABYTES.name)
 # Counts in metrics.json that are no measures: facts of the test split.
@@ -73,7 +74,8 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def chosen_measure(wanted: str | None, of_runs: Sequence[tuple[str, Iterable[str]]]) -> str:
-    """The measure to rank by; raises ExperimentError where a run lacks it, or where it has no better direction.
+    """The measure to rank by; raises ExperimentError where a run lacks it, or where it has no
+    better direction.
 
     of_runs: the name of each run and its measures.
     """
@@ -83,7 +85,7 @@ def chosen_measure(wanted: str | None, of_runs: Sequence[tuple[str, Iterable[str
         wanted = next((name for name in (*_FIRST, *ranking) if name in ranking), None)
     if wanted not in ranking:
         raise ExperimentError(
-            f"metric must be one that all runs have and that systems can be ranked by: {', '.join(ranking) or 'none'}; "
-            f"got {wanted!r}"
+            "metric must be one that all runs have and that systems can be ranked by: "
+            f"{', '.join(ranking) or 'none'}; got {wanted!r}"
         )
     return wanted

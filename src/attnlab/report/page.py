@@ -1,4 +1,6 @@
-"""The page of an experiment: choices, data, learning curves, metrics, and the sections of its task."""
+"""The page of an experiment: choices, data, learning curves, metrics, and the sections of its
+task.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +26,40 @@ from attnlab.tracking.params import as_text, choice_name, leaves, value_at
 
 # What "What was run" shows: paths in the config.
 _CHOICES = (
-    "data", "data.tokenizer", "padding", "model.encoder", "model.bridge", "model.attention", "model.projection",
-    "model.normaliser", "model.scope", "model.coverage", "model.heads", "model.decoder", "model.readout",
-    "model.input_feeding", "model.initialisation", "training.teacher_forcing", "training.batching",
-    "training.optimizer", "training.schedule", "search", "hardware", "seed",
+    "data", "data.tokenizer", "padding", "model.encoder", "model.bridge", "model.attention",
+    "model.projection", "model.normaliser", "model.scope", "model.coverage", "model.heads",
+    "model.decoder", "model.readout", "model.input_feeding", "model.initialisation",
+    "training.teacher_forcing", "training.batching", "training.optimizer", "training.schedule",
+    "search", "hardware", "seed",
 )  # fmt: skip
-_HEADLINES = ("bleu", "chrf", "rouge1", "rouge2", "rougeL", "exact_match", "perplexity", "aer", "accuracy", "f1", "nll")
+_HEADLINES = (
+    "bleu",
+    "chrf",
+    "rouge1",
+    "rouge2",
+    "rougeL",
+    "exact_match",
+    "perplexity",
+    "aer",
+    "accuracy",
+    "f1",
+    "nll",
+)
 _HEAT_MAPS = 4  # beside the page
 
 
 def write_report(
-    config: Mapping[str, Any], choices: Mapping[str, str], data: Path, training: Path, evaluation: Path, into: Path
+    config: Mapping[str, Any],
+    choices: Mapping[str, str],
+    data: Path,
+    training: Path,
+    evaluation: Path,
+    into: Path,
 ) -> None:
     """Write `into`/index.html, whole or not at all; the same inputs give the same bytes.
 
-    The figures are also written to `into`/pictures/<name>.png, for programs that show pictures of several experiments
-    side by side.
+    The figures are also written to `into`/pictures/<name>.png, for programs that show pictures of
+    several experiments side by side.
 
     Args:
         config: the composed experiment, plain values.
@@ -90,17 +110,23 @@ Added = tuple[dict[str, Any], dict[str, Figure]]
 
 def _of_translation(config: Mapping[str, Any], evaluation: Path, info: Any, train: Any) -> Added:
     by_length, offsets, wrong_links = (
-        read_json(evaluation / f"{name}.json", "evaluate") for name in ("by_length", "alignment_offsets", "wrong_links")
+        read_json(evaluation / f"{name}.json", "evaluate")
+        for name in ("by_length", "alignment_offsets", "wrong_links")
     )
     maps = load_maps(evaluation / "attention.npz")
     figures = {
-        "lengths": length_histogram({side: dict(train[side]["length_histogram"]) for side in ("source", "target")})
+        "lengths": length_histogram(
+            {side: dict(train[side]["length_histogram"]) for side in ("source", "target")}
+        )
     }
     if by_length:
         figures["length_curve"] = length_curve(by_length)
     if offsets:
         figures["offsets"] = offset_histogram(offsets)
-    figures |= {f"attention_{number}": heat_map(each) for number, each in enumerate(maps[:_HEAT_MAPS], start=1)}
+    figures |= {
+        f"attention_{number}": heat_map(each)
+        for number, each in enumerate(maps[:_HEAT_MAPS], start=1)
+    }
     content = {
         "by_length": by_length,
         "samples": sample_translations(read_lines(evaluation / "hypotheses.jsonl")),
@@ -111,14 +137,21 @@ def _of_translation(config: Mapping[str, Any], evaluation: Path, info: Any, trai
     return content, figures
 
 
-def sample_translations(rows: Sequence[dict[str, Any]], count: int = 5) -> dict[str, list[dict[str, Any]]]:
+def sample_translations(
+    rows: Sequence[dict[str, Any]], count: int = 5
+) -> dict[str, list[dict[str, Any]]]:
     """{"random", "best", "worst"}: `count` rows each, with their sentence-level chrF2 as `chrf`.
 
-    Random ones come from a fixed seed; the worst never equal their reference. Ties put the longer reference first.
+    Random ones come from a fixed seed; the worst never equal their reference. Ties put the longer
+    reference first.
     """
     metric = CHRF()
     scored = [
-        {**row, "number": number, "chrf": metric.sentence_score(row["hypothesis"], [row["reference"]]).score}
+        {
+            **row,
+            "number": number,
+            "chrf": metric.sentence_score(row["hypothesis"], [row["reference"]]).score,
+        }
         for number, row in enumerate(rows, start=1)
     ]
     wrong = [row for row in scored if row["hypothesis"] != row["reference"]]
@@ -130,7 +163,9 @@ def sample_translations(rows: Sequence[dict[str, Any]], count: int = 5) -> dict[
 
 
 def _drawn(rows: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    return [rows[i] for i in sorted(random.Random(0).sample(range(len(rows)), min(count, len(rows))))]
+    return [
+        rows[i] for i in sorted(random.Random(0).sample(range(len(rows)), min(count, len(rows))))
+    ]
 
 
 def _of_classification(config: Mapping[str, Any], evaluation: Path, info: Any, train: Any) -> Added:
@@ -148,8 +183,11 @@ def _of_classification(config: Mapping[str, Any], evaluation: Path, info: Any, t
     return content, figures
 
 
-def sample_predictions(rows: Sequence[dict[str, Any]], count: int = 5) -> dict[str, list[dict[str, Any]]]:
-    """{"random", "surest mistakes", "least sure"}: `count` rows each, by the probability of the predictions.
+def sample_predictions(
+    rows: Sequence[dict[str, Any]], count: int = 5
+) -> dict[str, list[dict[str, Any]]]:
+    """{"random", "surest mistakes", "least sure"}: `count` rows each, by the probability of the
+    predictions.
 
     Random ones come from a fixed seed.
     """
@@ -167,7 +205,9 @@ def _shown(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row for each choice: its name and its values, without the parts that have their own rows."""
+    """A row for each choice: its name and its values, without the parts that have their own
+    rows.
+    """
     rows: list[dict[str, Any]] = []
     for path in _CHOICES:
         node, label = value_at(config, path), path.rpartition(".")[2]
@@ -175,9 +215,17 @@ def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict
             # The chosen file, or the class in words where it differs from the section's name.
             of_class = choice_name(node) or ""
             name = choices.get(path.replace(".", "/")) or ("" if of_class == label else of_class)
-            own_rows = {other.rpartition(".")[2] for other in _CHOICES if other.startswith(f"{path}.")}
-            values = {key: value for key, value in node.items() if key != "_target_" and key not in own_rows}
+            own_rows = {
+                other.rpartition(".")[2] for other in _CHOICES if other.startswith(f"{path}.")
+            }
+            values = {
+                key: value
+                for key, value in node.items()
+                if key != "_target_" and key not in own_rows
+            }
             rows.append({"label": label, "name": name, "values": _shown(values)})
         elif node is not None or path == "model.attention":
-            rows.append({"label": label, "name": "none" if node is None else as_text(node), "values": []})
+            rows.append(
+                {"label": label, "name": "none" if node is None else as_text(node), "values": []}
+            )
     return [{**row, "label": row["label"].replace("_", " ")} for row in rows]

@@ -38,7 +38,9 @@ _PEAK = "system/peak_training_megabytes"
 
 
 def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
-    """The finished runs of a sweep; raises ExperimentError where no run is finished and evaluated."""
+    """The finished runs of a sweep; raises ExperimentError where no run is finished and
+    evaluated.
+    """
     record = folder.read()
     # A search may have had more trials before.
     jobs = [job for job in folder.jobs() if job.number < record.points]
@@ -46,11 +48,13 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
     finished = [job for job, why in reasons if why is None]
     left_out = [LeftOut(job.name, why) for job, why in reasons if why is not None]
     if record.points > len(jobs):
-        left_out.append(LeftOut(f"{record.points - len(jobs)} more of {record.points} points", "not started"))
+        left_out.append(
+            LeftOut(f"{record.points - len(jobs)} more of {record.points} points", "not started")
+        )
     if not finished:
         raise ExperimentError(
-            f"sweep: no point of {record.identity} ({record.name}) is finished and evaluated; the same command "
-            "goes on, and chain=true evaluates"
+            f"sweep: no point of {record.identity} ({record.name}) is finished and evaluated; the "
+            "same command goes on, and chain=true evaluates"
         )
     keys = [key for key in record.varies if key != SEED]
     command = f"python pipelines/train.py -m {shlex.join(record.overrides)}"
@@ -77,7 +81,9 @@ def _why_left_out(job: JobRecord, runs_folder: Path) -> str | None:
 def _run_of_job(job: JobRecord, keys: Sequence[str], runs_folder: Path) -> ComparedRun:
     point = runs_folder / "points" / str(job.identity)
     records, _ = MetricSpool(point / SPOOL_NAME).read()
-    peak = next((record.metrics[_PEAK] for record in reversed(records) if _PEAK in record.metrics), None)
+    peak = next(
+        (record.metrics[_PEAK] for record in reversed(records) if _PEAK in record.metrics), None
+    )
     cpu = read_json(point / "done.json", "train").get("training_cpu_seconds")
     config = read_json(point / "model" / "config.json", "train")
     return ComparedRun(
@@ -102,14 +108,17 @@ def _costs(cpu_seconds: float | None, peak_megabytes: float | None) -> dict[str,
 
 
 def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
-    """Runs from folders with `resolved.yaml`, `training/` and `evaluation/`; raises ExperimentError without these.
+    """Runs from folders with `resolved.yaml`, `training/` and `evaluation/`; raises ExperimentError
+    without these.
 
     They have no costs: the outputs of stages repeat to the byte, which times do not.
     """
     params = []
     for folder in folders:
         if not (folder / "resolved.yaml").is_file():
-            raise ExperimentError(f"builds: there is no {folder / 'resolved.yaml'}; run the compose stage first")
+            raise ExperimentError(
+                f"builds: there is no {folder / 'resolved.yaml'}; run the compose stage first"
+            )
         config = yaml.safe_load((folder / "resolved.yaml").read_text(encoding="utf-8"))
         config.pop("hydra", None)
         params.append(_params(config))
@@ -125,15 +134,20 @@ def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
         )
         for folder, each in zip(folders, params, strict=True)
     ]
-    return _compared(built, None, [("builds", ", ".join(folder.name for folder in folders))], [], None)
+    return _compared(
+        built, None, [("builds", ", ".join(folder.name for folder in folders))], [], None
+    )
 
 
-def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: bool) -> ComparedRuns:
+def runs_of_tracker(
+    stored: Sequence[StoredRun], asked: tuple[str, str], named: bool
+) -> ComparedRuns:
     """Runs of the tracker.
 
     Args:
         asked: the query, as (setting, value).
-        named: whether the query lists ids. A run without an evaluation is then an error; otherwise it is left out.
+        named: whether the query lists ids. A run without an evaluation is then an error; otherwise
+            it is left out.
 
     Raises:
         ExperimentError: there is nothing to compare.
@@ -141,7 +155,9 @@ def runs_of_tracker(stored: Sequence[StoredRun], asked: tuple[str, str], named: 
     bare = [run for run in stored if run.evaluation is None or not has_evaluation(run.evaluation)]
     without = [f"{run.name} ({run.run_id}) has no evaluation among its artifacts" for run in bare]
     if bare and named:
-        raise ExperimentError([f"{asked[0]}: {sentence}; evaluate it first, or leave it out" for sentence in without])
+        raise ExperimentError(
+            [f"{asked[0]}: {sentence}; evaluate it first, or leave it out" for sentence in without]
+        )
     evaluated = [run for run in stored if run not in bare]
     if not evaluated:
         raise ExperimentError(f"{asked[0]}: no run with an evaluation was found by {asked[1]!r}")
@@ -172,7 +188,8 @@ def _compared(
     left_out: list[LeftOut],
     parent: str | None,
 ) -> ComparedRuns:
-    """Name the systems and shorten the names of the choices; an experiment that is repeated is no second seed.
+    """Name the systems and shorten the names of the choices; an experiment that is repeated is no
+    second seed.
 
     found: runs without a system, their choices by full keys.
     varied: what varies, for the title; None for the names of the choices.
@@ -187,7 +204,8 @@ def _compared(
         others = {
             key: value
             for key, value in run.parameters.items()
-            if not {key, key.replace(".", "/")} & {*short, *short.values(), SEED} and not key.startswith(_IRRELEVANT)
+            if not {key, key.replace(".", "/")} & {*short, *short.values(), SEED}
+            and not key.startswith(_IRRELEVANT)
         }
         choices = {short[key]: value for key, value in run.choices.items()}
         run = replace(run, system=system, choices=choices, parameters=others)
@@ -195,22 +213,27 @@ def _compared(
         if same is not run:
             left_out.append(LeftOut(run.name, f"the same choices and seed as {same.name}"))
     runs, systems = list(first.values()), len({system for system, _ in first})
-    title = f"{varied}: {len(runs)} run{'s' * (len(runs) != 1)} of {systems} system{'s' * (systems != 1)}"
+    title = (
+        f"{varied}: {len(runs)} run{'s' * (len(runs) != 1)} of {systems} "
+        f"system{'s' * (systems != 1)}"
+    )
     return ComparedRuns(title, facts, runs, left_out, parent)
 
 
 def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
-    """The params that differ between systems: short ones such as `attention`, and as few dotted ones as possible.
+    """The params that differ between systems: short ones such as `attention`, and as few dotted
+    ones as possible.
 
-    A choice implies many dotted params, its class and its sizes. So these count only where runs that agree in all short
-    ones differ in them, as in a sweep over the learning rate.
+    A choice implies many dotted params, its class and its sizes. So these count only where runs
+    that agree in all short ones differ in them, as in a sweep over the learning rate.
 
     runs: the params of each.
     """
     short = _differing(runs, (key for params in runs for key in params if "." not in key))
     attends = [params for params in runs if params.get("attention") != "none"]
     if len(attends) < len(runs) and "decoder" not in _differing(attends, short):
-        short = [key for key in short if key != "decoder"]  # without attention there is one decoder: no further choice
+        # Without attention there is one decoder: no further choice
+        short = [key for key in short if key != "decoder"]
     groups: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
     for params in runs:
         groups.setdefault(tuple(params.get(key, "") for key in short), []).append(params)
@@ -226,18 +249,23 @@ def _differing(runs: Sequence[Mapping[str, str]], keys: Iterable[str]) -> list[s
     return [
         key
         for key in sorted(set(keys))  # the tracker returns params in any order
-        if key != SEED and not key.startswith(_IRRELEVANT) and len({params.get(key) for params in runs}) > 1
+        if key != SEED
+        and not key.startswith(_IRRELEVANT)
+        and len({params.get(key) for params in runs}) > 1
     ]
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
     """{key: its last word}, or the whole key where last words collide."""
     ends = Counter(map(short_key, keys))
-    return {key: end if ends[end := short_key(key)] == 1 and end not in _TAKEN else key for key in keys}
+    return {
+        key: end if ends[end := short_key(key)] == 1 and end not in _TAKEN else key for key in keys
+    }
 
 
 def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
-    """A name for each of these choices (full keys, without a seed), equal exactly for equal choices.
+    """A name for each of these choices (full keys, without a seed), equal exactly for equal
+    choices.
 
     Names round numbers; where two systems would share a name, both get their choices as written.
     """
@@ -246,4 +274,6 @@ def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
     sharing: dict[str, set[str]] = {}
     for name, text in zip(names, written, strict=True):
         sharing.setdefault(name, set()).add(text)
-    return [text if len(sharing[name]) > 1 else name for name, text in zip(names, written, strict=True)]
+    return [
+        text if len(sharing[name]) > 1 else name for name, text in zip(names, written, strict=True)
+    ]

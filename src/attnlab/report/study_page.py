@@ -1,4 +1,6 @@
-"""The Markdown pages of claims and replications: a table of all of them, and a section for each that was run."""
+"""The Markdown pages of claims and replications: a table of all of them, and a section for each
+that was run.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,20 @@ from typing import Any
 RULES = {
     "claims": (
         "The lessons' claims, tested",
-        "Each claim is one or more expectations, written before the run in `pipelines/studies/claims`. An expectation "
-        "holds where the whole 95 % interval of the difference (Welch, over seeds) is as asked, does not hold where "
-        "none of it is, and is undecided in between. A claim *holds* where all its expectations do, and *in part* "
-        "where some do.",
+        "Each claim is one or more expectations, written before the run in "
+        "`pipelines/studies/claims`. An expectation holds where the whole 95 % interval of the "
+        "difference (Welch, over seeds) is as asked, does not hold where none of it is, and is "
+        "undecided in between. A claim *holds* where all its expectations do, and *in part* where "
+        "some do.",
         "expectation",
     ),
     "replications": (
         "Published results, replicated",
-        "Each card (`pipelines/studies/replications`) was written before its run, with the published figures and the "
-        "tolerance. *Reproduced*: the mean over the seeds is within the tolerance of every figure, or better. "
-        "*Direction only*: that fails, but every published effect holds (the whole 95 % interval of the difference, "
-        "Welch, is as asked). *Not reproduced*: neither. A card without published figures reaches *direction only* at "
-        "most.",
+        "Each card (`pipelines/studies/replications`) was written before its run, with the "
+        "published figures and the tolerance. *Reproduced*: the mean over the seeds is within the "
+        "tolerance of every figure, or better. *Direction only*: that fails, but every published "
+        "effect holds (the whole 95 % interval of the difference, Welch, is as asked). *Not "
+        "reproduced*: neither. A card without published figures reaches *direction only* at most.",
         "published effect",
     ),
 }
@@ -33,19 +36,31 @@ def study_page(kind: str, studies: Mapping[str, Mapping[str, Any]]) -> str:
     """
     title, rule, effect = RULES[kind]
     intervals = (
-        "Figures are means over seeds 1, 2, ..., with 95 % intervals (Student); a verdict needs three seeds. The bands "
-        "of curves reach from the least to the greatest seed. Metrics are those of the test split, along the steps of "
-        "a training those of the validation split. `data.path` is the folder of the study's corpus, for SCAN and "
-        "SIGMORPHON the one that holds theirs."
+        "Figures are means over seeds 1, 2, ..., with 95 % intervals (Student); a verdict needs "
+        "three seeds. The bands of curves reach from the least to the greatest seed. Metrics are "
+        "those of the test split, along the steps of a training those of the validation split. "
+        "`data.path` is the folder of the study's corpus, for SCAN and SIGMORPHON the one that "
+        "holds theirs."
     )
     summary = [
-        [f"[{each['title']}](#{name})", each["verdict"], str(each["run_seeds"]), f"{each['cpu_minutes']:.0f}"]
+        [
+            f"[{each['title']}](#{name})",
+            each["verdict"],
+            str(each["run_seeds"]),
+            f"{each['cpu_minutes']:.0f}",
+        ]
         if "verdict" in each
         else [each["title"], "not run", "–", "–"]
         for name, each in studies.items()
     ]
-    sections = [_section(kind, name, each, effect) for name, each in studies.items() if "verdict" in each]
-    head = [f"# {title}", f"{rule} {intervals}", table(["study", "verdict", "seeds", "CPU minutes"], summary)]
+    sections = [
+        _section(kind, name, each, effect) for name, each in studies.items() if "verdict" in each
+    ]
+    head = [
+        f"# {title}",
+        f"{rule} {intervals}",
+        table(["study", "verdict", "seeds", "CPU minutes"], summary),
+    ]
     return "\n\n".join(head + sections) + "\n"
 
 
@@ -53,8 +68,12 @@ def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str
     seeds = study["run_seeds"]
     as_planned = seeds == study["seeds"]
     found = study["found"] if as_planned else ""
-    arguments = " ".join([name, *([] if as_planned else [f"--seeds {seeds}"]), *study["run_settings"]])
-    facts = f"Seeds: {seeds}. CPU minutes of training: {study['cpu_minutes']:.0f}. {study['machine']}."
+    arguments = " ".join(
+        [name, *([] if as_planned else [f"--seeds {seeds}"]), *study["run_settings"]]
+    )
+    facts = (
+        f"Seeds: {seeds}. CPU minutes of training: {study['cpu_minutes']:.0f}. {study['machine']}."
+    )
     parts = [
         f'<a id="{name}"></a>\n## {study["title"]}',
         f"**{study['verdict'].capitalize()}.** {found}".strip(),
@@ -68,7 +87,9 @@ def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str
         headings = ["system", "measure", "published", "ours", "tolerance", "reached"]
         parts.append(table(headings, study["published_table"]))
     if study["expectations"]:
-        parts.append(table([effect, "measure", "difference", "asked", "outcome"], study["expectations"]))
+        parts.append(
+            table([effect, "measure", "difference", "asked", "outcome"], study["expectations"])
+        )
     if study["table"]:
         parts.append(table(study["headings"], study["table"]))
     parts.append(f"![{study['title']}](studies/{name}/figure.png)")

@@ -1,7 +1,8 @@
-"""What a study found against what was expected or published: intervals over seeds, and verdicts by fixed rules.
+"""What a study found against what was expected or published: intervals over seeds, and verdicts by
+fixed rules.
 
-Rows are measurements, {"system", "seed", "at", measure: value, ...}: `at` is a place on the study's axis (a source
-length, a distance, a training step), and None where there is no axis.
+Rows are measurements, {"system", "seed", "at", measure: value, ...}: `at` is a place on the study's
+axis (a source length, a distance, a training step), and None where there is no axis.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Expectation:
 
     says: the expectation in words.
     measure: what is compared.
-    more, less: systems, `dot`, or systems at a place of the axis, `dot @ 20`. `less` may be a number.
+    more, less: systems, `dot`, or systems at a place of the axis, `dot @ 20`. `less` may be a
+        number.
     by: how much greater `more` is at least.
     within: the two differ by less than this; `by` is not used then.
     """
@@ -81,15 +83,27 @@ class Expectation:
         )
 
     def outcome(self, rows: Rows) -> Outcome:
-        """Whether the whole interval of the difference is on the expected side, on the other, or neither."""
+        """Whether the whole interval of the difference is on the expected side, on the other, or
+        neither.
+        """
         found = self.difference(rows)
         if found.low is None or found.high is None:
             return "undecided"
         if self.within is not None:
             if -self.within <= found.low and found.high <= self.within:
                 return "holds"
-            return "does not hold" if found.low > self.within or found.high < -self.within else "undecided"
-        return "holds" if found.low > self.by else "does not hold" if found.high <= self.by else "undecided"
+            return (
+                "does not hold"
+                if found.low > self.within or found.high < -self.within
+                else "undecided"
+            )
+        return (
+            "holds"
+            if found.low > self.by
+            else "does not hold"
+            if found.high <= self.by
+            else "undecided"
+        )
 
 
 @dataclass(frozen=True)
@@ -107,8 +121,13 @@ class Published:
     __pydantic_config__: ClassVar = _NO_OTHER_KEYS
 
     def is_reached(self, rows: Rows) -> bool:
-        """Our mean is within the tolerance or better; a measure without a better direction must be within it."""
-        mean, measure = mean_interval(values_of(rows, self.system, self.measure)).mean, measure_named(self.measure)
+        """Our mean is within the tolerance or better; a measure without a better direction must be
+        within it.
+        """
+        mean, measure = (
+            mean_interval(values_of(rows, self.system, self.measure)).mean,
+            measure_named(self.measure),
+        )
         gap = (self.value - mean) * measure.sign
         return (gap if measure.better else abs(gap)) <= self.tolerance
 
@@ -124,7 +143,9 @@ def verdict_on_claim(outcomes: Sequence[Outcome]) -> str:
 
 
 def verdict_on_replication(reached: Sequence[bool], outcomes: Sequence[Outcome]) -> str:
-    """`reproduced` where every published figure is reached, `direction only` where only all expectations hold."""
+    """`reproduced` where every published figure is reached, `direction only` where only all
+    expectations hold.
+    """
     if reached and all(reached):
         return "reproduced"
     return "direction only" if outcomes and set(outcomes) == {"holds"} else "not reproduced"
@@ -133,11 +154,15 @@ def verdict_on_replication(reached: Sequence[bool], outcomes: Sequence[Outcome])
 def values_of(rows: Rows, system: str, measure: str) -> list[float]:
     """The values of the seeds; raises ExperimentError where the study did not measure any."""
     name, _, place = system.partition(PLACE)
-    found = [row for row in rows if row["system"] == name and (not place or row["at"] == float(place))]
+    found = [
+        row for row in rows if row["system"] == name and (not place or row["at"] == float(place))
+    ]
     values = [row[measure] for row in found if row.get(measure) is not None]
     if not values:
         measured = dict.fromkeys(f"{row['system']}{PLACE}{row['at']}" for row in rows)
-        raise ExperimentError(f"the study measured no {measure} of {system!r}; it has {', '.join(measured)}")
+        raise ExperimentError(
+            f"the study measured no {measure} of {system!r}; it has {', '.join(measured)}"
+        )
     return values
 
 
@@ -146,7 +171,9 @@ def mean_interval(values: Sequence[float]) -> Interval:
     mean, count = float(np.mean(values)), len(values)
     if count < 2:
         return Interval(mean, None, None)
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * np.std(values, ddof=1) / count**0.5)
+    reach = float(
+        stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * np.std(values, ddof=1) / count**0.5
+    )
     return Interval(mean, mean - reach, mean + reach)
 
 
@@ -157,6 +184,7 @@ def welch_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
         return Interval(mean, None, None)
     if np.ptp(ours) == np.ptp(theirs) == 0:  # the test divides by their scatter
         return Interval(mean, mean, mean)
-    with warnings.catch_warnings(action="ignore"):  # of values that nearly agree, as exact matches near 1
+    # Of values that nearly agree, as exact matches near 1
+    with warnings.catch_warnings(action="ignore"):
         ends = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(CONFIDENCE)
     return Interval(mean, float(ends.low), float(ends.high))

@@ -11,22 +11,33 @@ from torch import Tensor
 
 from attnlab.batch import BOS, EOS
 from attnlab.model.fast_linear import PackedWeights
-from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, likeliest, next_log_probs, without_attention
+from attnlab.search.search import (
+    Forced,
+    Hypothesis,
+    Search,
+    Stepwise,
+    likeliest,
+    next_log_probs,
+    without_attention,
+)
 
 
 @dataclass(frozen=True)
 class BeamSearch(Search):
-    """Beam search over a whole batch, until each sentence has `size` finished hypotheses or meets its limit.
+    """Beam search over a whole batch, until each sentence has `size` finished hypotheses or meets
+    its limit.
 
-    A hypothesis's score is that of Wu et al. 2016, equation 14: its log-probability over the length penalty
-    ((5 + |Y|) / 6)^alpha, `<eos>` counted, and beta times the coverage penalty (`log_coverage`). Alpha 0 and beta 0
-    compare the plain sums. Axes: N sentences still going on, K beam.
+    A hypothesis's score is that of Wu et al. 2016, equation 14: its log-probability over the length
+    penalty
+    ((5 + |Y|) / 6)^alpha, `<eos>` counted, and beta times the coverage penalty (`log_coverage`).
+    Alpha 0 and beta 0 compare the plain sums. Axes: N sentences still going on, K beam.
 
     Args:
         size: partial hypotheses of each step, K; 1 is greedy search.
         length_penalty: alpha.
         coverage_penalty: beta; above 0 it needs a model with attention.
-        n_best: how many hypotheses of a sentence come back at most, the best of those found; at most `size`.
+        n_best: how many hypotheses of a sentence come back at most, the best of those found; at
+            most `size`.
     """
 
     size: PositiveInt
@@ -42,7 +53,9 @@ class BeamSearch(Search):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_best > self.size:
-            raise ValueError(f"n_best must be at most the beam's size, which is {self.size}, got {self.n_best}")
+            raise ValueError(
+                f"n_best must be at most the beam's size, which is {self.size}, got {self.n_best}"
+            )
 
     @property
     def needs_attention(self) -> str | None:
@@ -50,7 +63,12 @@ class BeamSearch(Search):
 
     @torch.no_grad()
     def __call__(
-        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
+        self,
+        model: Stepwise,
+        source: Tensor,
+        source_mask: Tensor,
+        with_attention: bool = False,
+        forced: Forced = None,
     ) -> list[list[Hypothesis]]:
         batch_size, beam, device = source.shape[0], self.size, source.device
         limits = self.limits(source_mask.sum(1))
@@ -59,8 +77,8 @@ class BeamSearch(Search):
         packed = PackedWeights(self.int8)
         found: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
 
-        # Before the first step a sentence has one empty hypothesis, from then on K of them (or as many as exist). They
-        # stand side by side and share their sentence's memory.
+        # Before the first step a sentence has one empty hypothesis, from then on K of them (or as
+        # many as exist). They stand side by side and share their sentence's memory.
         alive = torch.arange(batch_size, device=device)  # (N,)
         missing = torch.full((batch_size,), beam, device=device)  # (N,) finished hypotheses
         tokens = torch.empty(batch_size, 1, 0, dtype=torch.long, device=device)  # (N, K, t)
@@ -71,7 +89,9 @@ class BeamSearch(Search):
         def put_aside(row: int, rank: int, log_prob: Tensor, ended: bool) -> None:
             sentence = int(alive[row])
             its_weights = None if weights is None else weights[row, rank].clone()
-            hypothesis = self._hypothesis(tokens[row, rank], log_prob, ended, its_weights, source_mask[sentence])
+            hypothesis = self._hypothesis(
+                tokens[row, rank], log_prob, ended, its_weights, source_mask[sentence]
+            )
             found[sentence].append(hypothesis)
 
         for length in range(1, int(limits.max()) + 1):
@@ -86,7 +106,9 @@ class BeamSearch(Search):
                 raise without_attention("search.coverage_penalty")
             if (with_attention or self.coverage_penalty > 0) and step_weights is not None:
                 step_weights = step_weights.float().view(*scores.shape, 1, -1)
-                weights = step_weights if weights is None else torch.cat([weights, step_weights], dim=2)
+                weights = (
+                    step_weights if weights is None else torch.cat([weights, step_weights], dim=2)
+                )
             # 2. Take twice as many as the beam: at most K of them end, so K are left to go on.
             top_scores, top = likeliest(candidates, min(2 * beam, candidates.shape[1]))
             parents, next_tokens = top // vocabulary_size, top % vocabulary_size
@@ -107,7 +129,9 @@ class BeamSearch(Search):
             # 5. A sentence is done with K finished hypotheses, or cut off at its limit.
             missing = missing - ends[:, :beam].sum(1)
             cut_off = limits[alive] <= length
-            left_over = cut_off.unsqueeze(1) & (torch.arange(scores.shape[1], device=device) < missing.unsqueeze(1))
+            left_over = cut_off.unsqueeze(1) & (
+                torch.arange(scores.shape[1], device=device) < missing.unsqueeze(1)
+            )
             for row, rank in (left_over & scores.isfinite()).nonzero().tolist():
                 put_aside(row, rank, scores[row, rank], False)
             going_on = ((missing > 0) & ~cut_off & scores.isfinite().any(1)).nonzero().squeeze(1)
@@ -123,7 +147,11 @@ class BeamSearch(Search):
 
         # 6. More than K may have ended, several of them at once: return the best.
         best = [sorted(hypotheses, key=lambda h: -h.score)[: self.n_best] for hypotheses in found]
-        return best if with_attention else [[replace(h, attention_weights=None) for h in several] for several in best]
+        return (
+            best
+            if with_attention
+            else [[replace(h, attention_weights=None) for h in several] for several in best]
+        )
 
     def _hypothesis(
         self, tokens: Tensor, log_prob: Tensor, ended: bool, weights: Tensor | None, real: Tensor
@@ -139,8 +167,9 @@ class BeamSearch(Search):
 def log_coverage(weights: Tensor, real: Tensor) -> Tensor:
     """cp(X; Y) / beta of Wu et al. 2016, equation 14: sum_i log(min(sum_j p_ij, 1)), at most 0.
 
-    weights (T, S) of a whole hypothesis, `<eos>` included where it came; real (S,) says which source tokens are no
-    pads, `<eos>` among them. A token that no weight at all fell on counts with the least number above 0.
+    weights (T, S) of a whole hypothesis, `<eos>` included where it came; real (S,) says which
+    source tokens are no pads, `<eos>` among them. A token that no weight at all fell on counts with
+    the least number above 0.
     """
     attended = weights.sum(0)[real].clamp(torch.finfo(torch.float32).tiny, 1.0)
     return attended.log().sum()

@@ -31,7 +31,8 @@ class OfEach:
 class Ensemble(nn.Module):
     """The mean of the members' probabilities of each next token, and of their attention weights.
 
-    Members without attention have no say in where the others look. All must have the same vocabularies.
+    Members without attention have no say in where the others look. All must have the same
+    vocabularies.
 
     Axes: M members.
     """
@@ -42,14 +43,20 @@ class Ensemble(nn.Module):
         self.members: Sequence[Seq2Seq] = nn.ModuleList(members)  # type: ignore[assignment]
 
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[OfEach, OfEach]:
-        memories, states = zip(*(member.encode(source, source_mask) for member in self.members), strict=True)
+        memories, states = zip(
+            *(member.encode(source, source_mask) for member in self.members), strict=True
+        )
         return OfEach(memories), OfEach(states)
 
-    def step(self, tokens: Tensor, state: OfEach, memory: OfEach) -> tuple[Tensor, OfEach, Tensor | None]:
+    def step(
+        self, tokens: Tensor, state: OfEach, memory: OfEach
+    ) -> tuple[Tensor, OfEach, Tensor | None]:
         """As a model's step; the log of the mean probability stands for the logits."""
         steps = [
             member.step(tokens, its_state, its_memory)
-            for member, its_state, its_memory in zip(self.members, state.parts, memory.parts, strict=True)
+            for member, its_state, its_memory in zip(
+                self.members, state.parts, memory.parts, strict=True
+            )
         ]
         log_probs = torch.stack([next_log_probs(logits) for logits, _, _ in steps])  # (M, B, V)
         return (
@@ -73,7 +80,8 @@ def load_members(
 ) -> list[Seq2Seq]:
     """The model of a folder, and of others that can form an ensemble with it.
 
-    All need the same tokenizers, because they write one sentence, and padding on the same sides, because they read
+    All need the same tokenizers, because they write one sentence, and padding on the same sides,
+    because they read
     one batch. Masking may differ.
 
     Raises ExperimentError for a broken folder, or a model that does not match the first.
@@ -83,15 +91,15 @@ def load_members(
         for name in TOKENIZERS:
             if not filecmp.cmp(folder / name, other / name, shallow=False):
                 raise ExperimentError(
-                    f"paths.ensemble: the model in {other} has another {name} than the one in {folder}; give models "
-                    "that were trained on the same prepared data"
+                    f"paths.ensemble: the model in {other} has another {name} than the one in "
+                    f"{folder}; give models that were trained on the same prepared data"
                 )
     first = models[0].padding
     for other, model in zip(others, models[1:], strict=True):
         if (model.padding.encoder, model.padding.decoder) != (first.encoder, first.decoder):
             raise ExperimentError(
-                f"paths.ensemble: the model in {other} pads source and target {model.padding.encoder} and "
-                f"{model.padding.decoder}, the one in {folder} {first.encoder} and {first.decoder}; give models that "
-                "pad on the same sides"
+                f"paths.ensemble: the model in {other} pads source and target "
+                f"{model.padding.encoder} and {model.padding.decoder}, the one in {folder} "
+                f"{first.encoder} and {first.decoder}; give models that pad on the same sides"
             )
     return models

@@ -15,7 +15,9 @@ from attnlab.model.fast_linear import PackedWeights
 from attnlab.search.search import Forced, Hypothesis, Search, Stepwise, likeliest, next_log_probs
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
-"""log-probabilities (N, V) of the next token, the N hypotheses' numbers, how many tokens each has -> tokens (N,)."""
+"""Log-probabilities (N, V) of the next token, the N hypotheses' numbers, how many tokens each has
+-> tokens (N,).
+"""
 
 
 @torch.no_grad()
@@ -31,7 +33,8 @@ def write_token_by_token(
     forced: Forced = None,
     int8: bool = False,
 ) -> list[Hypothesis]:
-    """`copies` hypotheses of each sentence, side by side; their scores are the sums of the log-probabilities.
+    """`copies` hypotheses of each sentence, side by side; their scores are the sums of the
+    log-probabilities.
 
     Axes: R = B * copies hypotheses, N of them still being written.
 
@@ -75,12 +78,17 @@ def write_token_by_token(
             memory, state = memory.select(going_on), state.select(going_on)
 
     maps = [torch.stack(each).float() if each else None for each in weights]
-    return [Hypothesis(*found) for found in zip(tokens, scores.tolist(), ended.tolist(), maps, strict=True)]
+    return [
+        Hypothesis(*found)
+        for found in zip(tokens, scores.tolist(), ended.tolist(), maps, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
 class GreedySearch(Search):
-    """The likeliest token at each step; a hypothesis's score is the sum of its log-probabilities."""
+    """The likeliest token at each step; a hypothesis's score is the sum of its
+    log-probabilities.
+    """
 
     n_best = 1
 
@@ -91,7 +99,12 @@ class GreedySearch(Search):
     int8: bool = False
 
     def __call__(
-        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
+        self,
+        model: Stepwise,
+        source: Tensor,
+        source_mask: Tensor,
+        with_attention: bool = False,
+        forced: Forced = None,
     ) -> list[list[Hypothesis]]:
         found = write_token_by_token(
             model,

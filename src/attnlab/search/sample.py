@@ -18,17 +18,22 @@ from attnlab.search.search import Forced, Hypothesis, Search, Stepwise
 class SampleSearch(Search):
     """Ancestral sampling, from all tokens or from the likeliest ones alone.
 
-    A hypothesis's score is the sum of its log-probabilities under the model itself, whatever it was drawn from. A
-    source's draws follow from the seed and its own tokens: they are the same alone and in any batch, and the same
+    A hypothesis's score is the sum of its log-probabilities under the model itself, whatever it was
+    drawn from. A source's draws follow from the seed and its own tokens: they are the same alone
+    and in any batch, and the same
     again where a source comes twice. torch's generators have no part in them.
 
     Args:
-        temperature: the logits are divided by it; towards 0 greedy search, towards infinity a fair die.
-        top_k: how many tokens to draw from, the likeliest (Fan et al. 2018, section 5.1); None for all.
-        top_p: draw from the fewest tokens, the likeliest, that have this much probability between them (the
+        temperature: the logits are divided by it; towards 0 greedy search, towards infinity a fair
+            die.
+        top_k: how many tokens to draw from, the likeliest (Fan et al. 2018, section 5.1); None for
+            all.
+        top_p: draw from the fewest tokens, the likeliest, that have this much probability between
+            them (the
             nucleus, Holtzman et al. 2020, section 3.1), counted among the top_k; None for all.
         seed: of the draws.
-        n_best: draws for each sentence; the same hypothesis counts once, and the likeliest comes first.
+        n_best: draws for each sentence; the same hypothesis counts once, and the likeliest comes
+            first.
     """
 
     temperature: Annotated[float, Field(ge=0.001, le=1000)]
@@ -43,7 +48,12 @@ class SampleSearch(Search):
     int8: bool = False
 
     def __call__(
-        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
+        self,
+        model: Stepwise,
+        source: Tensor,
+        source_mask: Tensor,
+        with_attention: bool = False,
+        forced: Forced = None,
     ) -> list[list[Hypothesis]]:
         limits = self.limits(source_mask.sum(1))
         uniform = self._uniform(source, source_mask, int(limits.max()))
@@ -69,7 +79,9 @@ class SampleSearch(Search):
 
     def _uniform(self, source: Tensor, source_mask: Tensor, length: int) -> Tensor:
         """Numbers in [0, 1), one for each token of each draw: (B * n_best, length)."""
-        sentences = [ids[real].tolist() for ids, real in zip(source.cpu(), source_mask.cpu(), strict=True)]
+        sentences = [
+            ids[real].tolist() for ids, real in zip(source.cpu(), source_mask.cpu(), strict=True)
+        ]
         numbers = [
             np.random.default_rng([self.seed, copy, *ids]).random(length, dtype=np.float32)
             for ids in sentences
@@ -78,16 +90,20 @@ class SampleSearch(Search):
         return torch.from_numpy(np.stack(numbers)).to(source.device)
 
 
-def draw(log_probs: Tensor, uniform: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+def draw(
+    log_probs: Tensor, uniform: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
     """One token of each row: log-probabilities (N, V) and numbers in [0, 1) (N,) -> tokens (N,)."""
-    # 1. Temper: p^(1/temperature), from the likeliest token to the least likely. The shift keeps it finite.
+    # 1. Temper: p^(1/temperature), from the likeliest token to the least likely. The shift keeps it
+    # finite.
     tempered = (log_probs - log_probs.amax(-1, keepdim=True)) / temperature
     probs, tokens = tempered.softmax(-1).sort(dim=-1, descending=True, stable=True)
     # 2. The k likeliest.
     if top_k is not None:
         probs[:, top_k:] = 0
         probs = probs / probs.sum(-1, keepdim=True)
-    # 3. The nucleus: a token stays where those before it fall short of top_p, so the first one always does.
+    # 3. The nucleus: a token stays where those before it fall short of top_p, so the first one
+    # always does.
     if top_p is not None:
         probs = probs.masked_fill(probs.cumsum(-1) - probs >= top_p, 0)
     # 4. The first token whose cumulative probability exceeds the number.

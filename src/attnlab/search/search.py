@@ -18,8 +18,9 @@ from attnlab.errors import ExperimentError
 class Hypothesis:
     """The tokens that a search wrote for one sentence.
 
-    tokens never hold `<eos>`; `finished` says whether it came, or the length limit cut the sentence off.
-    attention_weights has a row for each token, and one for `<eos>` where it came; None where it was not asked for.
+    tokens never hold `<eos>`; `finished` says whether it came, or the length limit cut the sentence
+    off. attention_weights has a row for each token, and one for `<eos>` where it came; None where
+    it was not asked for.
     """
 
     tokens: list[int]
@@ -34,17 +35,20 @@ BLOCK = 64  # numbers of which `likeliest` looks at the maximum first
 
 
 class Stepwise(Protocol):
-    """A model that reads a source once and writes a target token by token, as `Seq2Seq` and `Ensemble` do.
+    """A model that reads a source once and writes a target token by token, as `Seq2Seq` and
+    `Ensemble` do.
 
-    Memory and state are the model's own; both have `select(rows)`, which gives the rows named, in their order. A step
-    may have K rows of tokens and state for each row of the memory, those of one sentence side by side.
+    Memory and state are the model's own; both have `select(rows)`, which gives the rows named, in
+    their order. A step may have K rows of tokens and state for each row of the memory, those of one
+    sentence side by side.
     """
 
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Any, Any]:
         """source (B, S) and its mask -> the memory of it, and the first state."""
 
     def step(self, tokens: Tensor, state: Any, memory: Any) -> tuple[Tensor, Any, Tensor | None]:
-        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B, S) or None.
+        """The last tokens (B,) -> logits (B, V) of the next, the state after, attention weights (B,
+        S) or None.
 
         The logits belong to the search, which writes over them.
         """
@@ -57,8 +61,10 @@ class Search(ABC):
     max_length_ratio: tokens to write at most for each source token; None for no such limit.
     min_length: tokens to write before `<eos>` may come.
     n_best: how many hypotheses of a sentence come back at most.
-    int8: whether linear layers multiply 8-bit integers: less time on a CPU, nearly the same hypotheses.
-    replace_unknown: whether text has the source word that it attended to most in place of each `<unk>`.
+    int8: whether linear layers multiply 8-bit integers: less time on a CPU, nearly the same
+        hypotheses.
+    replace_unknown: whether text has the source word that it attended to most in place of each
+        `<unk>`.
     """
 
     max_length: int
@@ -71,12 +77,13 @@ class Search(ABC):
     def __post_init__(self) -> None:
         if self.min_length >= self.max_length:
             raise ValueError(
-                f"min_length must be less than max_length, which counts <eos> and is {self.max_length}, got "
-                f"{self.min_length}"
+                "min_length must be less than max_length, which counts <eos> and is "
+                f"{self.max_length}, got {self.min_length}"
             )
 
     def limits(self, source_lengths: Tensor) -> Tensor:
-        """How many tokens may be written for sources of these lengths: (B,) long -> (B,) long, `<eos>` counted in both.
+        """How many tokens may be written for sources of these lengths: (B,) long -> (B,) long,
+        `<eos>` counted in both.
 
         The ratio leaves room for the minimum length.
         """
@@ -88,32 +95,43 @@ class Search(ABC):
 
     @abstractmethod
     def __call__(
-        self, model: Stepwise, source: Tensor, source_mask: Tensor, with_attention: bool = False, forced: Forced = None
+        self,
+        model: Stepwise,
+        source: Tensor,
+        source_mask: Tensor,
+        with_attention: bool = False,
+        forced: Forced = None,
     ) -> list[list[Hypothesis]]:
-        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, without duplicates.
+        """source (B, S) and its mask -> for each sentence its hypotheses, the best first, without
+        duplicates.
 
-        forced: step, from 0 on -> the token that every hypothesis has there. Its score is the model's own.
+        forced: step, from 0 on -> the token that every hypothesis has there. Its score is the
+            model's own.
         """
 
     @property
     def needs_attention(self) -> str | None:
-        """The setting that a model without attention cannot serve; None where every model will do."""
+        """The setting that a model without attention cannot serve; None where every model will
+        do.
+        """
         return "replace_unknown" if self.replace_unknown else None
 
 
 def without_attention(setting: str) -> ExperimentError:
     """What to say where a setting of a search needs attention weights and the model has none."""
     return ExperimentError(
-        f"{setting} goes by the attention weights, but the model has no attention; leave it out (0 or false), or "
-        "choose a model/attention and a model/decoder that attends"
+        f"{setting} goes by the attention weights, but the model has no attention; leave it out (0 "
+        "or false), or choose a model/attention and a model/decoder that attends"
     )
 
 
 def next_log_probs(logits: Tensor, may_end: bool = True, forced: int | None = None) -> Tensor:
-    """Logits (N, V) of the next token -> log-probabilities, where `<pad>` and `<bos>` can never be written.
+    """Logits (N, V) of the next token -> log-probabilities, where `<pad>` and `<bos>` can never be
+    written.
 
-    Where the sentence may not end yet, `<eos>` is ruled out too, and the others keep the probability that the model
-    gives them: a minimum length chooses among sentences and changes no sentence's score. Nor does a forced token,
+    Where the sentence may not end yet, `<eos>` is ruled out too, and the others keep the
+    probability that the model gives them: a minimum length chooses among sentences and changes no
+    sentence's score. Nor does a forced token,
     which rules out all others. The logits are written over.
     """
     logits = logits.float()
@@ -129,9 +147,11 @@ def next_log_probs(logits: Tensor, may_end: bool = True, forced: int | None = No
 
 
 def likeliest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """As `scores.topk(count, dim=1)`: scores (N, M) -> the greatest of each row and their places, (N, count) each.
+    """As `scores.topk(count, dim=1)`: scores (N, M) -> the greatest of each row and their places,
+    (N, count) each.
 
-    In less time where M is in the thousands: the greatest numbers stand in the blocks that have the greatest maxima.
+    In less time where M is in the thousands: the greatest numbers stand in the blocks that have the
+    greatest maxima.
     """
     blocks = scores.shape[1] // BLOCK
     if blocks <= count:
@@ -142,7 +162,9 @@ def likeliest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     # 2. All that stands in them, and behind the last block.
     every_place = torch.arange(scores.shape[1], device=scores.device)
     behind = every_place[blocks * BLOCK :].expand(len(scores), -1)
-    places = torch.cat([(best.unsqueeze(2) * BLOCK + every_place[:BLOCK]).flatten(1), behind], dim=1)
+    places = torch.cat(
+        [(best.unsqueeze(2) * BLOCK + every_place[:BLOCK]).flatten(1), behind], dim=1
+    )
     # 3. The greatest of these.
     values, order = scores.gather(1, places).topk(count, dim=1)
     return values, places.gather(1, order)

@@ -1,4 +1,6 @@
-"""The command `pipelines/train.py`: one experiment from its data to its report; what is finished is not done again."""
+"""The command `pipelines/train.py`: one experiment from its data to its report; what is finished is
+not done again.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ from attnlab.training.spool import LAST
 
 
 def data_to_train_on(experiment: Experiment) -> Any:
-    """The prepared data of an experiment, made where they are missing; raises ExperimentError where they do not fit."""
+    """The prepared data of an experiment, made where they are missing; raises ExperimentError where
+    they do not fit.
+    """
     data = experiment.task.open_data(prepare_where_missing(experiment))
     experiment.task.check_data(experiment, data)
     return data
@@ -53,8 +57,8 @@ def main(experiment: Experiment) -> Any:
     data = data_to_train_on(experiment)
     parent, point = parent_of(experiment, data), point_of(experiment, data)
     if not is_first_process():
-        # The first process does all the rest. Nothing changes here before all of them have started to train, so that
-        # each sees the same.
+        # The first process does all the rest. Nothing changes here before all of them have started
+        # to train, so that each sees the same.
         if experiment.rerun or not (point / DONE).is_file():
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
             if last is None and parent is not None:  # the first process may not have copied it yet
@@ -75,7 +79,10 @@ def main(experiment: Experiment) -> Any:
         if finished:
             read_done(point)  # a damaged one is reported before anything else is done
             log.info("it is finished already; rerun=true trains it again")
-            print(f"experiment {point.name} is finished already; rerun=true trains it again", file=sys.stderr)
+            print(
+                f"experiment {point.name} is finished already; rerun=true trains it again",
+                file=sys.stderr,
+            )
         else:
             check_before_training(experiment, data)
             last = None if experiment.rerun else checkpoint_to_go_on_from(point)
@@ -83,7 +90,9 @@ def main(experiment: Experiment) -> Any:
                 begin_anew(experiment, point)
                 last = None if parent is None else continue_training(parent, point)
         if not finished or state_of_its_run(experiment, point / "model") == point:
-            with experiment.tracking.start(experiment.paths.runs_folder, point, record, finished) as run:
+            with experiment.tracking.start(
+                experiment.paths.runs_folder, point, record, finished
+            ) as run:
                 update_job(run_id=run.run_id)
                 if not finished:
                     train_in(experiment, data, point, run, last)
@@ -103,8 +112,11 @@ def check_before_training(experiment: Experiment, data: Any) -> None:
     check_training(experiment, data)
 
 
-def train_in(experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None) -> None:
-    from attnlab.stages.train import train  # imports Lightning, which takes seconds; what is finished needs none
+def train_in(
+    experiment: Experiment, data: Any, point: Path, run: Run, resume_from: Path | None
+) -> None:
+    # Imports Lightning, which takes seconds; what is finished needs none
+    from attnlab.stages.train import train
 
     train(experiment, data, point, run, resume_from)
 
@@ -112,7 +124,9 @@ def train_in(experiment: Experiment, data: Any, point: Path, run: Run, resume_fr
 def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
     """What is about to be trained, on what, and where it goes."""
     with torch.device("meta"), ShapesAlone():
-        counts = parameters(experiment.model(**experiment.task.sizes(data), padding=experiment.padding))
+        counts = parameters(
+            experiment.model(**experiment.task.sizes(data), padding=experiment.padding)
+        )
     parts = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
     hardware = experiment.hardware
@@ -121,8 +135,8 @@ def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
         f"experiment {point.name}: {readable_name(experiment.logged)}",
         f"  model    {sum(counts.values()):,} parameters: {parts}",
         f"  data     {rows} rows in {data.folder}",
-        f"  device   {hardware.devices} x {hardware.accelerator}, {hardware.threads} thread(s), precision "
-        f"{hardware.precision}",
+        f"  device   {hardware.devices} x {hardware.accelerator}, {hardware.threads} thread(s), "
+        f"precision {hardware.precision}",
         f"  folder   {point}",
         f"  MLflow   {experiment.tracking.where_to_look(experiment.paths.runs_folder)}",
         *([] if of_environment is None else [of_environment]),
@@ -131,14 +145,20 @@ def start_lines(experiment: Experiment, data: Any, point: Path) -> list[str]:
 
 def parameters(model: torch.nn.Module) -> dict[str, int]:
     """How many numbers each part of a model learns, where it learns any."""
-    counts = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
+    counts = {
+        name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()
+    }
     return {name: count for name, count in counts.items() if count}
 
 
-def evaluate_and_report(experiment: Experiment, data: Any, point: Path, began: float | None) -> None:
-    """What the stages behind this one would do, into Hydra's output folder; what was evaluated before is not again.
+def evaluate_and_report(
+    experiment: Experiment, data: Any, point: Path, began: float | None
+) -> None:
+    """What the stages behind this one would do, into Hydra's output folder; what was evaluated
+    before is not again.
 
-    began: when the whole experiment did, in seconds since 1970; None where it was trained in more than one piece.
+    began: when the whole experiment did, in seconds since 1970; None where it was trained in more
+        than one piece.
     """
     output = output_folder()
     kept = kept_evaluation(experiment, data, point)
@@ -146,7 +166,9 @@ def evaluate_and_report(experiment: Experiment, data: Any, point: Path, began: f
     def duration() -> dict[str, float]:
         return {} if began is None else {"time/minutes": (time.time() - began) / 60}
 
-    evaluate_and_track(experiment, point / "model", data.folder, output / "evaluation", kept, True, duration)
+    evaluate_and_track(
+        experiment, point / "model", data.folder, output / "evaluation", kept, True, duration
+    )
     with atomic_file(output / "metrics.json") as path:
         shutil.copyfile(output / "evaluation" / "metrics.json", path)
     # What the page shows follows from these; the same page is not written twice.
@@ -159,12 +181,21 @@ def evaluate_and_report(experiment: Experiment, data: Any, point: Path, began: f
     with atomic_folder(output / "report") as temporary:
         shutil.copytree(reported, temporary, dirs_exist_ok=True)
     page = output / "report" / "index.html"
-    for line in (f"metrics: {output / 'metrics.json'}", f"report:  {page}", f"model:   {point / 'model'}"):
+    for line in (
+        f"metrics: {output / 'metrics.json'}",
+        f"report:  {page}",
+        f"model:   {point / 'model'}",
+    ):
         say(line)
     say(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
 
 
 def is_first_process() -> bool:
-    """False in the other processes that a distributed strategy, or Slurm, started by this same command."""
-    ranks = [os.environ.get(name) for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")]
+    """False in the other processes that a distributed strategy, or Slurm, started by this same
+    command.
+    """
+    ranks = [
+        os.environ.get(name)
+        for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")
+    ]
     return next(filter(None, ranks), "0") == "0" and os.environ.get("NODE_RANK", "0") == "0"

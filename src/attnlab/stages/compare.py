@@ -1,4 +1,6 @@
-"""The stage `pipelines/compare.py`: which of the compared systems differ, by how much, and at what price."""
+"""The stage `pipelines/compare.py`: which of the compared systems differ, by how much, and at what
+price.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.command_settings import CompareSettings
 from attnlab.progress import progress_bars
 from attnlab.report.compared_runs import ComparedRuns
-from attnlab.report.comparison import PAGE, letters_sentence, notes, percent, ranking, write_comparison
+from attnlab.report.comparison import (
+    PAGE,
+    letters_sentence,
+    notes,
+    percent,
+    ranking,
+    write_comparison,
+)
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.measures import chosen_measure, measure_named
 from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
@@ -28,7 +37,9 @@ def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Fi
     """Write the comparison to a folder, whole or not at all, and return what it found."""
     check_replaceable("into", into, COMPARISON)  # before anything is measured
     measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
-    wanted = Wanted(measure, settings.baseline, settings.samples, settings.confidence, settings.seed)
+    wanted = Wanted(
+        measure, settings.baseline, settings.samples, settings.confidence, settings.seed
+    )
     with progress_bars() as progress:
         findings = findings_of(compared.runs, wanted, progress)
     write_comparison(compared, findings, into, settings.sentences)
@@ -46,10 +57,16 @@ def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedR
     reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
     with tempfile.TemporaryDirectory(prefix="attnlab-compare-") as folder:
         if settings.runs is not None:
-            stored, asked = reader.by_ids(settings.runs, Path(folder)), ("runs", ", ".join(settings.runs))
+            stored, asked = (
+                reader.by_ids(settings.runs, Path(folder)),
+                ("runs", ", ".join(settings.runs)),
+            )
         else:
             assert settings.filter is not None
-            stored, asked = reader.by_filter(settings.filter, Path(folder)), ("filter", settings.filter)
+            stored, asked = (
+                reader.by_filter(settings.filter, Path(folder)),
+                ("filter", settings.filter),
+            )
         return runs_of_tracker(stored, asked, named=settings.runs is not None)
 
 
@@ -61,8 +78,11 @@ def place_of(compared: ComparedRuns, sweep: SweepFolder | None) -> str:
     return f"comparisons/{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
 
 
-def log(compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None, folder: Path) -> str:
-    """Add the folder to the run that the compared ones are children of; a sentence says whether that was possible.
+def log(
+    compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None, folder: Path
+) -> str:
+    """Add the folder to the run that the compared ones are children of; a sentence says whether
+    that was possible.
 
     The run itself is not reopened: it says how the sweep ended, and when.
     """
@@ -84,7 +104,9 @@ def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) 
     level = percent(findings.wanted.confidence)
     table = Table("system", measure_named(findings.wanted.measure).heading, level, "group", "seeds")
     for row in ranking(findings):
-        table.add_row(row["system"], row["value"], row["interval"], row["letters"], str(row["seeds"]))
+        table.add_row(
+            row["system"], row["value"], row["interval"], row["letters"], str(row["seeds"])
+        )
     Console().print(table)
     if len(findings.systems) > 1:
         print(" ".join([letters_sentence(findings), *notes(findings)]))

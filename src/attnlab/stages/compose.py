@@ -1,4 +1,6 @@
-"""The stage `pipelines/compose.py`: params.yaml -> build/resolved.yaml, the one config that all later stages read."""
+"""The stage `pipelines/compose.py`: params.yaml -> build/resolved.yaml, the one config that all
+later stages read.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +21,37 @@ from attnlab.files import atomic_file
 from attnlab.tracking.params import leaves
 
 INTO = "build"
-# Groups of the config that params.yaml has by the name of a choice. `-S data.num_pairs=300` would replace that name.
+# Groups of the config that params.yaml has by the name of a choice. `-S data.num_pairs=300` would
+# replace that name.
 NAMED_CHOICES = ("data", "experiment", "hardware", "padding", "search")
 
 
 def outputs(into: str = INTO) -> dict[str, str]:
     """Where the stages write, by the name of the stage's path."""
-    return {"data": f"{INTO}/data"} | {name: f"{into}/{name}" for name in ("model", "training", "evaluation", "report")}
+    return {"data": f"{INTO}/data"} | {
+        name: f"{into}/{name}" for name in ("model", "training", "evaluation", "report")
+    }
 
 
-def compose(params: dict[str, Any], more: list[str] | None = None, into: str = INTO) -> dict[str, Any]:
-    """The resolved config of params.yaml's content and more overrides; raises ExperimentError with every problem."""
+def compose(
+    params: dict[str, Any], more: list[str] | None = None, into: str = INTO
+) -> dict[str, Any]:
+    """The resolved config of params.yaml's content and more overrides; raises ExperimentError with
+    every problem.
+    """
     overrides = params.get("overrides") or []
-    if not isinstance(overrides, list) or not all(isinstance(override, str) for override in overrides):
-        raise ExperimentError(f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}")
+    if not isinstance(overrides, list) or not all(
+        isinstance(override, str) for override in overrides
+    ):
+        raise ExperimentError(
+            f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}"
+        )
     for group in NAMED_CHOICES:
         if isinstance(params.get(group), Mapping):
             raise ExperimentError(
-                f"{group} must be the name of a choice in params.yaml, got settings; restore the file with "
-                f"`git checkout params.yaml`, and set them with -S 'overrides=[\"{group}.<setting>=<value>\"]'"
+                f"{group} must be the name of a choice in params.yaml, got settings; restore the "
+                "file with `git checkout params.yaml`, and set them with -S "
+                f"'overrides=[\"{group}.<setting>=<value>\"]'"
             )
     choices = leaves({key: value for key, value in params.items() if key != "overrides"})
     chosen = [f"{key}={_as_override(value)}" for key, value in choices if value not in (None, {})]
@@ -49,7 +63,9 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
         # Hydra writes its log of each stage here, out of DVC's sight.
         "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
         "job_logging": {"root": {"handlers": ["file"]}},
-        "callbacks": {"command": {"_target_": f"{CommandCallback.__module__}.{CommandCallback.__qualname__}"}},
+        "callbacks": {
+            "command": {"_target_": f"{CommandCallback.__module__}.{CommandCallback.__qualname__}"}
+        },
     }
     return {**experiment.config, "hydra": hydra}
 
@@ -57,8 +73,9 @@ def compose(params: dict[str, Any], more: list[str] | None = None, into: str = I
 def digests(resolved: dict[str, Any]) -> dict[str, str]:
     """SHA-256 of each section, which the stages depend on beside the section itself.
 
-    DVC's run cache leaves out every key called `size` when it looks whether a stage ran with the same params before
-    (`dvc.stage.cache`), so that another beam size alone would get the results of the last one.
+    DVC's run cache leaves out every key called `size` when it looks whether a stage ran with the
+    same params before (`dvc.stage.cache`), so that another beam size alone would get the results of
+    the last one.
     """
     names = {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}
     return {name: config_digest({name: resolved[name]}) for name in names}
@@ -85,6 +102,8 @@ def main(arguments: list[str]) -> None:
     params: Any = OmegaConf.to_container(OmegaConf.load("params.yaml"))
     resolved = compose(params, overrides, into)
     with atomic_file(Path(into, "resolved.yaml")) as path:
-        path.write_text(OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8")
+        path.write_text(
+            OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8"
+        )
     with atomic_file(Path(into, "digests.yaml")) as path:
         path.write_text(yaml.safe_dump(digests(resolved)), encoding="utf-8")

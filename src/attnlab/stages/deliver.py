@@ -18,15 +18,22 @@ from attnlab.tracking.sync import sync
 def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]]:
     """Upload all pending runs; one that cannot be uploaded does not hold up the others.
 
-    Returns how many MLflow now has whole, and why it lacks the others. A run that a process works on is left to it.
+    Returns how many MLflow now has whole, and why it lacks the others. A run that a process works
+    on is left to it.
     """
-    connection, uploaded, problems, is_busy = tracking.connection(runs_folder), 0, list[str](), False
+    connection, uploaded, problems, is_busy = (
+        tracking.connection(runs_folder),
+        0,
+        list[str](),
+        False,
+    )
     homes = sorted([*runs_folder.glob("points/*/"), *runs_folder.glob("sweeps/*/")])
     for home, place in ((folder, place) for folder in homes for place in places_of_runs(folder)):
         name = place.relative_to(runs_folder).as_posix()
         try:
             with ExitStack() as held:
-                for each in {home, place}:  # an evaluation with another search has a lock of its own
+                # An evaluation with another search has a lock of its own
+                for each in {home, place}:
                     held.enter_context(FileLock(each / "lock").acquire(timeout=0))
                 run = Run.read(place)
                 if run is None or not run.pending:
@@ -38,7 +45,9 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
                 if (problem := sync(run, connection)) is not None:
                     raise ExperimentError(problem)
         except Timeout:
-            print(f"{name}: a process still works on it; give the command again when that has ended")
+            print(
+                f"{name}: a process still works on it; give the command again when that has ended"
+            )
             is_busy = True
         except ExperimentError as error:
             problems += [f"{name}: {problem}" for problem in error.problems]

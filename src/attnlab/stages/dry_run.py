@@ -1,7 +1,9 @@
-"""What experiments would cost (`dry_run=true`): parameters, memory and minutes, measured on a few real batches.
+"""What experiments would cost (`dry_run=true`): parameters, memory and minutes, measured on a few
+real batches.
 
-Each experiment is trained for a few steps, validated and evaluated on a few rows, in a temporary folder, by the same
-functions as a real run. An untrained model never ends a sentence by itself, so the searches stop at the mean length.
+Each experiment is trained for a few steps, validated and evaluated on a few rows, in a temporary
+folder, by the same functions as a real run. An untrained model never ends a sentence by itself, so
+the searches stop at the mean length.
 """
 
 from __future__ import annotations
@@ -38,12 +40,15 @@ from attnlab.tracking.settings import MlflowTracking
 from attnlab.training.speed import peak_megabytes
 
 WARM_UP, MEASURED = 4, 16  # steps
-FEW, MANY = 32, 256  # rows that are evaluated, to tell what each row costs from what every evaluation does
+# Rows that are evaluated, to tell what each row costs from what every evaluation does
+FEW, MANY = 32, 256
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """minutes: from the start of the command to its metrics of the test split. megabytes: of memory at most."""
+    """minutes: from the start of the command to its metrics of the test split. megabytes: of memory
+    at most.
+    """
 
     name: str
     parameters: int
@@ -73,14 +78,19 @@ def main(experiments: Sequence[Experiment], points: int) -> None:
         table.add_row(each.name, f"{each.parameters:,}", f"{each.steps:,}", *costs)
     Console(width=max(120, Console().width)).print(table)
     minutes = sum(each.minutes for each in estimates) * points / len(estimates)
-    print(f"{points} experiment{'s' if points > 1 else ''}, one after the other: about {minutes:.2g} minutes")
+    print(
+        f"{points} experiment{'s' if points > 1 else ''}, one after the other: about {minutes:.2g} "
+        "minutes"
+    )
 
 
 def estimate(experiment: Experiment, began: float) -> Estimate:
     """Measure one experiment. began: when its command started, in seconds since 1970."""
     settings, hardware = experiment.training, experiment.hardware
     if hardware.devices * hardware.nodes > 1:
-        raise ExperimentError("dry_run measures one process; choose hardware.devices=1 hardware.strategy=single")
+        raise ExperimentError(
+            "dry_run measures one process; choose hardware.devices=1 hardware.strategy=single"
+        )
     experiment.use_hardware()
     folder = prepared_folder(experiment)
     with TemporaryDirectory(prefix="attnlab-dry-run-") as temporary, redirect_stdout(io.StringIO()):
@@ -96,17 +106,27 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
         trial = _short(experiment, math.ceil(data.split("validation").target_lengths.mean()) + 1)
         watch, point = _Watch(), place / "point"
         with redirect_stderr(io.StringIO()):
-            train(trial, experiment.task.open_data(place / f"{MANY} rows"), point, UntrackedRun(), watch=[watch])
+            train(
+                trial,
+                experiment.task.open_data(place / f"{MANY} rows"),
+                point,
+                UntrackedRun(),
+                watch=[watch],
+            )
             ended, peak = time.time(), max(peak_megabytes().values())
             seconds = {}
             for count in (FEW, MANY):
                 since = time.monotonic()
-                evaluate(trial, point / "model", place / f"{count} rows", point / f"evaluated {count}")
+                evaluate(
+                    trial, point / "model", place / f"{count} rows", point / f"evaluated {count}"
+                )
                 seconds[count] = time.monotonic() - since
         steps_per_epoch = settings.steps_per_epoch(len(watch.sizes) * settings.accumulate)
         steps = settings.total_steps(steps_per_epoch)
         validations = math.ceil(steps / min(settings.validate_every or steps_per_epoch, steps))
-        shown = min(data.sizes["validation"], (settings.limit_batches or math.inf) * settings.batching.size)
+        shown = min(
+            data.sizes["validation"], (settings.limit_batches or math.inf) * settings.batching.size
+        )
         of_validation = watch.validation * max(1, shown / MANY) + ended - watch.validated
         rows = data.sizes["test"]
         each = max(0.0, seconds[MANY] - seconds[FEW]) / max(1, min(MANY, rows) - FEW)
@@ -127,9 +147,15 @@ def _short(experiment: Experiment, length: int) -> Experiment:
     """The same for a few steps and one validation, with searches that write so many tokens."""
     steps, settings = WARM_UP + MEASURED, experiment.training
     changed: dict[str, Any] = {
-        "max_steps": steps, "max_epochs": None, "max_minutes": None, "limit_batches": None, "validate_every": steps,
-        "patience": None, "average_checkpoints": 1, "continue_from": None,
-    }  # fmt: skip
+        "max_steps": steps,
+        "max_epochs": None,
+        "max_minutes": None,
+        "limit_batches": None,
+        "validate_every": steps,
+        "patience": None,
+        "average_checkpoints": 1,
+        "continue_from": None,
+    }
     search = experiment.search
     if search is not None:
         changed["validation_search"] = _shortened(settings.validation_search, length)
@@ -145,7 +171,8 @@ def _shortened(search: Any, length: int) -> Any:
 class _Watch(pl.Callback):
     """Times the steps and the validation.
 
-    sizes: of each batch of the epoch, rows times the padded length of both sides; the first of them are measured.
+    sizes: of each batch of the epoch, rows times the padded length of both sides; the first of them
+        are measured.
     validation, validated: seconds without pictures and checkpoints; when they were over.
     """
 
@@ -153,7 +180,9 @@ class _Watch(pl.Callback):
         self.parameters = sum(parameters(pl_module.model).values())
         sampler: Any = trainer.train_dataloader.sampler  # type: ignore[union-attr]
         lengths = sampler.source_lengths, sampler.target_lengths
-        self.sizes = [len(rows) * sum(side[rows].max() + 1 for side in lengths) for rows in sampler.batches()]
+        self.sizes = [
+            len(rows) * sum(side[rows].max() + 1 for side in lengths) for rows in sampler.batches()
+        ]
         self._ends = [(0, time.monotonic())]
         self.started = time.time()
 
@@ -166,7 +195,11 @@ class _Watch(pl.Callback):
         """From the batches that were measured to the mean of the epoch."""
         measured = (self._ends[-1][1] - self._ends[WARM_UP][1]) / MEASURED
         sizes = self.sizes[WARM_UP : WARM_UP + MEASURED]
-        return float(measured * np.mean(self.sizes) / np.mean(sizes)) if len(sizes) == MEASURED else measured
+        return (
+            float(measured * np.mean(self.sizes) / np.mean(sizes))
+            if len(sizes) == MEASURED
+            else measured
+        )
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
         self.validation = -time.time()

@@ -1,4 +1,6 @@
-"""The stage `pipelines/evaluate.py`: a trained model on the test split -> metrics, hypotheses and attention."""
+"""The stage `pipelines/evaluate.py`: a trained model on the test split -> metrics, hypotheses and
+attention.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,11 @@ def evaluate(experiment: Experiment, model_folder: Path, data_folder: Path, into
     """Write the evaluation folder, whole or not at all, and return its metrics."""
     data = experiment.task.open_data(data_folder)
     hardware = experiment.hardware
-    half = torch.autocast(hardware.device, torch.bfloat16) if hardware.precision == "bf16" else nullcontext()
+    half = (
+        torch.autocast(hardware.device, torch.bfloat16)
+        if hardware.precision == "bf16"
+        else nullcontext()
+    )
     with progress_bars() as progress, half:
         return experiment.task.evaluate(experiment, model_folder, data, into, progress)
 
@@ -60,26 +66,36 @@ def kept_evaluation(experiment: Experiment, data: Any, point: Path) -> Path:
 
 
 def state_of_its_run(experiment: Experiment, model_folder: Path) -> Path:
-    """The state folder of the run that this evaluation goes to: the training's, or one of the evaluation's own."""
+    """The state folder of the run that this evaluation goes to: the training's, or one of the
+    evaluation's own.
+    """
     point = experiment.paths.runs_folder / "points" / read_facts(model_folder).identity
-    measured_with = {"search": experiment.config["search"], **_other_precision(experiment, model_folder)}
+    measured_with = {
+        "search": experiment.config["search"],
+        **_other_precision(experiment, model_folder),
+    }
     others = experiment.ensemble_folders
     if others:
         measured_with["ensemble"] = [read_facts(folder).identity for folder in others]
     if measured_with == {"search": read_config(model_folder).get("search")}:
         return point
-    # Another search or precision is another run: a run's params say what its metrics were measured with.
+    # Another search or precision is another run: a run's params say what its metrics were measured
+    # with.
     return point / "evaluations" / config_digest(measured_with)[:16]
 
 
 def _other_precision(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
     """{"precision": ...} where it is not the one that the model was trained in."""
-    own, trained = experiment.hardware.precision, read_config(model_folder).get("hardware", {}).get("precision")
+    own, trained = (
+        experiment.hardware.precision,
+        read_config(model_folder).get("hardware", {}).get("precision"),
+    )
     return {} if own == trained else {"precision": own}
 
 
 def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
-    """The config for the tracker: the model's own sections, and the search and hardware of this command.
+    """The config for the tracker: the model's own sections, and the search and hardware of this
+    command.
 
     The command's other sections say nothing of the model: `evaluate.py` takes any model folder.
     """
@@ -94,20 +110,30 @@ def config_of_run(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
 def name_of_run(experiment: Experiment, model_folder: Path) -> str:
     """The name of a run of the evaluation's own: `dot · dates · seed 1 · beam size=10`.
 
-    It has the models, the search, the settings that differ from the search's file, and another precision.
+    It has the models, the search, the settings that differ from the search's file, and another
+    precision.
     """
     configs = [read_config(folder) for folder in (model_folder, *experiment.ensemble_folders)]
     # The search that a model was trained beside is not the one that it is evaluated with.
-    names = [readable_name({key: value for key, value in config.items() if key != "search"}) for config in configs]
+    names = [
+        readable_name({key: value for key, value in config.items() if key != "search"})
+        for config in configs
+    ]
     models = " + ".join(names)
     if len(models) > LONGEST_ENSEMBLE:
         models = f"{names[0]} + {len(names) - 1} more ({config_digest({'names': names})[:4]})"
     parts = [models]
     if (search := experiment.config["search"]) is not None:
         name = choice_name(search) or "search"
-        settings = [f"{key}={as_text(value)}" for key, value in changed_values("search", name, search).items()]
+        settings = [
+            f"{key}={as_text(value)}"
+            for key, value in changed_values("search", name, search).items()
+        ]
         parts.append(" ".join([name, *settings]))
-    parts += [f"precision {precision}" for precision in _other_precision(experiment, model_folder).values()]
+    parts += [
+        f"precision {precision}"
+        for precision in _other_precision(experiment, model_folder).values()
+    ]
     return " · ".join(parts)[:250]  # MLflow's limit
 
 
@@ -120,11 +146,13 @@ def evaluate_and_track(
     begun: bool = False,
     more: Callable[[], Mapping[str, float]] = dict,
 ) -> None:
-    """Evaluate, log what was found to the run that trained the model (or to one of its own, where the search is
+    """Evaluate, log what was found to the run that trained the model (or to one of its own, where
+    the search is
     another or the model is one of several), and print it.
 
     kept: where the evaluation lies when it was made before, and stays when it is made now.
-    begun: whether the tracker was there when this process began; going away since, it stops nothing.
+    begun: whether the tracker was there when this process began; going away since, it stops
+        nothing.
     more: metrics that are known when the model is evaluated.
     """
     check_replaceable("paths.evaluation", into, EVALUATION)
@@ -134,10 +162,15 @@ def evaluate_and_track(
     own_name = None if state.name == facts.identity else name_of_run(experiment, model)
     opened, job = experiment.task.open_data(data), current_job()
     experiment.task.check_same_tokens(model, data)  # before MLflow has a run of it
-    record = record_of(experiment, config_of_run(experiment, model), facts.identity, opened, own_name)
+    record = record_of(
+        experiment, config_of_run(experiment, model), facts.identity, opened, own_name
+    )
     tracking = experiment.tracking.of_a_begun_run() if begun else experiment.tracking
     is_kept = kept is not None and (kept / "metrics.json").is_file()
-    with only_one_at_a_time(state), tracking.start(experiment.paths.runs_folder, state, record, is_kept) as run:
+    with (
+        only_one_at_a_time(state),
+        tracking.start(experiment.paths.runs_folder, state, record, is_kept) as run,
+    ):
         if job is not None and run.run_id is not None:
             job.update(run_id=run.run_id)
         if kept is None:
@@ -157,9 +190,15 @@ def evaluate_and_track(
 
 
 def record_of(
-    experiment: Experiment, config: dict[str, Any], identity: str, data: Any, name: str | None = None
+    experiment: Experiment,
+    config: dict[str, Any],
+    identity: str,
+    data: Any,
+    name: str | None = None,
 ) -> RunRecord:
-    """What the tracker is given of a run; in a sweep its name and some of its tags are the job's."""
+    """What the tracker is given of a run; in a sweep its name and some of its tags are the
+    job's.
+    """
     job = current_job()
     tags = {"repeatable": experiment.hardware.repeatable}
     return RunRecord(
@@ -178,7 +217,10 @@ def record_of(
 def print_metrics(metrics: Metrics) -> None:
     table = Table("metric", "test split", title="Results")
     for name, value in sorted(metrics.items()):
-        table.add_row(name, "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value))
+        table.add_row(
+            name,
+            "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value),
+        )
     Console().print(table)
 
 
@@ -186,10 +228,15 @@ def main(experiment: Experiment) -> None:
     experiment.use_hardware()
     paths = experiment.paths
     if paths.model is None or paths.data is None:
-        raise ExperimentError("paths.model and paths.data must name a model folder and the prepared data; give both")
+        raise ExperimentError(
+            "paths.model and paths.data must name a model folder and the prepared data; give both"
+        )
     if line := said_by_environment(experiment.config["tracking"]):
         say(line)
     experiment.tracking.follow_moved_folder(paths.runs_folder)
     into = output_folder() / "evaluation" if paths.evaluation is None else here(paths.evaluation)
     evaluate_and_track(experiment, here(paths.model), here(paths.data), into)
-    say(f"metrics: {into / 'metrics.json'}\nMLflow:  {experiment.tracking.where_to_look(paths.runs_folder)}")
+    say(
+        f"metrics: {into / 'metrics.json'}\nMLflow:  "
+        f"{experiment.tracking.where_to_look(paths.runs_folder)}"
+    )

@@ -1,4 +1,6 @@
-"""What a study measures of each trained model: rows {"system", "seed", "at", measure: value, ...}."""
+"""What a study measures of each trained model: rows {"system", "seed", "at", measure: value,
+...}.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,12 @@ class Point:
 
     def row(self, at: float | None = None, part: str = "", **measured: Any) -> Row:
         """part: of the system, where one model gives several rows."""
-        return {"system": self.system + (f": {part}" if part else ""), "seed": self.seed, "at": at, **measured}
+        return {
+            "system": self.system + (f": {part}" if part else ""),
+            "seed": self.seed,
+            "at": at,
+            **measured,
+        }
 
 
 def trained(points: Sequence[Point]) -> Iterator[Point]:
@@ -65,15 +72,21 @@ def trained(points: Sequence[Point]) -> Iterator[Point]:
 
 
 def evaluation(point: Point) -> Iterator[Row]:
-    """The metrics of the test split, CPU minutes of the training, and, where the alignments are known, the share of
-    target tokens whose strongest source token is the right one, the one before and the one behind it."""
+    """The metrics of the test split, CPU minutes of the training, and, where the alignments are
+    known, the share of target tokens whose strongest source token is the right one, the one before
+    and the one behind it.
+    """
     folder = point.evaluated()
     measured = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     offsets = folder / "alignment_offsets.json"
     if offsets.is_file():
-        counts = {row["offset"]: row["tokens"] for row in json.loads(offsets.read_text(encoding="utf-8"))}
+        counts = {
+            row["offset"]: row["tokens"] for row in json.loads(offsets.read_text(encoding="utf-8"))
+        }
         total = sum(counts.values())  # 0 without attention
-        measured |= {f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1) if total}
+        measured |= {
+            f"offset {place:+d}": counts.get(place, 0) / total for place in (-1, 0, 1) if total
+        }
     yield point.row(**measured, cpu_minutes=point.cpu_minutes)
 
 
@@ -94,8 +107,9 @@ def history(point: Point) -> Iterator[Row]:
 
 
 def gradients(point: Point) -> Iterator[Row]:
-    """log10 of the norm of the loss gradient at the encoder's states, by their distance from the end of the source:
-    before and after the training."""
+    """log10 of the norm of the loss gradient at the encoder's states, by their distance from the
+    end of the source: before and after the training.
+    """
     import pytorch_lightning as pl
 
     from attnlab.data.datamodule import SeqDataModule
@@ -103,11 +117,15 @@ def gradients(point: Point) -> Iterator[Row]:
     from attnlab.model.model_folder import load_model
 
     experiment, data = point.experiment, point.data
-    batches = SeqDataModule(data, experiment.training.batching, experiment.padding).test_dataloader()
-    pl.seed_everything(point.seed, workers=True, verbose=False)  # the weights that the training began with
+    batches = SeqDataModule(
+        data, experiment.training.batching, experiment.padding
+    ).test_dataloader()
+    # The weights that the training began with
+    pl.seed_everything(point.seed, workers=True, verbose=False)
     first = experiment.model(**experiment.task.sizes(data), padding=experiment.padding).eval()
     flows = [gradient_flow(each, batches) for each in (first, load_model(point.folder / "model"))]
-    before, after = (np.log10(flow.clip(min=1e-38)).tolist() for flow in flows)  # float32 has nothing smaller
+    # float32 has nothing smaller
+    before, after = (np.log10(flow.clip(min=1e-38)).tolist() for flow in flows)
     for distance, (start, end) in enumerate(zip(before, after, strict=True)):
         yield point.row(distance, **{"log10 gradient before": start, "log10 gradient after": end})
 
@@ -138,30 +156,44 @@ def interventions(point: Point) -> Iterator[Row]:
 
 
 def explanations(point: Point) -> Iterator[Row]:
-    """How the most relevant source token of each target token agrees with the known alignments, by each method of
-    explanation, on 200 sentences of the test split."""
+    """How the most relevant source token of each target token agrees with the known alignments, by
+    each method of explanation, on 200 sentences of the test split.
+    """
     from attnlab.evaluation.explanations import METHODS, grades
     from attnlab.model.model_folder import load_model
 
-    for method, found in grades(load_model(point.folder / "model"), point.data, METHODS, sentences=200).items():
+    for method, found in grades(
+        load_model(point.folder / "model"), point.data, METHODS, sentences=200
+    ).items():
         yield point.row(part=method.replace("_", " "), **found.metrics())
 
 
 def attention_as_explanation(point: Point) -> Iterator[Row]:
-    """The measures of Jain and Wallace 2019 on 500 sentences of the test split: means over the sentences of each
-    predicted class, and the share of sentences with an adversarial attention whose divergence is above 0.4 nats."""
+    """The measures of Jain and Wallace 2019 on 500 sentences of the test split: means over the
+    sentences of each predicted class, and the share of sentences with an adversarial attention
+    whose divergence is above 0.4 nats.
+    """
     from attnlab.evaluation.explanations import is_attention_explanation
     from attnlab.model.model_folder import load_classifier
 
     classifier, split = load_classifier(point.folder / "model"), point.data.split("test")
-    batches = (range(start, min(start + 50, len(split), 500)) for start in range(0, min(len(split), 500), 50))
+    batches = (
+        range(start, min(start + 50, len(split), 500))
+        for start in range(0, min(len(split), 500), 50)
+    )
     found = pd.concat(
-        pd.DataFrame(is_attention_explanation(classifier, split.batch(np.array(rows), point.experiment.padding)))
+        pd.DataFrame(
+            is_attention_explanation(
+                classifier, split.batch(np.array(rows), point.experiment.padding)
+            )
+        )
         for rows in batches
     )
     found["adversarial share"] = found.pop("adversarial_jsd") > 0.4
     for number, of_class in found.groupby("prediction"):
-        yield point.row(part=point.data.labels[number], **of_class.drop(columns="prediction").mean().to_dict())
+        yield point.row(
+            part=point.data.labels[number], **of_class.drop(columns="prediction").mean().to_dict()
+        )
 
 
 MEASUREMENTS: dict[str, Callable[[Point], Iterator[Row]]] = {

@@ -1,4 +1,6 @@
-"""An experiment in a notebook: composed as on the command line, trained by a `pl.Trainer` of one's own."""
+"""An experiment in a notebook: composed as on the command line, trained by a `pl.Trainer` of one's
+own.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ class NotebookExperiment(Experiment):
     def prepare(self) -> Any:
         """Its prepared data, under `paths.runs`; made where they are missing.
 
-        Raises ExperimentError where the corpus cannot be read, or the model could not read some sentence of it.
+        Raises ExperimentError where the corpus cannot be read, or the model could not read some
+        sentence of it.
         """
         return data_to_train_on(self)
 
@@ -43,9 +46,13 @@ class NotebookExperiment(Experiment):
         return batches_of(self, data)
 
     def predictor(self, module: pl.LightningModule, data: Any) -> Translator | SentenceClassifier:
-        """The module's model as `attnlab.load` gives a saved one; in evaluation mode from here on."""
+        """The module's model as `attnlab.load` gives a saved one; in evaluation mode from here
+        on.
+        """
         model: Any = module.model
         if isinstance(data, LabelledData):
             return SentenceClassifier(model.eval(), data.tokenizer, data.labels, self.data.cleaning)
         tokenizers = (data.source_tokenizer, data.target_tokenizer)
-        return Translator(model.eval(), *tokenizers, self.values["search"], cleaning=self.data.cleaning)
+        return Translator(
+            model.eval(), *tokenizers, self.values["search"], cleaning=self.data.cleaning
+        )

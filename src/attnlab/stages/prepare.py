@@ -28,7 +28,9 @@ def prepare(experiment: Experiment, folder: Path) -> None:
 
 
 def prepared_folder(experiment: Experiment) -> Path:
-    """Where the prepared data of an experiment lie: as configured, or under runs/, shared by all that equal them."""
+    """Where the prepared data of an experiment lie: as configured, or under runs/, shared by all
+    that equal them.
+    """
     if experiment.paths.data is not None:
         return here(experiment.paths.data)
     raw = raw_state(experiment.values["data"].get("path"))
@@ -37,15 +39,18 @@ def prepared_folder(experiment: Experiment) -> Path:
 
 
 def prepare_where_missing(experiment: Experiment) -> Path:
-    """The prepared data of an experiment; two processes that miss the same data at once prepare it once.
+    """The prepared data of an experiment; two processes that miss the same data at once prepare it
+    once.
 
-    Raises ExperimentError where `paths.data` names a folder without them and `chain` is false, as under DVC.
+    Raises ExperimentError where `paths.data` names a folder without them and `chain` is false, as
+    under DVC.
     """
     folder = prepared_folder(experiment)
     if not (folder / "data.json").is_file():
         if not experiment.chain and experiment.paths.data is not None:
             raise ExperimentError(
-                f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose chain=true"
+                f"paths.data: {folder} holds no prepared data; run the prepare stage, or choose "
+                "chain=true"
             )
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
@@ -58,4 +63,6 @@ def main(experiment: Experiment) -> None:
     folder = prepared_folder(experiment)
     prepare(experiment, folder)
     sizes = experiment.task.open_data(folder).sizes
-    say(f"prepared {', '.join(f'{size} {split}' for split, size in sizes.items())} rows in {folder}")
+    say(
+        f"prepared {', '.join(f'{size} {split}' for split, size in sizes.items())} rows in {folder}"
+    )

@@ -1,4 +1,6 @@
-"""Report: what the other stages wrote -> one offline page; and what `pipelines/show.py` prints of it."""
+"""Report: what the other stages wrote -> one offline page; and what `pipelines/show.py` prints of
+it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from attnlab.stages.compose import outputs
 from attnlab.stages.evaluate import print_metrics
 
 
-def report(experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path) -> Path:
+def report(
+    experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path
+) -> Path:
     """Write the page, and return where it lies."""
     check_replaceable("paths.report", into, REPORT)
     choices = shown_choices(experiment.choices, experiment.config)
@@ -28,7 +32,8 @@ def main(experiment: Experiment) -> None:
     paths = experiment.paths
     if paths.data is None or paths.training is None or paths.evaluation is None:
         raise ExperimentError(
-            "paths.data, paths.training and paths.evaluation must name what the other stages wrote; give all three"
+            "paths.data, paths.training and paths.evaluation must name what the other stages "
+            "wrote; give all three"
         )
     into = output_folder() / "report" if paths.report is None else here(paths.report)
     page = report(experiment, here(paths.data), here(paths.training), here(paths.evaluation), into)
@@ -39,7 +44,9 @@ def show() -> None:
     """Print the metrics that `dvc repro` found, and where its report and MLflow are."""
     path = Path(outputs()["evaluation"], "metrics.json")
     if not path.is_file():
-        raise ExperimentError(f"there is no {path} to show; run dvc repro first, in the folder that holds dvc.yaml")
+        raise ExperimentError(
+            f"there is no {path} to show; run dvc repro first, in the folder that holds dvc.yaml"
+        )
     metrics = json.loads(path.read_text(encoding="utf-8"))
     experiment = compose(folder=Path("build"), name="resolved")
     print_metrics(metrics)

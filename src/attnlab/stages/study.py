@@ -1,4 +1,5 @@
-"""A study: experiments that differ in a few choices, over several seeds, and what they show of a claim or a paper.
+"""A study: experiments that differ in a few choices, over several seeds, and what they show of a
+claim or a paper.
 
 A study is a YAML file, one of pipelines/studies or the user's own; `Study` has its keys.
 """
@@ -74,12 +75,19 @@ class Study:
 
     def __post_init__(self) -> None:
         if self.measurement not in MEASUREMENTS:
-            raise ValueError(f"measurement must be one of {', '.join(MEASUREMENTS)}; got {self.measurement!r}")
+            raise ValueError(
+                f"measurement must be one of {', '.join(MEASUREMENTS)}; got {self.measurement!r}"
+            )
         compared = [name for each in self.expect for name in (each.more, each.less)]
         for name in [*compared, *(each.system for each in self.published)]:
             named = str(name).partition(PLACE)[0]  # a measurement may add a part: `dot: uniform`
-            if isinstance(name, str) and not any(f"{named}: ".startswith(f"{each}: ") for each in self.systems):
-                raise ValueError(f"expect and published must name systems ({', '.join(self.systems)}), got {name!r}")
+            if isinstance(name, str) and not any(
+                f"{named}: ".startswith(f"{each}: ") for each in self.systems
+            ):
+                raise ValueError(
+                    f"expect and published must name systems ({', '.join(self.systems)}), got "
+                    f"{name!r}"
+                )
 
     def points(self, seeds: int, settings: Sequence[str]) -> list[Point]:
         """The experiments, checked before any of them runs.
@@ -101,14 +109,18 @@ class Study:
             for of in map(measure_named, self.measures):
                 for number, name in enumerate(names):
                     values = [of.factor * value for value in values_of(rows, name, of.name)]
-                    row = SystemInterval(name, values, **vars(mean_interval(values)), note="", number=number)
+                    row = SystemInterval(
+                        name, values, **vars(mean_interval(values)), note="", number=number
+                    )
                     panels.setdefault(of.heading, []).append(row)
             return interval_panels(panels)
         curves: dict[str, list[SeededCurve]] = {}
         for measure in map(measure_named, self.measures):
             for number, name in enumerate(names):
                 table = pd.DataFrame([row for row in rows if row["system"] == name])
-                table = table.pivot(index="seed", columns="at", values=measure.name) * measure.factor
+                table = (
+                    table.pivot(index="seed", columns="at", values=measure.name) * measure.factor
+                )
                 curve = SeededCurve(name, table.columns.tolist(), table.to_numpy(float), number)
                 curves.setdefault(measure.heading, []).append(curve)
         return seeded_panels(curves, AXES[self.measurement])
@@ -117,22 +129,38 @@ class Study:
         """The table, what became of each expectation and published figure, and the verdict."""
         outcomes = [each.outcome(rows) for each in self.expect]
         reached = [each.is_reached(rows) for each in self.published]
-        verdict = verdict_on_replication(reached, outcomes) if self.source else verdict_on_claim(outcomes)
+        verdict = (
+            verdict_on_replication(reached, outcomes) if self.source else verdict_on_claim(outcomes)
+        )
         seeds = {row["seed"] for row in rows}
-        names = list(dict.fromkeys(row["system"] for row in rows)) if self.measurement not in AXES else []
+        names = (
+            list(dict.fromkeys(row["system"] for row in rows))
+            if self.measurement not in AXES
+            else []
+        )
 
         def shown(name: str, measure: str) -> str:
             return mean_interval(values_of(rows, name, measure)).shown(measure_named(measure))
 
         return {
             "verdict": verdict if len(seeds) >= LEAST_SEEDS else f"fewer than {LEAST_SEEDS} seeds",
-            "table": [[name, *(shown(name, measure) for measure in self.measures)] for name in names],
+            "table": [
+                [name, *(shown(name, measure) for measure in self.measures)] for name in names
+            ],
             "headings": ["system", *(measure_named(measure).heading for measure in self.measures)],
             "expectations": [
-                [each.says, *each.compared(rows), outcome] for each, outcome in zip(self.expect, outcomes, strict=True)
+                [each.says, *each.compared(rows), outcome]
+                for each, outcome in zip(self.expect, outcomes, strict=True)
             ],
             "published_table": [
-                [each.system, of.heading, of.shown(each.value), ours, of.shown(each.tolerance), ["no", "yes"][within]]
+                [
+                    each.system,
+                    of.heading,
+                    of.shown(each.value),
+                    ours,
+                    of.shown(each.tolerance),
+                    ["no", "yes"][within],
+                ]
                 for each, within in zip(self.published, reached, strict=True)
                 for of, ours in [(measure_named(each.measure), shown(each.system, each.measure))]
             ],
@@ -156,7 +184,9 @@ def path_of(name: str) -> Path:
     """The file of one of our studies, or of the user's own."""
     ours = {path.stem: path for path in sorted(STUDIES.rglob("*.yaml"))}
     if name not in ours and not name.endswith(".yaml"):
-        raise ExperimentError(f"the study must be one of {', '.join(ours)}, or a YAML file of your own; got {name!r}")
+        raise ExperimentError(
+            f"the study must be one of {', '.join(ours)}, or a YAML file of your own; got {name!r}"
+        )
     return ours.get(name, Path(name))
 
 
@@ -184,8 +214,11 @@ def main(arguments: Namespace) -> None:
         **study.result(rows),
         "run_seeds": seeds,
         "cpu_minutes": sum(point.cpu_minutes for point in points),
-        "run_settings": [re.sub("^data.path=.*", "data.path=<folder>", each) for each in arguments.settings],
-        "machine": f"{torch.backends.cpu.get_cpu_capability()}, {points[0].experiment.hardware.threads} thread(s), "
+        "run_settings": [
+            re.sub("^data.path=.*", "data.path=<folder>", each) for each in arguments.settings
+        ],
+        "machine": f"{torch.backends.cpu.get_cpu_capability()}, "
+        f"{points[0].experiment.hardware.threads} thread(s), "
         f"Python {platform.python_version()}, torch {torch.__version__}",
     }
     folder: Path = arguments.into / "studies" / path.stem

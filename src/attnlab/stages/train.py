@@ -26,7 +26,12 @@ from attnlab.model.model_folder import ModelFacts, load_weights, save_model
 from attnlab.tracking.pictures import PictureCallback
 from attnlab.tracking.run import Run
 from attnlab.tracking.run_folder import DONE
-from attnlab.training.checkpoints import BestCheckpoints, averaged_weights, best_checkpoints, outcome_of
+from attnlab.training.checkpoints import (
+    BestCheckpoints,
+    averaged_weights,
+    best_checkpoints,
+    outcome_of,
+)
 from attnlab.training.extension_checks import early_monitors
 from attnlab.training.processes import explain_out_of_memory, supervise_forked
 from attnlab.training.spool import SPOOL_NAME, MetricSpool, write_history
@@ -65,14 +70,23 @@ def train(
         experiment.trainer,
         loggers,
     )
-    fit(trainer, checkpoint, module, batches, resume_from, dict(zip(experiment.callbacks, callbacks, strict=True)))
+    fit(
+        trainer,
+        checkpoint,
+        module,
+        batches,
+        resume_from,
+        dict(zip(experiment.callbacks, callbacks, strict=True)),
+    )
     # 4. Keep the best model and the curves.
     if trainer.is_global_zero:
         keep(experiment, data, point, checkpoint)
 
 
 def check_training(experiment: Experiment, data: Any) -> None:
-    """Raise ExperimentError, before a tracker has a run of it, where the data show that the training cannot start."""
+    """Raise ExperimentError, before a tracker has a run of it, where the data show that the
+    training cannot start.
+    """
     batches = len(batches_of(experiment, data).train_dataloader())
     length_of(experiment.training, batches)
     if problems := early_monitors(experiment.training, batches, experiment.callbacks):
@@ -121,15 +135,25 @@ def fit(
         KeyboardInterrupt: Ctrl-C stopped it.
         SystemExit: another signal stopped it.
     """
-    log.info("training: at most %d steps; %s", trainer.max_steps, f"from {start}" if start else "from scratch")
+    log.info(
+        "training: at most %d steps; %s",
+        trainer.max_steps,
+        f"from {start}" if start else "from scratch",
+    )
     smaller = "try a smaller training.batching.size, a smaller model or hardware.precision=auto"
     try:
-        with supervise_forked(trainer), explain_out_of_memory(f"{smaller}; the last checkpoint is kept"):
-            trainer.fit(module, batches, ckpt_path=start, weights_only=None if start is None else True)
+        with (
+            supervise_forked(trainer),
+            explain_out_of_memory(f"{smaller}; the last checkpoint is kept"),
+        ):
+            trainer.fit(
+                module, batches, ckpt_path=start, weights_only=None if start is None else True
+            )
     except SIGTERMException:
         sys.exit(128 + signal.SIGTERM)  # by itself it would end with 0, which DVC takes for success
     except RuntimeError as error:
-        # Of a metric that a callback of the user's own was to log; others are known when the config is checked.
+        # Of a metric that a callback of the user's own was to log; others are known when the config
+        # is checked.
         if not str(error).startswith("Early stopping conditioned on metric"):
             raise
         raise ExperimentError(f"callbacks: {error}") from error
@@ -146,8 +170,8 @@ def fit(
         torch.distributed.destroy_process_group()  # only the first process evaluates
     if trainer.state.status == "finished" and not checkpoint.best_model_path:
         raise ExperimentError(
-            f"callbacks: one of them stopped the training at step {trainer.global_step}, before its first validation; "
-            "leave it out, or let it stop the training after a step"
+            f"callbacks: one of them stopped the training at step {trainer.global_step}, before "
+            "its first validation; leave it out, or let it stop the training after a step"
         )
     if trainer.state.status != "finished":
         raise ExperimentError(f"training was interrupted after {trainer.global_step} steps")
@@ -163,10 +187,15 @@ def _callback_that_raised(error: Exception, named: Mapping[str, pl.Callback]) ->
 
 
 def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpoints) -> None:
-    """Write the model folder (the mean of the best checkpoints), the learning curves and at last `done.json`."""
+    """Write the model folder (the mean of the best checkpoints), the learning curves and at last
+    `done.json`.
+    """
     best = best_checkpoints(checkpoint, experiment.training.average_checkpoints)
     if len(best) < experiment.training.average_checkpoints:
-        print(f"training ended early: the model is the mean of {len(best)} checkpoint(s)", file=sys.stderr)
+        print(
+            f"training ended early: the model is the mean of {len(best)} checkpoint(s)",
+            file=sys.stderr,
+        )
     weights, step = averaged_weights(best)
     facts = ModelFacts(identity=point.name, step=step, **experiment.task.sizes(data))
     sections = {name: experiment.config[name] for name in ("data", *TRAIN_SECTIONS, "search")}
@@ -180,4 +209,7 @@ def keep(experiment: Experiment, data: Any, point: Path, checkpoint: BestCheckpo
 
 def cleaning_node(cleaning: TextCleaning) -> dict[str, Any]:
     """A cleaning as `data.cleaning` of a config says it."""
-    return {TARGET: f"{type(cleaning).__module__}.{type(cleaning).__qualname__}", **asdict(cleaning)}
+    return {
+        TARGET: f"{type(cleaning).__module__}.{type(cleaning).__qualname__}",
+        **asdict(cleaning),
+    }

@@ -60,12 +60,13 @@ def current_job() -> SweepJob | None:
 def running(
     number: int, overrides: Sequence[str], output: Path, config: Mapping[str, Any]
 ) -> Iterator[SweepJob | None]:
-    """Run a job: `with running(...) as job`. Its record ends as finished or, where something is raised, as failed.
+    """Run a job: `with running(...) as job`. Its record ends as finished or, where something is
+    raised, as failed.
 
     config: of what it runs, as it is composed, not checked yet.
 
-    Gives None where no sweep's first process leads. What the job prints goes to `output/output.log` where many run
-    beside each other.
+    Gives None where no sweep's first process leads. What the job prints goes to `output/output.log`
+    where many run beside each other.
     """
     global _current
     if FOLDER_VARIABLE not in os.environ:
@@ -77,7 +78,9 @@ def running(
     choices = choices_of(overrides, sweep.varies)
     name = _distinct_name(readable_name(config, sweep.varies), number, choices, folder)
     now = time.time()
-    record = JobRecord(number, name, choices, list(overrides), "running", sweep.started, now, str(output))
+    record = JobRecord(
+        number, name, choices, list(overrides), "running", sweep.started, now, str(output)
+    )
     job = _current = SweepJob(folder, sweep, record)
     try:
         with _output_to(output / "output.log") if sweep.quiet else nullcontext():
@@ -91,12 +94,18 @@ def running(
         _current = None
 
 
-def _distinct_name(experiment: str, number: int, choices: Mapping[str, str], folder: SweepFolder) -> str:
-    """The name of the experiment, with what a sweep varies that is no part of it, as an address of MLflow.
+def _distinct_name(
+    experiment: str, number: int, choices: Mapping[str, str], folder: SweepFolder
+) -> str:
+    """The name of the experiment, with what a sweep varies that is no part of it, as an address of
+    MLflow.
 
-    Two points that still share one, for they differ in a digit that the name leaves out, get their numbers.
+    Two points that still share one, for they differ in a digit that the name leaves out, get their
+    numbers.
     """
-    beside = {key: value for key, value in choices.items() if key.startswith(_BESIDE_THE_EXPERIMENT)}
+    beside = {
+        key: value for key, value in choices.items() if key.startswith(_BESIDE_THE_EXPERIMENT)
+    }
     name = " · ".join([experiment, name_of(beside)]) if beside else experiment
     is_taken = any(job.name == name and job.number != number for job in folder.jobs())
     return f"{name} · point {number}" if is_taken else name
@@ -105,7 +114,9 @@ def _distinct_name(experiment: str, number: int, choices: Mapping[str, str], fol
 def sentence(error: BaseException) -> str:
     """An error as a person reads it, without secrets."""
     problems: Sequence[str] | None = getattr(error, "problems", None)
-    return masked("; ".join(problems) if problems else f"{type(error).__name__}: {error}".rstrip(": "))
+    return masked(
+        "; ".join(problems) if problems else f"{type(error).__name__}: {error}".rstrip(": ")
+    )
 
 
 @contextmanager
@@ -148,7 +159,9 @@ def _words(process: psutil.Process) -> str:
 
 
 def end_with(process: str) -> None:
-    """End this process and its children when that one, on this same machine, is gone; returns at once."""
+    """End this process and its children when that one, on this same machine, is gone; returns at
+    once.
+    """
     host, pid, birth = process.rsplit(" ", 2)
     watched = int(pid), float(birth)
     if host == platform.node() and watched[0] != os.getpid() and watched not in _watched:
@@ -169,7 +182,8 @@ def _lives(pid: int, birth: float) -> bool:
     """Whether it is there and no zombie; a number may belong to another process by now."""
     try:
         found = psutil.Process(pid)
-        # The time of birth is reckoned from the machine's start, which the clock's corrections move a little.
+        # The time of birth is reckoned from the machine's start, which the clock's corrections move
+        # a little.
         return abs(found.create_time() - birth) < 2 and found.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False

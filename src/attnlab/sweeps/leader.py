@@ -1,4 +1,6 @@
-"""The first process of a sweep: it opens the sweep's run, passes it to the jobs, watches them, and closes it."""
+"""The first process of a sweep: it opens the sweep's run, passes it to the jobs, watches them, and
+closes it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _LOOK_INTERVAL = 1.0  # seconds
 
 
 @contextmanager
-def led(record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher) -> Iterator[SweepFolder]:
+def led(
+    record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher
+) -> Iterator[SweepFolder]:
     """Lead a sweep while the block runs its jobs.
 
     record: without `run_id` and `started`, which are found here.
@@ -46,8 +50,11 @@ def led(record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: La
     with _one_leader(folder), _terminable():
         tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
         command = ("python", "pipelines/train.py", "-m", *record.overrides)
-        of_run = RunRecord({}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command)
-        # The database, the experiment and the sweep's run are there before the first job asks for them.
+        of_run = RunRecord(
+            {}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command
+        )
+        # The database, the experiment and the sweep's run are there before the first job asks for
+        # them.
         with of_sweep.start(runs_folder, folder.path, of_run) as run:
             record = replace(record, run_id=run.run_id, started=time.time())
             folder.write(record)
@@ -76,14 +83,18 @@ def _end_what_runs(
     before: children of this process that are none of the sweep's.
     """
     children = [child for child in psutil.Process().children(recursive=True) if child not in before]
-    # Joblib's tracker of resources ends by itself, behind the workers, and complains of being stopped.
+    # Joblib's tracker of resources ends by itself, behind the workers, and complains of being
+    # stopped.
     workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
     for stop in (psutil.Process.terminate, psutil.Process.kill):
         for worker in workers:
             with suppress(psutil.NoSuchProcess):
                 stop(worker)
         _, workers = psutil.wait_procs(workers, timeout=_PATIENCE)
-    left = "its process is gone: stopped with the sweep, or killed, as where memory runs out; the same command goes on"
+    left = (
+        "its process is gone: stopped with the sweep, or killed, as where memory runs out; the "
+        "same command goes on"
+    )
     for job in folder.jobs(record.started):
         if job.status == "running":
             folder.write_job(replace(job, status="failed", ended=time.time(), error=left))
@@ -92,19 +103,28 @@ def _end_what_runs(
                     tracking.close(runs_folder, place, left)
 
 
-def _close(run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path, error: Exception | None) -> None:
-    """Report how the jobs ended, and have the sweep's run show the ranking of its points and the best one's metrics."""
+def _close(
+    run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path, error: Exception | None
+) -> None:
+    """Report how the jobs ended, and have the sweep's run show the ranking of its points and the
+    best one's metrics.
+    """
     jobs = folder.jobs(record.started)
     if error is None or len(jobs) >= record.points:
         folder.write(replace(record, ended=time.time()))
     finished = [job for job in jobs if job.status == "finished"]
     failed = [job.name for job in jobs if job.status == "failed"]
     # Where the records and the runs are is not to be found in the records.
-    places = [text for text in record.overrides if text.startswith(("paths.runs=", "tracking=", "tracking."))]
+    places = [
+        text
+        for text in record.overrides
+        if text.startswith(("paths.runs=", "tracking=", "tracking."))
+    ]
     compare = shlex.join(["python", "pipelines/compare.py", f"sweep={record.identity}", *places])
     print(
-        f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points finished, "
-        f"{sum(job.new for job in finished)} of them trained now{f'; compare them: {compare}' if finished else ''}",
+        f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points "
+        f"finished, {sum(job.new for job in finished)} of them trained "
+        f"now{f'; compare them: {compare}' if finished else ''}",
         file=sys.stderr,
     )
     ended, ranked = f"{len(finished)} of {record.points} points finished, {len(failed)} failed", []
@@ -117,14 +137,20 @@ def _close(run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path
         reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
         run.finish("FAILED", reason)
         # What Hydra stopped at outside of any job has not been said.
-        own = error.problems if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError) else []
+        own = (
+            error.problems
+            if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError)
+            else []
+        )
         raise ExperimentError([*own, f"{reason}; what they say stands above"]) from error
     if error is not None:
         run.finish("FAILED", sentence(error))
 
 
 @contextmanager
-def showing_progress(folder: SweepFolder, points: int, workers: int, start: float) -> Iterator[None]:
+def showing_progress(
+    folder: SweepFolder, points: int, workers: int, start: float
+) -> Iterator[None]:
     """Print `sweep: 3 of 12 done, 2 running, 0 failed, 0:04:10 left` whenever a job ends."""
     is_over = threading.Event()
 
@@ -148,9 +174,17 @@ def showing_progress(folder: SweepFolder, points: int, workers: int, start: floa
 
 
 def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) -> str:
-    """The line, and the time left as the jobs that trained took it; those that were finished before take none."""
-    count = {status: sum(job.status == status for job in jobs) for status in ("finished", "running", "failed")}
-    line = f"sweep: {count['finished']} of {points} done, {count['running']} running, {count['failed']} failed"
+    """The line, and the time left as the jobs that trained took it; those that were finished before
+    take none.
+    """
+    count = {
+        status: sum(job.status == status for job in jobs)
+        for status in ("finished", "running", "failed")
+    }
+    line = (
+        f"sweep: {count['finished']} of {points} done, {count['running']} running, "
+        f"{count['failed']} failed"
+    )
     took = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
     left = points - count["finished"] - count["failed"]
     if left and took:
@@ -178,14 +212,18 @@ def _one_leader(folder: SweepFolder) -> Iterator[None]:
         held = FileLock(folder.path / LOCK).acquire(timeout=0)
     except Timeout:
         name = folder.path.name
-        raise ExperimentError(f"the sweep {name} is running already; wait for it, or stop it first") from None
+        raise ExperimentError(
+            f"the sweep {name} is running already; wait for it, or stop it first"
+        ) from None
     with held:
         yield
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM ends the sweep as Ctrl-C does, so that its run is closed and its workers are stopped."""
+    """SIGTERM ends the sweep as Ctrl-C does, so that its run is closed and its workers are
+    stopped.
+    """
 
     def end(number: int, frame: Any) -> None:
         sys.exit(128 + number)

@@ -1,4 +1,5 @@
-"""What a sweep keeps on disk of itself: `sweep.json`, `jobs/<number>.json` for each job; points' names and ranking.
+"""What a sweep keeps on disk of itself: `sweep.json`, `jobs/<number>.json` for each job; points'
+names and ranking.
 
 Whoever wants to know how a sweep stands, or what it found, reads these files and no tracker.
 """
@@ -54,7 +55,8 @@ class JobRecord:
 
     choices: what varies, by key, as text.
     start_of_sweep: `SweepRecord.started` of the start that ran it last.
-    output: the folder with its results, absolute; on disk relative to the runs folder, where it lies in it.
+    output: the folder with its results, absolute; on disk relative to the runs folder, where it
+        lies in it.
     identity: the experiment's; None until it is known.
     data: the folder of its prepared data, as `output`.
     new: whether it trained; False where the point was finished before.
@@ -79,7 +81,8 @@ class JobRecord:
 
 
 class SweepFolder:
-    """`runs/sweeps/<identity>`: the records, and beside them the jobs' outputs, each under its number.
+    """`runs/sweeps/<identity>`: the records, and beside them the jobs' outputs, each under its
+    number.
 
     The outputs lie elsewhere where the command sets hydra.sweep.dir or hydra.sweep.subdir.
     """
@@ -105,7 +108,10 @@ class SweepFolder:
         # A runs folder can be moved: the paths in it must not say where it was.
         output = self._movable(job.output)
         data = None if job.data is None else self._movable(job.data)
-        write_json(self.path / "jobs" / f"{job.number}.json", asdict(replace(job, output=output, data=data)))
+        write_json(
+            self.path / "jobs" / f"{job.number}.json",
+            asdict(replace(job, output=output, data=data)),
+        )
 
     def _read_job(self, path: Path) -> JobRecord:
         job = read_own_record(path, JobRecord, "remove it")
@@ -121,23 +127,30 @@ class SweepFolder:
     def _movable(self, path: str) -> str:
         """The path relative to the runs folder, where it lies in it."""
         whole, runs_folder = Path(path).resolve(), self._runs_folder.resolve()
-        return whole.relative_to(runs_folder).as_posix() if whole.is_relative_to(runs_folder) else path
+        return (
+            whole.relative_to(runs_folder).as_posix() if whole.is_relative_to(runs_folder) else path
+        )
 
 
 def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
-    """The sweep of this identity, or the one that was started last; raises ExperimentError where it is not clear."""
+    """The sweep of this identity, or the one that was started last; raises ExperimentError where it
+    is not clear.
+    """
     folders = [SweepFolder(path.parent) for path in (runs_folder / "sweeps").glob("*/sweep.json")]
     found = {folder.path.name: folder for folder in folders}
     if not found:
         raise ExperimentError(
-            f"sweep: there is no sweep in {runs_folder / 'sweeps'}; python pipelines/train.py -m ... starts one"
+            f"sweep: there is no sweep in {runs_folder / 'sweeps'}; python pipelines/train.py -m "
+            "... starts one"
         )
     if wanted == LAST:
         return max(folders, key=lambda folder: (folder.read().started, folder.path.name))
     matching = sorted(identity for identity in found if identity.startswith(wanted))
     if len(matching) != 1:
         known = ", ".join(matching or sorted(found))
-        raise ExperimentError(f"sweep must be {LAST} or the beginning of exactly one of {known}; got {wanted!r}")
+        raise ExperimentError(
+            f"sweep must be {LAST} or the beginning of exactly one of {known}; got {wanted!r}"
+        )
     return found[matching[0]]
 
 
@@ -178,7 +191,9 @@ def _label(key: str, value: str) -> str:
 
 
 class RankedJob(NamedTuple):
-    """quality: the best value of the metric `monitor`; test: metrics of the test split, of the model of step `step`."""
+    """quality: the best value of the metric `monitor`; test: metrics of the test split, of the
+    model of step `step`.
+    """
 
     job: JobRecord
     monitor: str
@@ -188,14 +203,24 @@ class RankedJob(NamedTuple):
 
 
 def ranking(jobs: Iterable[JobRecord], runs_folder: Path) -> list[RankedJob]:
-    """The finished jobs with a validation value, of equal ones the first. Raises ExperimentError for a damaged file."""
+    """The finished jobs with a validation value, of equal ones the first. Raises ExperimentError
+    for a damaged file.
+    """
     found = []
     for job in jobs:
-        done = _read(runs_folder / "points" / str(job.identity) / DONE) if job.status == "finished" else {}
+        done = (
+            _read(runs_folder / "points" / str(job.identity) / DONE)
+            if job.status == "finished"
+            else {}
+        )
         if (quality := done.get("quality")) is not None:
             path = Path(job.output) / "metrics.json"
-            test = {f"test/{name}": value for name, value in _read(path).items() if value is not None}
-            ranked = RankedJob(job, done.get("monitor", "validation/quality"), quality, done["step"], test)
+            test = {
+                f"test/{name}": value for name, value in _read(path).items() if value is not None
+            }
+            ranked = RankedJob(
+                job, done.get("monitor", "validation/quality"), quality, done["step"], test
+            )
             found.append((-quality if done["higher_is_better"] else quality, ranked))
     return [ranked for _, ranked in sorted(found, key=lambda each: each[0])]
 
@@ -206,13 +231,17 @@ def as_markdown(ranked: Sequence[RankedJob]) -> str:
         return ""
     best, columns = ranked[0], [f"test/{name}" for name in main_metrics(ranked[0].test, "test")]
     # Words that wrap: a wide table widens the column of the page that it stands in.
-    names = [" ".join(name.split("/")[:: name.count("/") or 1]) for name in (best.monitor, *columns)]
+    names = [
+        " ".join(name.split("/")[:: name.count("/") or 1]) for name in (best.monitor, *columns)
+    ]
     rows = [["", "run", *names], ["---"] * (3 + len(columns))]
     for place, each in enumerate(ranked[:MOST_ROWS], start=1):
         values = [each.quality, *(each.test.get(name, float("nan")) for name in columns)]
         rows.append([str(place), _link(each.job), *(f"{value:.4g}" for value in values)])
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}\n\n{table}"
+    return (
+        f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}\n\n{table}"
+    )
 
 
 def _link(job: JobRecord) -> str:
@@ -220,4 +249,8 @@ def _link(job: JobRecord) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return read_own_record(path, dict[str, Any], "train it again with rerun=true") if path.is_file() else {}
+    return (
+        read_own_record(path, dict[str, Any], "train it again with rerun=true")
+        if path.is_file()
+        else {}
+    )

@@ -1,4 +1,6 @@
-"""Settings of a sweep: how its points are chosen, where its jobs run, and which way its objectives are better."""
+"""Settings of a sweep: how its points are chosen, where its jobs run, and which way its objectives
+are better.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ Objective = Literal["quality", "training_cpu_seconds"]
 class Sweep(ABC):
     """A way to choose points.
 
-    objectives: what a job returns to the sweeper. `quality` is the best validation value of training.monitor (never a
-        test score: what is chosen by a score cannot be judged by it), `training_cpu_seconds` what training cost.
+    objectives: what a job returns to the sweeper. `quality` is the best validation value of
+        training.monitor (never a test score: what is chosen by a score cannot be judged by it),
+        `training_cpu_seconds` what training cost.
     """
 
     objectives: list[Objective]
@@ -34,7 +37,8 @@ class Optuna(Sweep):
     """Optuna's choice within ranges such as `training.optimizer.learning_rate=interval(1e-4,1e-2)`.
 
     trials: points, in all; more of them go on from those that are there.
-    seed: of the choice; with it, and with as many workers, a repeated sweep chooses the same points again.
+    seed: of the choice; with it, and with as many workers, a repeated sweep chooses the same points
+        again.
     """
 
     trials: PositiveInt
@@ -69,7 +73,8 @@ class Slurm(Launcher):
     """Each job is one of a Slurm array.
 
     partition, account: null takes the cluster's own.
-    minutes: after which Slurm ends a job; it is then queued again and goes on from its last checkpoint.
+    minutes: after which Slurm ends a job; it is then queued again and goes on from its last
+        checkpoint.
     memory_gb: of a job.
     gpus: of a job; 0 for the CPU.
     """

@@ -1,11 +1,14 @@
-"""MLflow: where a run's params, metrics, pictures and model are shown. The only package that imports mlflow.
+"""MLflow: where a run's params, metrics, pictures and model are shown. The only package that
+imports mlflow.
 
-All that is known of a run is first on disk, in its run folder; `sync` uploads what MLflow lacks of it.
+All that is known of a run is first on disk, in its run folder; `sync` uploads what MLflow lacks of
+it.
 """
 
 import os
 
-# MLflow's environment variables, where the user set none: no telemetry, short waits, a quiet terminal.
+# MLflow's environment variables, where the user set none: no telemetry, short waits, a quiet
+# terminal.
 DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
@@ -20,5 +23,6 @@ DEFAULTS = {
     "GIT_PYTHON_REFRESH": "quiet",
 }
 
-for _name, _value in DEFAULTS.items():  # before a module of this package imports mlflow, which reads some at import
+# Before a module of this package imports mlflow, which reads some at import
+for _name, _value in DEFAULTS.items():
     os.environ.setdefault(_name, _value)

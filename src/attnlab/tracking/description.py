@@ -1,4 +1,6 @@
-"""The description of a run in MLflow: its note, its result, its data, and the commands that repeat it, in Markdown."""
+"""The description of a run in MLflow: its note, its result, its data, and the commands that repeat
+it, in Markdown.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ def description(state: RunState, metrics: Mapping[str, float]) -> str:
 
 def main_metrics(metrics: Mapping[str, float], split: str) -> dict[str, float]:
     """{`bleu`: ...} of `test/bleu`, `validation/free_running/bleu`, ..., in the order of `MAIN`."""
-    of_split = {name.rpartition("/")[2]: value for name, value in metrics.items() if name.startswith(f"{split}/")}
+    of_split = {
+        name.rpartition("/")[2]: value
+        for name, value in metrics.items()
+        if name.startswith(f"{split}/")
+    }
     return {name: of_split[name] for name in MAIN if name in of_split}
 
 
@@ -29,12 +35,16 @@ def _result(metrics: Mapping[str, float]) -> str:
     """The main metrics of the test split, or those of the validation while there are none."""
     for split, label in (("test", "Test"), ("validation", "Latest validation")):
         if found := main_metrics(metrics, split):
-            return f"**{label}:** {' · '.join(f'{name} {value:.4g}' for name, value in found.items())}"
+            return (
+                f"**{label}:** {' · '.join(f'{name} {value:.4g}' for name, value in found.items())}"
+            )
     return ""
 
 
 def _data(record: RunRecord) -> str:
-    """`**Data:** dates · train 8000, validation 1000, test 1000 rows · SHA-256 8c79...`, of which a tag has all."""
+    """`**Data:** dates · train 8000, validation 1000, test 1000 rows · SHA-256 8c79...`, of which a
+    tag has all.
+    """
     if not record.data_digest:
         return ""
     rows = ", ".join(f"{split} {count}" for split, count in record.data_facts.items())
@@ -47,7 +57,9 @@ def _commands(state: RunState) -> str:
     if not state.record.command:
         return ""
     revision = state.origin.get("mlflow.source.git.commit")
-    lines = ["# the code was in no git checkout" if revision is None else f"git checkout {revision}"]
+    lines = [
+        "# the code was in no git checkout" if revision is None else f"git checkout {revision}"
+    ]
     if revision is not None and state.origin.get("git_dirty") != "false":
         lines.insert(0, "# there were changes that were not committed")
     program, words = state.record.command[:2], map(shlex.quote, state.record.command[2:])

@@ -1,4 +1,6 @@
-"""A trained model as MLflow saves it: its code, its signature with params, an example, pinned requirements."""
+"""A trained model as MLflow saves it: its code, its signature with params, an example, pinned
+requirements.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,15 @@ from attnlab.data.prepared import LabelledData, PreparedData
 from attnlab.errors import ExperimentError
 
 _SERVED = Path(__file__).with_name("served_model.py")  # what MLflow runs to load a model
-# What translating and classifying need. Named outright, for inferring it would load the model in a process of its own.
+# What translating and classifying need. Named outright, for inferring it would load the model in a
+# process of its own.
 _REQUIREMENTS = (
-    "mlflow", "numpy", "pyarrow", "pydantic", "pytorch-lightning", "sacrebleu", "safetensors", "tokenizers",
-    "torch", "torchmetrics",
+    "mlflow", "numpy", "pyarrow", "pydantic", "pytorch-lightning", "sacrebleu", "safetensors",
+    "tokenizers", "torch", "torchmetrics",
 )  # fmt: skip
 
-# The types of the params that `predict` takes; None, the default of each search setting, is the model's own value.
+# The types of the params that `predict` takes; None, the default of each search setting, is the
+# model's own value.
 SEARCH_PARAMS = {
     "search": DataType.string,
     "beam": DataType.long,
@@ -41,7 +45,8 @@ SEARCH_PARAMS = {
     "seed": DataType.long,
 }
 _ATTENTION = ParamSpec("attention", DataType.boolean, False)
-# One column without a name: MLflow takes lists, arrays, series and tables for it. A name would refuse the lists.
+# One column without a name: MLflow takes lists, arrays, series and tables for it. A name would
+# refuse the lists.
 _TEXTS = Schema([ColSpec(DataType.string)])
 _TOKENS, _WEIGHTS = Array(DataType.string), Array(DataType.double)
 _HYPOTHESIS = {"text": DataType.string, "score": DataType.double}
@@ -54,28 +59,35 @@ _ALTERNATIVE = Object([
 SIGNATURES = {
     "translator": ModelSignature(
         _TEXTS,
-        Schema([
-            *(ColSpec(kind, name) for name, kind in _HYPOTHESIS.items()),
-            *(ColSpec(kind, name, required=False) for name, kind in _ON_REQUEST.items()),
-            ColSpec(Array(_ALTERNATIVE), "alternatives", required=False),
-        ]),
-        ParamSchema([_ATTENTION, *(ParamSpec(name, kind, None) for name, kind in SEARCH_PARAMS.items())]),
+        Schema(
+            [
+                *(ColSpec(kind, name) for name, kind in _HYPOTHESIS.items()),
+                *(ColSpec(kind, name, required=False) for name, kind in _ON_REQUEST.items()),
+                ColSpec(Array(_ALTERNATIVE), "alternatives", required=False),
+            ]
+        ),
+        ParamSchema(
+            [_ATTENTION, *(ParamSpec(name, kind, None) for name, kind in SEARCH_PARAMS.items())]
+        ),
     ),
     "classifier": ModelSignature(
         _TEXTS,
-        Schema([
-            ColSpec(DataType.string, "label"),
-            ColSpec(Map(DataType.double), "probabilities"),
-            ColSpec(_TOKENS, "tokens", required=False),
-            ColSpec(_WEIGHTS, "attention", required=False),
-        ]),
+        Schema(
+            [
+                ColSpec(DataType.string, "label"),
+                ColSpec(Map(DataType.double), "probabilities"),
+                ColSpec(_TOKENS, "tokens", required=False),
+                ColSpec(_WEIGHTS, "attention", required=False),
+            ]
+        ),
         ParamSchema([_ATTENTION]),
     ),
-}  # fmt: skip
+}
 
 
 def save_logged_model(place: Path, folder: Path, kind: str, example: str, model: Model) -> None:
-    """Write a model folder, of a `translator` or a `classifier`, to a new folder `place` as MLflow loads it.
+    """Write a model folder, of a `translator` or a `classifier`, to a new folder `place` as MLflow
+    loads it.
 
     example: a text that the model may be asked; MLflow shows it.
     """
@@ -87,7 +99,9 @@ def save_logged_model(place: Path, folder: Path, kind: str, example: str, model:
             python_model=str(_SERVED),
             artifacts={"model": str(folder)},
             code_paths=[str(code)],
-            pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _REQUIREMENTS],
+            pip_requirements=[
+                f"{name}=={version(name).partition('+')[0]}" for name in _REQUIREMENTS
+            ],
             signature=SIGNATURES[kind],
             input_example=([example], {"attention": True}),
             mlflow_model=model,

@@ -15,7 +15,9 @@ URI_VARIABLE, EXPERIMENT_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NA
 
 
 def uri_of_environment() -> str | None:
-    """The address in MLFLOW_TRACKING_URI; None where it is not set. A relative sqlite path counts from the project."""
+    """The address in MLFLOW_TRACKING_URI; None where it is not set. A relative sqlite path counts
+    from the project.
+    """
     address = os.environ.get(URI_VARIABLE) or None
     if address is None or not address.startswith("sqlite:///"):
         return address
@@ -24,18 +26,23 @@ def uri_of_environment() -> str | None:
 
 
 def check_address(address: str, setting: str) -> None:
-    """Raise ValueError for what is no address of a server or a database, such as a path; `setting` is its name."""
+    """Raise ValueError for what is no address of a server or a database, such as a path; `setting`
+    is its name.
+    """
     if _ADDRESS.fullmatch(address) is None:
         raise ValueError(
-            f"{setting} must be the address of a server or a database: http(s)://..., sqlite:///<file>.db, "
-            f"postgresql+psycopg2://..., mysql+pymysql://..., got {show(masked(address))}"
+            f"{setting} must be the address of a server or a database: http(s)://..., "
+            "sqlite:///<file>.db, postgresql+psycopg2://..., mysql+pymysql://..., got "
+            f"{show(masked(address))}"
         )
 
 
 def with_environment(node: Any) -> Any:
-    """The section `tracking` of a config, with what MLflow's own variables say where it says nothing.
+    """The section `tracking` of a config, with what MLflow's own variables say where it says
+    nothing.
 
-    The section itself stays as it is: what the environment says is written nowhere, and changes no identity.
+    The section itself stays as it is: what the environment says is written nowhere, and changes no
+    identity.
 
     Raises ExperimentError where the address in MLFLOW_TRACKING_URI is needed and is none.
     """
@@ -50,11 +57,15 @@ def with_environment(node: Any) -> Any:
             raise ExperimentError(str(error)) from error
 
     from_environment = {"uri": address, "experiment": os.environ.get(EXPERIMENT_VARIABLE) or None}
-    return {name: from_environment.get(name) if value is None else value for name, value in node.items()}
+    return {
+        name: from_environment.get(name) if value is None else value for name, value in node.items()
+    }
 
 
 def said_by_environment(node: Any) -> str | None:
-    """A line that says which of MLflow's variables decide, for the section `tracking` as written; None for none."""
+    """A line that says which of MLflow's variables decide, for the section `tracking` as written;
+    None for none.
+    """
     found = with_environment(node)
     if found == node:
         return None

@@ -1,8 +1,10 @@
-"""A runs folder that was moved or copied: the artifact locations in MLflow's sqlite database are put right, once.
+"""A runs folder that was moved or copied: the artifact locations in MLflow's sqlite database are
+put right, once.
 
-MLflow stores locations with their absolute paths. `place.json` in the runs folder says where the folder was when it was
-used last. If the folder is elsewhere now, the locations in its former place are moved to the present one. This is the
-only module that writes MLflow's tables. Free of mlflow: a command that finds all in order imports nothing for it.
+MLflow stores locations with their absolute paths. `place.json` in the runs folder says where the
+folder was when it was used last. If the folder is elsewhere now, the locations in its former place
+are moved to the present one. This is the only module that writes MLflow's tables. Free of mlflow: a
+command that finds all in order imports nothing for it.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ PLACE_NAME = "place.json"
 STORE_LOCK = ".mlflow.lock"
 
 _SQLITE = "sqlite:///"
-# The revisions of MLflow's schema whose columns are listed below, as `alembic_version` has them: of MLflow 3.17.
+# The revisions of MLflow's schema whose columns are listed below, as `alembic_version` has them: of
+# MLflow 3.17.
 KNOWN_REVISIONS = ("dc11669786a5",)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds for another process that holds the lock or the database
@@ -78,7 +81,8 @@ class _Column:
     is_json: bool = False
 
 
-# What a run was given (params, the tags of its origin, the content of traces) is a record and stays as it is.
+# What a run was given (params, the tags of its origin, the content of traces) is a record and stays
+# as it is.
 _COLUMNS = (
     _Column("experiments", "artifact_location"),
     _Column("runs", "artifact_uri"),
@@ -101,7 +105,9 @@ def sqlite_file(address: str) -> Path | None:
 
 
 def portable_address(address: str, runs_folder: Path) -> str:
-    """An address without its password, and without the place of the runs folder where the database lies in it."""
+    """An address without its password, and without the place of the runs folder where the database
+    lies in it.
+    """
     database = sqlite_file(address)
     if database is None or not database.is_relative_to(runs_folder):
         return masked(address)
@@ -109,7 +115,9 @@ def portable_address(address: str, runs_folder: Path) -> str:
 
 
 def runs_folder_of(database: Path) -> Path | None:
-    """The runs folder that a database belongs to, where only the database is known; None where there is none."""
+    """The runs folder that a database belongs to, where only the database is known; None where
+    there is none.
+    """
     if database.name == DATABASE_NAME or (database.parent / PLACE_NAME).is_file():
         return database.parent
     for folder in (database.parent / "runs", Path("runs").resolve()):
@@ -125,8 +133,8 @@ def follow_moved_folder(runs_folder: Path, address: str, first: bool = False) ->
 
     first: whether to write `place.json` where nothing was tracked here yet.
 
-    Raises ExperimentError where the database cannot be put right: it has an unknown schema, it cannot be written, or a
-    process still works in the folder under its former name.
+    Raises ExperimentError where the database cannot be put right: it has an unknown schema, it
+    cannot be written, or a process still works in the folder under its former name.
     """
     if address.startswith("http") or not runs_folder.is_dir():
         return  # a server stores the artifacts itself
@@ -145,20 +153,24 @@ def follow_moved_folder(runs_folder: Path, address: str, first: bool = False) ->
 def readable_copy(runs_folder: Path, address: str) -> TemporaryDirectory[str] | None:
     """As `follow_moved_folder`, for a command that only reads: a read-only folder is no hindrance.
 
-    Returns a temporary folder with a copy of the database that was put right, where the folder was moved and is
-    read-only; None where the database itself can be read.
+    Returns a temporary folder with a copy of the database that was put right, where the folder was
+    moved and is read-only; None where the database itself can be read.
     """
     try:
         follow_moved_folder(runs_folder, address)
     except ReadOnlyFolderError:
         temporary = TemporaryDirectory(prefix="attnlab-mlflow-")
-        _Store(runs_folder, sqlite_file(address)).copy_put_right(Path(temporary.name) / DATABASE_NAME)
+        _Store(runs_folder, sqlite_file(address)).copy_put_right(
+            Path(temporary.name) / DATABASE_NAME
+        )
         return temporary
     return None
 
 
 def former_place(runs_folder: Path, location: str) -> str | None:
-    """The former place of the runs folder, or of one that it is a copy of, which a location lies in."""
+    """The former place of the runs folder, or of one that it is a copy of, which a location lies
+    in.
+    """
     store = _Store(runs_folder, None)
     place = store.read()
     if place is None:
@@ -177,14 +189,18 @@ class _Store:
         self.database = None
         if database is not None and database.is_file():
             self.database = Path(os.path.realpath(database))
-        self._is_inside = self.database is not None and _lies_in(str(self.database), str(self.folder))
+        self._is_inside = self.database is not None and _lies_in(
+            str(self.database), str(self.folder)
+        )
 
     def read(self) -> Place | None:
         """What `place.json` says; None where the folder has none."""
         path = self.folder / PLACE_NAME
         if not path.is_file():
             return None
-        return read_own_record(path, Place, "remove it, and the former place is taken from MLflow's database")
+        return read_own_record(
+            path, Place, "remove it, and the former place is taken from MLflow's database"
+        )
 
     def is_new(self) -> bool:
         """Whether nothing was tracked here yet."""
@@ -205,17 +221,22 @@ class _Store:
         if not place.former:
             return False
         relocation = self._relocation(place)
-        return any(relocation.origin(location) is not None for location in self._experiment_locations())
+        return any(
+            relocation.origin(location) is not None for location in self._experiment_locations()
+        )
 
     def put_right(self) -> str | None:
-        """Move the locations, and note the present place; returns the line for the user where something was moved."""
+        """Move the locations, and note the present place; returns the line for the user where
+        something was moved.
+        """
         before = self.read()
         place = self._settled(before)
         newly_moved = set(place.moved_from) - set(() if before is None else before.moved_from)
         if newly_moved:
             self._check_nobody_works(newly_moved.pop())
 
-        # Before there was a `place.json`, a moved or copied folder had its new artifacts written to the former place.
+        # Before there was a `place.json`, a moved or copied folder had its new artifacts written to
+        # the former place.
         may_be_there = place.former if before is None else place.moved_from
         line = self._move_locations(place, may_be_there)
 
@@ -234,7 +255,8 @@ class _Store:
         if before is None:
             return self._first_place()
         if _is_same_folder(before.folder, here):
-            # Reached by another name, such as a link or a mounted folder: the old locations are still good.
+            # Reached by another name, such as a link or a mounted folder: the old locations are
+            # still good.
             return before
 
         former = before.folder
@@ -245,7 +267,9 @@ class _Store:
         return Place(before.id, here, (*moved_from, former), tuple(copied_from))
 
     def _first_place(self) -> Place:
-        """The same for a folder from before there was a `place.json`: its former place stands in the database."""
+        """The same for a folder from before there was a `place.json`: its former place stands in
+        the database.
+        """
         moved_from, copied_from = [], []
         for former in self._places_of_experiments():
             if (Path(former) / DATABASE_NAME).is_file():
@@ -255,15 +279,22 @@ class _Store:
         return Place(_new_id(), str(self.folder), tuple(moved_from), tuple(copied_from))
 
     def _places_of_experiments(self) -> list[str]:
-        """The former places of this folder, as the locations of the experiments in the database tell."""
+        """The former places of this folder, as the locations of the experiments in the database
+        tell.
+        """
         found: list[str] = []
         for location in self._experiment_locations():
             path = PurePosixPath(_path_of(location) or "")
-            # MLflow's own experiment `Default` was made with the database. It has a folder for itself.
+            # MLflow's own experiment `Default` was made with the database. It has a folder for
+            # itself.
             is_default = path.name == "0"
             artifacts = path.parent if is_default else path
             former = str(artifacts.parent)
-            if artifacts.name != ARTIFACTS_NAME or former in found or _is_same_folder(former, str(self.folder)):
+            if (
+                artifacts.name != ARTIFACTS_NAME
+                or former in found
+                or _is_same_folder(former, str(self.folder))
+            ):
                 continue
             # Otherwise another runs folder may be tracked in the same database.
             if (is_default and self._is_inside) or self._has_artifacts_of(former):
@@ -273,18 +304,26 @@ class _Store:
     def _has_artifacts_of(self, former: str) -> bool:
         """Whether a run whose artifacts were stored in another runs folder has them in this one."""
         relocation = _Relocation(str(self.folder), (former,))
-        moved = (relocation.moved(location) for location in self._values("SELECT artifact_uri FROM runs"))
-        return any(location is not None and Path(_path_of(location) or "").exists() for location in moved)
+        moved = (
+            relocation.moved(location) for location in self._values("SELECT artifact_uri FROM runs")
+        )
+        return any(
+            location is not None and Path(_path_of(location) or "").exists() for location in moved
+        )
 
     def _relocation(self, place: Place) -> _Relocation:
         """From the former places to the present one."""
         if self.database is None:
             return _Relocation(str(self.folder), ())
-        former = [each for each in place.former if self._is_inside or not self._is_shared_with(each)]
+        former = [
+            each for each in place.former if self._is_inside or not self._is_shared_with(each)
+        ]
         return _Relocation(str(self.folder), tuple(former))
 
     def _is_shared_with(self, former: str) -> bool:
-        """Whether a database outside of the folder belongs to another runs folder, which now is at a former place."""
+        """Whether a database outside of the folder belongs to another runs folder, which now is at
+        a former place.
+        """
         assert self.database is not None
         is_in_use = (Path(former) / PLACE_NAME).is_file() or (Path(former) / "points").is_dir()
         if not is_in_use:
@@ -294,7 +333,9 @@ class _Store:
         return not os.path.isfile(theirs) or os.path.samefile(theirs, self.database)
 
     def _check_nobody_works(self, former: str) -> None:
-        """Raise ExperimentError where a process, as in another container, has the folder under its former name."""
+        """Raise ExperimentError where a process, as in another container, has the folder under its
+        former name.
+        """
         locks = [path for pattern in _LOCKS_OF_WORK for path in self.folder.glob(pattern)]
         for path in locks:
             try:
@@ -303,12 +344,13 @@ class _Store:
             except Timeout:
                 raise ExperimentError(
                     f"paths.runs: {self.folder} was {former} before, and a process still works on "
-                    f"{path.parent.relative_to(self.folder)} in it; wait until it has ended, or use the folder under "
-                    "the name that it has there"
+                    f"{path.parent.relative_to(self.folder)} in it; wait until it has ended, or "
+                    "use the folder under the name that it has there"
                 ) from None
 
     def _move_locations(self, place: Place, may_be_there: Sequence[str]) -> str | None:
-        """Write the new locations, in one transaction, behind a backup; returns the line for the user.
+        """Write the new locations, in one transaction, behind a backup; returns the line for the
+        user.
 
         may_be_there: former places; what is only there stays where it is.
         """
@@ -316,7 +358,9 @@ class _Store:
             return None
         now = datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
         backup = self.database.with_name(f"{self.database.stem}.before_{now}{self.database.suffix}")
-        with closing(sqlite3.connect(self.database, timeout=_PATIENCE, isolation_level=None)) as connection:
+        with closing(
+            sqlite3.connect(self.database, timeout=_PATIENCE, isolation_level=None)
+        ) as connection:
             self._check_revision(connection, place)
             connection.execute("BEGIN IMMEDIATE")  # from here on nobody else writes
             try:
@@ -338,18 +382,23 @@ class _Store:
         return "; ".join([*parts, f"the database as it was: {backup}"])
 
     def _check_revision(self, connection: sqlite3.Connection, place: Place) -> None:
-        found = [str(revision) for (revision,) in connection.execute("SELECT version_num FROM alembic_version")]
+        found = [
+            str(revision)
+            for (revision,) in connection.execute("SELECT version_num FROM alembic_version")
+        ]
         if len(found) == 1 and found[0] in KNOWN_REVISIONS:
             return
         raise ExperimentError(
-            f"tracking.uri: the locations in {self.database} still point to {', '.join(place.former)}, and cannot be "
-            f"put right: its schema has the revision {', '.join(found) or 'none'}, this attnlab knows "
-            f"{', '.join(KNOWN_REVISIONS)}; run `mlflow db upgrade sqlite:///{self.database}` if the database is "
-            "older, install a newer attnlab if it is newer, or move the folder back"
+            f"tracking.uri: the locations in {self.database} still point to "
+            f"{', '.join(place.former)}, and cannot be put right: its schema has the revision "
+            f"{', '.join(found) or 'none'}, this attnlab knows {', '.join(KNOWN_REVISIONS)}; run "
+            f"`mlflow db upgrade sqlite:///{self.database}` if the database is older, install a "
+            "newer attnlab if it is newer, or move the folder back"
         )
 
     def copy_put_right(self, copy: Path) -> None:
-        """Write a copy of the database in which the locations are put right; nothing changes in the folder.
+        """Write a copy of the database in which the locations are put right; nothing changes in the
+        folder.
 
         Raises ExperimentError where the database has an unknown schema.
         """
@@ -369,7 +418,9 @@ class _Store:
         return self._values("SELECT artifact_location FROM experiments")
 
     def _values(self, query: str) -> list[str]:
-        """The texts that a query finds; none in a file that is no database of MLflow, which MLflow itself reports."""
+        """The texts that a query finds; none in a file that is no database of MLflow, which MLflow
+        itself reports.
+        """
         if self.database is None:
             return []
         try:
@@ -400,9 +451,9 @@ class _Store:
             is_read_only = isinstance(error, OSError) and error.errno in _READ_ONLY
             kind = ReadOnlyFolderError if is_read_only else ExperimentError
             raise kind(
-                f"paths.runs: {self.folder} was {' and '.join(place.former)} before, and the artifact locations in its "
-                f"MLflow database cannot be put right: {reason}; make the folder writable, or copy it to a place that "
-                "is"
+                f"paths.runs: {self.folder} was {' and '.join(place.former)} before, and the "
+                f"artifact locations in its MLflow database cannot be put right: {reason}; make "
+                "the folder writable, or copy it to a place that is"
             ) from error
 
 
@@ -414,7 +465,9 @@ class _Relocation:
     former: tuple[str, ...]
 
     def origin(self, location: str) -> str | None:
-        """The former place that a location lies in; None where it is right, or has nothing to do with the folder."""
+        """The former place that a location lies in; None where it is right, or has nothing to do
+        with the folder.
+        """
         path = _path_of(location)
         if path is None:
             return None
@@ -447,30 +500,47 @@ class _Changes:
     left_behind: int = 0
 
 
-def _change(connection: sqlite3.Connection, relocation: _Relocation, may_be_there: Sequence[str]) -> _Changes:
+def _change(
+    connection: sqlite3.Connection, relocation: _Relocation, may_be_there: Sequence[str]
+) -> _Changes:
     """Move the locations in all columns, in the transaction that the caller opened."""
     changes = _Changes(0, set())
     for column in _COLUMNS:
-        rows = connection.execute(f"SELECT rowid, {column.name} FROM {column.table} WHERE {column.condition}")
+        rows = connection.execute(
+            f"SELECT rowid, {column.name} FROM {column.table} WHERE {column.condition}"
+        )
         for row, value in rows.fetchall():
-            moved = _moved_json(value, relocation) if column.is_json else relocation.moved(value or "")
+            moved = (
+                _moved_json(value, relocation) if column.is_json else relocation.moved(value or "")
+            )
             if moved is None:
                 continue
             origin = relocation.origin(value)
-            if origin in may_be_there and column.table != "experiments" and _is_only_there(value, moved):
+            if (
+                origin in may_be_there
+                and column.table != "experiments"
+                and _is_only_there(value, moved)
+            ):
                 changes.left_behind += 1
                 continue
             if origin is not None:
                 changes.origins.add(origin)
             changes.moved += 1
-            connection.execute(f"UPDATE {column.table} SET {column.name} = ? WHERE rowid = ?", (moved, row))
+            connection.execute(
+                f"UPDATE {column.table} SET {column.name} = ? WHERE rowid = ?", (moved, row)
+            )
     return changes
 
 
 def _is_only_there(former: str, moved: str) -> bool:
     """Whether files are at a former location and not at the present one."""
     there, here = _path_of(former), _path_of(moved)
-    return there is not None and here is not None and os.path.exists(there) and not os.path.exists(here)
+    return (
+        there is not None
+        and here is not None
+        and os.path.exists(there)
+        and not os.path.exists(here)
+    )
 
 
 def _moved_json(text: str, relocation: _Relocation) -> str | None:
@@ -494,7 +564,9 @@ def _moved_texts(node: Any, relocation: _Relocation) -> Any:
 
 
 def _path_of(location: str) -> str | None:
-    """The absolute path of a location, `file:///a%20b` or `/a b`; None for another kind of address."""
+    """The absolute path of a location, `file:///a%20b` or `/a b`; None for another kind of
+    address.
+    """
     if location.startswith("file:"):
         return url2pathname(urlsplit(location).path)
     return location if location.startswith("/") else None

@@ -1,8 +1,9 @@
-"""The one name of an experiment: of its run, a sweep's child, its model, its report's title, the explorer's menu.
+"""The one name of an experiment: of its run, a sweep's child, its model, its report's title, the
+explorer's menu.
 
-It follows from the config alone, so that a model folder has the name of the run that trained it: the score, every
-choice and setting that is not the default, the data and the seed. Where a preset says the same in fewer words, its name
-stands for them.
+It follows from the config alone, so that a model folder has the name of the run that trained it:
+the score, every choice and setting that is not the default, the data and the seed. Where a preset
+says the same in fewer words, its name stands for them.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from attnlab.errors import masked
 from attnlab.tracking.params import as_text, choice_name, leaves, short_params, value_at
 
 LONGEST = 100  # characters, but for the score, the data and the seed, which always stand there
-# Groups and the place of each in the config, in the order of the name. The score comes first and the data last.
+# Groups and the place of each in the config, in the order of the name. The score comes first and
+# the data last.
 _PLACES = {
     "model.attention": "model/attention",
     **{
         f"model.{name}": f"model/{name}"
         for name in (
-            "projection", "normaliser", "scope", "coverage", "heads", "encoder", "bridge", "decoder", "readout",
-            "input_feeding", "initialisation",
+            "projection", "normaliser", "scope", "coverage", "heads", "encoder", "bridge",
+            "decoder", "readout", "input_feeding", "initialisation",
         )
     },
     "padding": "padding",
@@ -59,13 +61,17 @@ class Words(NamedTuple):
 
 
 def readable_name(config: Mapping[str, Any], shown: Iterable[str] = ()) -> str:
-    """`general · post_post · teacher forcing ratio 0.5 · dates · seed 1`. Sections may be missing or null.
+    """`general · post_post · teacher forcing ratio 0.5 · dates · seed 1`. Sections may be missing
+    or null.
 
-    shown: settings and groups that are not left out where the name would become too long, as those that a sweep varies.
+    shown: settings and groups that are not left out where the name would become too long, as those
+        that a sweep varies.
     """
     # Keys that YAML made numbers of can only be sorted as text.
     with_text_keys = json.loads(json.dumps(config, default=str))
-    return _name_of(json.dumps(with_text_keys, sort_keys=True), tuple(key.replace("/", ".") for key in shown))
+    return _name_of(
+        json.dumps(with_text_keys, sort_keys=True), tuple(key.replace("/", ".") for key in shown)
+    )
 
 
 @functools.lru_cache
@@ -81,7 +87,9 @@ def _name_of(config_as_json: str, shown: tuple[str, ...]) -> str:
 
 
 def setting_words(path: str, value: Any) -> str:
-    """`optimizer learning rate 0.01` of a setting and its value; `no patience` of null. Passwords are masked."""
+    """`optimizer learning rate 0.01` of a setting and its value; `no patience` of null. Passwords
+    are masked.
+    """
     parts = path.replace("/", ".").split(".")
     if parts[0] in _PLAIN_SECTIONS and parts[1:] and parts[1:] != ["seed"]:
         parts = parts[1:]
@@ -96,13 +104,17 @@ def setting_words(path: str, value: Any) -> str:
 
 
 def _shortened(words: list[Words], shown: tuple[str, ...]) -> list[str]:
-    """The words, or as many as there is room for and a digest of the others, by which names still differ."""
+    """The words, or as many as there is room for and a digest of the others, by which names still
+    differ.
+    """
     left_out: list[Words] = []
     while True:
         texts = [each.text for each in words if each not in left_out]
         if left_out:
             hidden = "\n".join(sorted(each.text for each in left_out))
-            texts.append(f"{len(left_out)} more ({hashlib.sha256(hidden.encode()).hexdigest()[:4]})")
+            texts.append(
+                f"{len(left_out)} more ({hashlib.sha256(hidden.encode()).hexdigest()[:4]})"
+            )
         can_go = [each for each in words if each not in left_out and each.place not in shown]
         if len(" · ".join(texts)) <= LONGEST or not can_go:
             return texts
@@ -119,7 +131,10 @@ def _fewest_words(config: Mapping[str, Any]) -> list[Words]:
             break
         words = _different(config, task, preset)
         chosen = conf_file("experiment", preset).overrides.get("model/attention")
-        has_another_score = chosen not in (None, choice_of("model/attention", value_at(config, "model.attention")))
+        has_another_score = chosen not in (
+            None,
+            choice_of("model/attention", value_at(config, "model.attention")),
+        )
         if 1 + len(words) + has_another_score < cost:
             fewest = [Words("experiment", preset), *words]
             cost = len(fewest) + has_another_score
@@ -129,7 +144,11 @@ def _fewest_words(config: Mapping[str, Any]) -> list[Words]:
 def _presets_of(task: str) -> list[str]:
     """The presets of a task; those that others build on come first."""
     presets = [path.stem for path in (CONF / "experiment").glob("*.yaml")]
-    of_task = [name for name in presets if conf_file("experiment", name).overrides.get("task", "translation") == task]
+    of_task = [
+        name
+        for name in presets
+        if conf_file("experiment", name).overrides.get("task", "translation") == task
+    ]
     return sorted(of_task, key=lambda name: (conf_file("experiment", name).bases, name))
 
 
@@ -139,7 +158,10 @@ def _task_of(config: Mapping[str, Any]) -> str:
         return str(config["task"])
     model = choice_of("model", config.get("model"))
     tasks = [path.stem for path in (CONF / "task").glob("*.yaml")]
-    return next((task for task in tasks if conf_file("task", task).overrides.get("model") == model), "translation")
+    return next(
+        (task for task in tasks if conf_file("task", task).overrides.get("model") == model),
+        "translation",
+    )
 
 
 def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list[Words]:
@@ -148,7 +170,9 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
         return []
     data = choice_of("data", config.get("data"))
     defaults = default_choices(task, preset, data)
-    files = [conf_file("data", data or "")] + ([] if preset is None else [conf_file("experiment", preset)])
+    files = [conf_file("data", data or "")] + (
+        [] if preset is None else [conf_file("experiment", preset)]
+    )
     choices: list[Words] = []
     settings: list[Words] = []
     implied: dict[str, str] = {}  # by other choices: a decoder may choose its readout
@@ -161,9 +185,13 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
             continue
         # The tokenizer of one side is by default that of both sides.
         default = defaults.get(group) if place == group.replace("/", ".") else "none"
-        chosen = choice_of(group, node, default) if node is not None or default != "none" else "none"
+        chosen = (
+            choice_of(group, node, default) if node is not None or default != "none" else "none"
+        )
         if chosen != implied.get(group, default) and place not in _ALWAYS_NAMED:
-            choices.append(Words(place, _choice_words(place, chosen or choice_name(node) or as_text(node))))
+            choices.append(
+                Words(place, _choice_words(place, chosen or choice_name(node) or as_text(node)))
+            )
         if chosen is None:
             settings += _setting_words(leaves(node, place), place)
             continue
@@ -176,7 +204,9 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
         settings += _setting_words(differences(written, node, config, f"{place}."), place)
     for section in ("trainer", "callbacks"):
         written = value_at(files[-1].values, section) or {}
-        settings += _setting_words(differences(written, config.get(section) or {}, config, f"{section}."), section)
+        settings += _setting_words(
+            differences(written, config.get(section) or {}, config, f"{section}."), section
+        )
     return [*choices, *settings]
 
 
@@ -187,17 +217,24 @@ def _is_there(config: Mapping[str, Any], place: str) -> bool:
 
 
 def _choice_words(place: str, choice: str) -> str:
-    """`post_post`, `bridge mean`, `no coverage`: a choice behind the name of its group where that says more."""
+    """`post_post`, `bridge mean`, `no coverage`: a choice behind the name of its group where that
+    says more.
+    """
     return choice if place in _PLAIN_CHOICES and choice != "none" else setting_words(place, choice)
 
 
 def _setting_words(settings: Iterable[tuple[str, Any]], place: str) -> list[Words]:
-    """The settings of a section without those that belong to a group inside of it, or name the data."""
+    """The settings of a section without those that belong to a group inside of it, or name the
+    data.
+    """
     inner = tuple(f"{other}." for other in _PLACES if other.startswith(f"{place}."))
     words = []
     for key, value in settings:
-        is_of_another = f"{key}.".startswith(inner) or key in _OF_THE_DATA or key.endswith("._target_")
-        # `auto` becomes what it means on this machine, which differs from the usual only where it is bf16.
+        is_of_another = (
+            f"{key}.".startswith(inner) or key in _OF_THE_DATA or key.endswith("._target_")
+        )
+        # `auto` becomes what it means on this machine, which differs from the usual only where it
+        # is bf16.
         is_usual_precision = key == "hardware.precision" and str(value) in ("32", "auto")
         if not is_of_another and not is_usual_precision:
             text = setting_words(key, choice_name(value) if isinstance(value, Mapping) else value)

@@ -1,4 +1,6 @@
-"""Params and tags of a run: its config as MLflow's flat params, its short choices, its name, where it comes from."""
+"""Params and tags of a run: its config as MLflow's flat params, its short choices, its name, where
+it comes from.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ _KIND = re.compile(
 )
 # Choices inside the model that are known by the name of their group.
 OF_THE_MODEL = (
-    "attention", "projection", "normaliser", "scope", "coverage", "heads", "decoder", "readout", "input_feeding",
-    "bridge",
+    "attention", "projection", "normaliser", "scope", "coverage", "heads", "decoder", "readout",
+    "input_feeding", "bridge",
 )  # fmt: skip
 # Settings whose null is the choice `none` of a group.
 NONE_FOR_NULL = ("search", *(f"model.{name}" for name in OF_THE_MODEL))
@@ -37,7 +39,9 @@ _PACKAGES = ("torch", "pytorch-lightning", "mlflow", "numpy", "tokenizers", "dat
 
 
 def choice_name(node: Any) -> str | None:
-    """`{"_target_": "...BahdanauScore"}` is `bahdanau`; null is `none`; a node without a target has no name."""
+    """`{"_target_": "...BahdanauScore"}` is `bahdanau`; null is `none`; a node without a target has
+    no name.
+    """
     if node is None:
         return "none"
     target = node.get("_target_") if isinstance(node, Mapping) else None
@@ -48,12 +52,16 @@ def choice_name(node: Any) -> str | None:
 
 
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, passwords in addresses masked.
+    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, passwords in addresses
+    masked.
 
-    null is left out, and `none` where a group has that choice: `{"model.attention": "none"}`. The note and the tags of
-    the run are left out, too: they may change, and params never do.
+    null is left out, and `none` where a group has that choice: `{"model.attention": "none"}`. The
+    note and the tags of the run are left out, too: they may change, and params never do.
     """
-    chosen = {key: "none" if value is None and key in NONE_FOR_NULL else value for key, value in leaves(config)}
+    chosen = {
+        key: "none" if value is None and key in NONE_FOR_NULL else value
+        for key, value in leaves(config)
+    }
     return {
         accepted_name(key): masked(as_text(value))[:LONGEST_VALUE]
         for key, value in chosen.items()
@@ -62,7 +70,8 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def short_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """The choices by short names: `attention: bahdanau`, `padding: pre_post`, `teacher_forcing: 0.5`, ...
+    """The choices by short names: `attention: bahdanau`, `padding: pre_post`, `teacher_forcing:
+    0.5`, ...
 
     Sections may be missing or null.
     """
@@ -82,7 +91,8 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def params_as_today(params: Mapping[str, str]) -> dict[str, str]:
-    """The params of a run in the tracker, which never change, with the short ones as a run of today has them.
+    """The params of a run in the tracker, which never change, with the short ones as a run of today
+    has them.
 
     Runs of other versions say `pre-post` for `pre_post`, or nothing of the hardware.
     """
@@ -119,16 +129,25 @@ def origin_tags() -> dict[str, str]:
 
 
 def git_tags(code: Path) -> dict[str, str]:
-    """The revision of the checkout that `code` belongs to, and whether the checkout differs from it.
+    """The revision of the checkout that `code` belongs to, and whether the checkout differs from
+    it.
 
     DVC's lock files do not count: DVC writes them while the stages run.
-    A folder that merely lies inside a repository (an unpacked archive, an installed package) belongs to none.
+    A folder that merely lies inside a repository (an unpacked archive, an installed package)
+    belongs to none.
     """
     belongs = _git(code, "ls-files", "--error-unmatch", ".") is not None
     revision = _git(code, "rev-parse", "HEAD") if belongs else None
     if revision is None:
         return {"git_revision": "none: not a git checkout", "git_dirty": "unknown"}
-    changes = _git(code, "status", "--porcelain", "--untracked-files=normal", ":/", ":(top,exclude,glob)**/dvc.lock")
+    changes = _git(
+        code,
+        "status",
+        "--porcelain",
+        "--untracked-files=normal",
+        ":/",
+        ":(top,exclude,glob)**/dvc.lock",
+    )
     return {
         "git_revision": revision,
         "git_dirty": "unknown" if changes is None else "true" if changes else "false",
@@ -141,14 +160,18 @@ def _git(folder: Path, *arguments: str) -> str | None:
     command = ["git", "-C", str(folder), *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=20, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted path, value) of each value of a config, with paths as in overrides; an empty mapping is a value."""
+    """(dotted path, value) of each value of a config, with paths as in overrides; an empty mapping
+    is a value.
+    """
     if isinstance(node, Mapping) and node:
         for key, value in node.items():
             yield from leaves(value, f"{path}.{key}" if path else str(key))
@@ -177,7 +200,9 @@ def _encoder(node: Mapping[str, Any]) -> str | None:
 
 
 def _padding(node: Mapping[str, Any]) -> str | None:
-    """The choice that has these values, `pre_post`, or a name that is made like those of the choices."""
+    """The choice that has these values, `pre_post`, or a name that is made like those of the
+    choices.
+    """
     if not {"encoder", "decoder"} <= set(node):
         return None
     unmasked = "" if node.get("attention_masked", True) else "_unmasked"
@@ -204,8 +229,9 @@ def _teacher_forcing(node: Mapping[str, Any]) -> str | None:
 
 
 def _data(node: Mapping[str, Any]) -> str | None:
-    """The choice with its part (`scan_length`), and for any corpus from outside its own name (`multi30k` of
-    `../data/multi30k` or of the hub's `bentrevett/multi30k`)."""
+    """The choice with its part (`scan_length`), and for any corpus from outside its own name
+    (`multi30k` of `../data/multi30k` or of the hub's `bentrevett/multi30k`).
+    """
     name, place = choice_name(node) if node else None, node.get("path") or node.get("dataset")
     if name in ("hub", "labelled") and isinstance(place, str) and place.strip("/"):
         return masked(place).rstrip("/").rpartition("/")[2]

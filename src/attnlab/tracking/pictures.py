@@ -1,4 +1,6 @@
-"""Attention at each validation, for the same few sentences: pictures, a page and numbers, into the outbox."""
+"""Attention at each validation, for the same few sentences: pictures, a page and numbers, into the
+outbox.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,14 @@ def write_heat_maps(maps: Sequence[AttentionMap], folder: Path, title: str) -> N
 
 
 def write_sentences(
-    maps: Sequence[AttentionMap], labels: Sequence[str], confusions: NDArray[np.int64], folder: Path, title: str
+    maps: Sequence[AttentionMap],
+    labels: Sequence[str],
+    confusions: NDArray[np.int64],
+    folder: Path,
+    title: str,
 ) -> None:
-    """Write `sentences.png`, `sentences.html`, `attention.npz` of maps of one row each, and `confusion_matrix.png`.
+    """Write `sentences.png`, `sentences.html`, `attention.npz` of maps of one row each, and
+    `confusion_matrix.png`.
 
     confusions: (C, C).
     """
@@ -46,8 +53,9 @@ def write_sentences(
 class PictureCallback(pl.Callback):
     """Draws at the end of each validation, in the first process alone.
 
-    pictures: of the chosen sentences, None for none; called in the precision of the training, without gradients and
-        with the module in evaluation mode, as Lightning has it until a validation is over.
+    pictures: of the chosen sentences, None for none; called in the precision of the training,
+        without gradients and with the module in evaluation mode, as Lightning has it until a
+        validation is over.
     point: the experiment's folder.
     """
 
@@ -61,7 +69,9 @@ class PictureCallback(pl.Callback):
             pictures = self._pictures(pl_module)
         if pictures is None:
             return
-        with atomic_folder(self._folder / OUTBOX / HEAT_MAPS / step_name(trainer.global_step)) as folder:
+        with atomic_folder(
+            self._folder / OUTBOX / HEAT_MAPS / step_name(trainer.global_step)
+        ) as folder:
             pictures(folder, f"Step {trainer.global_step}")
 
 

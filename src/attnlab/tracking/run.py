@@ -1,4 +1,6 @@
-"""A run while something works on it: whatever it is given is first in its run folder, and uploaded from there."""
+"""A run while something works on it: whatever it is given is first in its run folder, and uploaded
+from there.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,19 @@ from attnlab.tracking.run_folder import (
 )
 from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
 
-PAUSE = 300.0  # seconds without another try after an upload failed: training does not wait for it again and again
+# Seconds without another try after an upload failed: training does not wait for it again and again
+PAUSE = 300.0
 
 
 class Run:
     """A run, open from `start` to `finish`; as a context manager it finishes itself.
 
-    Whatever it is given is on disk when a call returns; `upload` copies it to MLflow, at once if possible. In a forked
-    child that inherits it, it does nothing.
+    Whatever it is given is on disk when a call returns; `upload` copies it to MLflow, at once if
+    possible. In a forked child that inherits it, it does nothing.
 
     place: the folder of the experiment, evaluation or sweep; `folder` in it is the run's own.
-    upload: `sync` with a connection: returns why something could not be uploaded, None where all was.
+    upload: `sync` with a connection: returns why something could not be uploaded, None where all
+        was.
     stop_monitor: ends the sampling of system metrics, where there is any.
     """
 
@@ -77,16 +81,21 @@ class Run:
         else:
             record = replace(record, command=before.record.command or record.command)
             ended = before.ended if before.status == "FINISHED" else None
-            state = replace(before, record=record, log_model=log_model, status=None, error=None, ended=ended)
+            state = replace(
+                before, record=record, log_model=log_model, status=None, error=None, ended=ended
+            )
         run = cls(place, state, upload)
         run._write()
-        if run.uploaded is not None:  # all is compared again: there may be news, or the run was deleted in MLflow
+        # All is compared again: there may be news, or the run was deleted in MLflow
+        if run.uploaded is not None:
             run.remember(replace(run.uploaded, state=""))
         return run
 
     @classmethod
     def read(cls, place: Path, upload: Upload | None = None) -> Self | None:
-        """The run that a place has; None where it has none. Raises ExperimentError for a damaged file."""
+        """The run that a place has; None where it has none. Raises ExperimentError for a damaged
+        file.
+        """
         state = read_state(place)
         return None if state is None else cls(place, state, upload)
 
@@ -112,20 +121,34 @@ class Run:
     @property
     def model(self) -> Path | None:
         """The folder of the trained model, where it belongs to the run."""
-        is_whole = self.state.status == "FINISHED" and self.state.log_model and (self.place / MODEL).is_dir()
+        is_whole = (
+            self.state.status == "FINISHED"
+            and self.state.log_model
+            and (self.place / MODEL).is_dir()
+        )
         return self.place / MODEL if is_whole else None
 
     def spools(self) -> list[tuple[MetricSpool, int | None]]:
-        """Of the training, and of what follows it; each with the offset up to which it may be uploaded."""
+        """Of the training, and of what follows it; each with the offset up to which it may be
+        uploaded.
+        """
         later = MetricSpool(self.folder / LATER_METRICS, "remove it, and evaluate again")
         return [(MetricSpool(self.place / SPOOL_NAME), self.state.safe_offset), (later, None)]
 
-    def log_metrics(self, metrics: Mapping[str, float], step: int, epoch: int | None = None) -> None:
-        """Metrics of after the training, such as those of the test split; logged again, they count once."""
+    def log_metrics(
+        self, metrics: Mapping[str, float], step: int, epoch: int | None = None
+    ) -> None:
+        """Metrics of after the training, such as those of the test split; logged again, they count
+        once.
+        """
         if not self._is_ours():
             return
         _, (later, _) = self.spools()
-        before = {(each.step, name): value for each in later.read()[0] for name, value in each.metrics.items()}
+        before = {
+            (each.step, name): value
+            for each in later.read()[0]
+            for name, value in each.metrics.items()
+        }
         new = {name: value for name, value in metrics.items() if before.get((step, name)) != value}
         if new:
             later.append(new, step, epoch)
@@ -188,8 +211,8 @@ class Run:
             write_json(self.folder / STATE, asdict(self.state))
         except OSError as error:
             raise ExperimentError(
-                f"{self.folder / STATE} could not be written: {error.strerror}; make room there, or allow it, and give "
-                "the same command again"
+                f"{self.folder / STATE} could not be written: {error.strerror}; make room there, "
+                "or allow it, and give the same command again"
             ) from error
 
     def _try_to_upload(self, at_the_end: bool = False) -> None:
@@ -199,8 +222,12 @@ class Run:
         if problem is None:
             return
         self._try_again_at = time.monotonic() + PAUSE
-        later = "; everything is on disk, and the same command again or pipelines/deliver.py uploads it"
-        print(f"warning: {problem}{later if (self.folder / STATE).is_file() else ''}", file=sys.stderr)
+        later = (
+            "; everything is on disk, and the same command again or pipelines/deliver.py uploads it"
+        )
+        print(
+            f"warning: {problem}{later if (self.folder / STATE).is_file() else ''}", file=sys.stderr
+        )
 
     def _is_ours(self) -> bool:
         return os.getpid() == self._process
@@ -209,7 +236,10 @@ class Run:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         if error is None:
             return self.finish("FINISHED")
@@ -220,30 +250,38 @@ class Run:
                 self.finish("KILLED", type(error).__name__)
         except (OSError, ExperimentError) as another:
             # As on a full disk: report the original error, not this one.
-            print(f"warning: how the run ended could not be written down: {another}", file=sys.stderr)
+            print(
+                f"warning: how the run ended could not be written down: {another}", file=sys.stderr
+            )
 
 
 Upload = Callable[[Run], str | None]
 
 
 class UntrackedRun(Run):
-    """A run that records nothing, for tracking is off or its tracker has all of it: it is of no process."""
+    """A run that records nothing, for tracking is off or its tracker has all of it: it is of no
+    process.
+    """
 
     def __init__(self, uploaded: Uploaded | None = None) -> None:
         self.uploaded, self._process = uploaded, None
 
 
 def conclude_runs(place: Path, upload: Upload | None = None) -> None:
-    """Close the runs in the folder of an experiment or a sweep, whose lock is held, so that it can be cleared.
+    """Close the runs in the folder of an experiment or a sweep, whose lock is held, so that it can
+    be cleared.
 
     Those whose processes were killed are closed; what MLflow lacks is uploaded.
 
-    Raises ExperimentError where MLflow lacks something of a run, and there is no `upload`, or it failed.
+    Raises ExperimentError where MLflow lacks something of a run, and there is no `upload`, or it
+    failed.
     """
     for inside in places_of_runs(place):
         run = Run.read(inside)
         assert run is not None
-        if run.state.status is None and (run.uploaded is not None or any(spool.size() for spool, _ in run.spools())):
+        if run.state.status is None and (
+            run.uploaded is not None or any(spool.size() for spool, _ in run.spools())
+        ):
             written = int((run.folder / STATE).stat().st_mtime * 1000)
             run.change(status="KILLED", error="stopped before it was finished", ended=written)
         if run.pending:
@@ -251,8 +289,9 @@ def conclude_runs(place: Path, upload: Upload | None = None) -> None:
             problem = "tracking is off" if upload is None else upload(run)
             if problem is not None:
                 raise ExperimentError(
-                    f"MLflow lacks metrics or files of an earlier run in {run.folder} ({problem}); upload them with "
-                    "pipelines/deliver.py, or remove that folder, and give the same command again"
+                    f"MLflow lacks metrics or files of an earlier run in {run.folder} ({problem}); "
+                    "upload them with pipelines/deliver.py, or remove that folder, and give the "
+                    "same command again"
                 )
 
 

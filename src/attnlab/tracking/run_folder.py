@@ -1,7 +1,9 @@
-"""A run on disk: all that is known of it, in the folder `run` of its experiment, evaluation or sweep.
+"""A run on disk: all that is known of it, in the folder `run` of its experiment, evaluation or
+sweep.
 
-`run.json` holds what the run is and how it ended, two spools hold what it measured, `outbox` holds the files that
-become its artifacts, and `mlflow.json` how much of all this MLflow has. Free of mlflow.
+`run.json` holds what the run is and how it ended, two spools hold what it measured, `outbox` holds
+the files that become its artifacts, and `mlflow.json` how much of all this MLflow has. Free of
+mlflow.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ HEAT_MAPS = "attention"
 class RunRecord:
     """What there is to know of a run when it starts.
 
-    config: the whole resolved config; environment interpolations stay unresolved, so that no secret is in it.
+    config: the whole resolved config; environment interpolations stay unresolved, so that no secret
+        is in it.
     identity: the experiment's identity.
     data_digest: SHA-256 of the prepared data.
     data_source: where the prepared data lie, from the runs folder on where they are in it.
@@ -41,7 +44,8 @@ class RunRecord:
     data_columns: what a row of them holds.
     tags: more tags, which show the latest start; a sweep puts `mlflow.parentRunId` here.
     name: of the run; None makes one of the choices.
-    command: the words that repeat it in a shell; a run that starts again keeps those that it started with.
+    command: the words that repeat it in a shell; a run that starts again keeps those that it
+        started with.
     note: stands first in its description, Markdown.
     """
 
@@ -66,8 +70,8 @@ class RunState:
     status: with which the run ended; None while it goes on, and after its process was killed.
     error: why it failed.
     result: what it found, in Markdown; None: its latest metrics.
-    safe_offset: how far its spool may be uploaded: a training that goes on from its last checkpoint writes again what
-        lies behind. None: all of it.
+    safe_offset: how far its spool may be uploaded: a training that goes on from its last checkpoint
+        writes again what lies behind. None: all of it.
     ended: when it finished first, or ended otherwise last.
     """
 
@@ -97,8 +101,8 @@ class Uploaded:
 
     state: the digest of the state that MLflow has, together with all that belonged to it.
     description: as it was uploaded last.
-    tracker: the address of the MLflow that this is about, from the runs folder on for a database in it, and its name
-        for the group of runs.
+    tracker: the address of the MLflow that this is about, from the runs folder on for a database in
+        it, and its name for the group of runs.
     """
 
     run_id: str
@@ -109,26 +113,40 @@ class Uploaded:
 
 
 def read_state(place: Path) -> RunState | None:
-    """The state of the run of a place; None where it has none. Raises ExperimentError for a damaged file."""
-    path, remedy = place / RUN_FOLDER / STATE, "remove it; MLflow then learns no more of that run, whose files stay"
+    """The state of the run of a place; None where it has none. Raises ExperimentError for a damaged
+    file.
+    """
+    path, remedy = (
+        place / RUN_FOLDER / STATE,
+        "remove it; MLflow then learns no more of that run, whose files stay",
+    )
     return read_own_record(path, RunState, remedy) if path.is_file() else None
 
 
 def read_uploaded(place: Path) -> Uploaded | None:
-    """How much MLflow has of the run of a place; None for nothing. Raises ExperimentError for a damaged file."""
-    path, remedy = place / RUN_FOLDER / UPLOADED, "remove it, and everything is uploaded again, to a new run"
+    """How much MLflow has of the run of a place; None for nothing. Raises ExperimentError for a
+    damaged file.
+    """
+    path, remedy = (
+        place / RUN_FOLDER / UPLOADED,
+        "remove it, and everything is uploaded again, to a new run",
+    )
     return read_own_record(path, Uploaded, remedy) if path.is_file() else None
 
 
 def places_of_runs(place: Path) -> list[Path]:
-    """Of the folder of an experiment or a sweep, and those of evaluations with another search in it, the ones that
-    have a run."""
+    """Of the folder of an experiment or a sweep, and those of evaluations with another search in
+    it, the ones that
+    have a run.
+    """
     patterns = (f"{RUN_FOLDER}/{STATE}", f"evaluations/*/{RUN_FOLDER}/{STATE}")
     return [path.parents[1] for pattern in patterns for path in sorted(place.glob(pattern))]
 
 
 def reset_without_checkpoint(place: Path) -> bool:
-    """Whether the run of a place came to no checkpoint; it then starts again as the same run, without its metrics."""
+    """Whether the run of a place came to no checkpoint; it then starts again as the same run,
+    without its metrics.
+    """
     state, uploaded, folder = read_state(place), read_uploaded(place), place / RUN_FOLDER
     if state is not None and (state.safe_offset != 0 or (uploaded is not None and uploaded.spools)):
         return False

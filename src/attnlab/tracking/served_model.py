@@ -1,4 +1,5 @@
-"""A trained model as MLflow loads it: this script, the model folder and attnlab's code, and no pickle.
+"""A trained model as MLflow loads it: this script, the model folder and attnlab's code, and no
+pickle.
 
 MLflow runs this file when it saves and when it loads a model; no module of the package imports it.
 """
@@ -19,18 +20,26 @@ COLUMN = "text"
 
 
 class ServedModel(PythonModel):
-    """`predict(["Guten Tag"], params={"beam": 5})` gives an object for each text: `[{"text": ..., "score": ...}]`."""
+    """`predict(["Guten Tag"], params={"beam": 5})` gives an object for each text: `[{"text": ...,
+    "score": ...}]`.
+    """
 
     def load_context(self, context: PythonModelContext) -> None:
         self.model = load_folder(Path(context.artifacts["model"]))
 
-    # The signature makes a table of every input. With the type hint list[str], MLflow would ignore the signature.
+    # The signature makes a table of every input. With the type hint list[str], MLflow would ignore
+    # the signature.
     def predict(
-        self, context: PythonModelContext, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+        self,
+        context: PythonModelContext,
+        model_input: pd.DataFrame,
+        params: dict[str, Any] | None = None,
     ) -> list[dict[str, Any]]:
-        """The answers to the texts of the first column; a param of None leaves the model's own setting.
+        """The answers to the texts of the first column; a param of None leaves the model's own
+        setting.
 
-        Raises MlflowException, which MLflow's server answers with the status 400, for unsuitable texts and params.
+        Raises MlflowException, which MLflow's server answers with the status 400, for unsuitable
+        texts and params.
         """
         given = {name: value for name, value in (params or {}).items() if value is not None}
         try:
@@ -40,12 +49,20 @@ class ServedModel(PythonModel):
 
 
 def texts_of(table: pd.DataFrame) -> list[str]:
-    """The texts of a table's first column; raises ExperimentError where it is another one than that of the texts."""
+    """The texts of a table's first column; raises ExperimentError where it is another one than that
+    of the texts.
+    """
     column = table.columns[0]
     if isinstance(column, str) and column != COLUMN:
-        raise ExperimentError(f"the first column must be {COLUMN!r}, got {column!r}; rename it or send a list of texts")
+        raise ExperimentError(
+            f"the first column must be {COLUMN!r}, got {column!r}; rename it or send a list of "
+            "texts"
+        )
     # MLflow makes an array without axes of each text in {"inputs": [{"text": ...}]}.
-    texts = [text.item() if isinstance(text, np.ndarray) and text.ndim == 0 else text for text in table[column]]
+    texts = [
+        text.item() if isinstance(text, np.ndarray) and text.ndim == 0 else text
+        for text in table[column]
+    ]
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise ExperimentError(f"each text must be a string, got {text!r} in row {row}")

@@ -15,7 +15,12 @@ from pydantic import NonNegativeInt
 
 from attnlab.errors import ExperimentError, masked, masked_values
 from attnlab.tracking.mlflow_variables import check_address
-from attnlab.tracking.moved_store import ARTIFACTS_NAME, DATABASE_NAME, follow_moved_folder, portable_address
+from attnlab.tracking.moved_store import (
+    ARTIFACTS_NAME,
+    DATABASE_NAME,
+    follow_moved_folder,
+    portable_address,
+)
 from attnlab.tracking.params import accepted_name, as_text, origin_tags
 from attnlab.tracking.run import Run, UntrackedRun, Upload, conclude_runs
 from attnlab.tracking.run_folder import RunRecord, Uploaded
@@ -28,43 +33,56 @@ LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
 
 class Tracking:
-    """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself nowhere."""
+    """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself
+    nowhere.
+    """
 
     heat_map_sentences: int
 
     def follow_moved_folder(self, runs_folder: Path) -> None:
-        """Put the tracker's database right if the runs folder was moved or copied, before anything in it is locked.
+        """Put the tracker's database right if the runs folder was moved or copied, before anything
+        in it is locked.
 
         Raises ExperimentError where that is impossible.
         """
 
-    def start(self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False) -> Run:
+    def start(
+        self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False
+    ) -> Run:
         """Start the run of the experiment or evaluation in the folder `place`, or open it again.
 
-        nothing_new: nothing will be logged that was not logged before, so that MLflow, whose import takes seconds, is
-            needed only where something of the run is missing there.
+        nothing_new: nothing will be logged that was not logged before, so that MLflow, whose import
+            takes seconds, is needed only where something of the run is missing there.
 
-        Raises ExperimentError where the tracker cannot be reached or refuses, and `when_unreachable` is `refuse`.
+        Raises ExperimentError where the tracker cannot be reached or refuses, and
+        `when_unreachable` is `refuse`.
         """
         return UntrackedRun()
 
     def of_sweep(self) -> Tracking:
-        """The same for the run of a sweep itself, which its runs are children of: it is there before they are."""
+        """The same for the run of a sweep itself, which its runs are children of: it is there
+        before they are.
+        """
         return self
 
     def of_a_begun_run(self) -> Tracking:
-        """The same for what follows in a run that has begun: a tracker that went away since is a warning."""
+        """The same for what follows in a run that has begun: a tracker that went away since is a
+        warning.
+        """
         return self
 
     def conclude(self, runs_folder: Path, place: Path) -> None:
         """Close the runs in a folder, so that it can be cleared for new ones.
 
-        Raises ExperimentError where MLflow lacks something of them, or `start` would refuse the new run.
+        Raises ExperimentError where MLflow lacks something of them, or `start` would refuse the new
+        run.
         """
         conclude_runs(place)
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
-        """Close the run of a folder whose process was killed; a tracker that cannot be reached is a warning."""
+        """Close the run of a folder whose process was killed; a tracker that cannot be reached is a
+        warning.
+        """
 
     def where_to_look(self, runs_folder: Path) -> str:
         """What a person types and opens to see the runs, one or two lines."""
@@ -75,17 +93,20 @@ class Tracking:
 class MlflowTracking(Tracking):
     """Runs go to MLflow.
 
-    uri: `http(s)://...` of a server, `sqlite:///<file>.db`, `postgresql+psycopg2://...` or `mysql+pymysql://...`;
-        null is what the environment variable MLFLOW_TRACKING_URI says, or else `mlflow.db` in the runs folder. A
-        relative sqlite path counts from the runs folder's parent.
-    experiment: MLflow's name for the group of runs; null is what the environment variable MLFLOW_EXPERIMENT_NAME says,
-        or else `attnlab`.
+    uri: `http(s)://...` of a server, `sqlite:///<file>.db`, `postgresql+psycopg2://...` or
+        `mysql+pymysql://...`;
+        null is what the environment variable MLFLOW_TRACKING_URI says, or else `mlflow.db` in the
+        runs folder. A relative sqlite path counts from the runs folder's parent.
+    experiment: MLflow's name for the group of runs; null is what the environment variable
+        MLFLOW_EXPERIMENT_NAME says, or else `attnlab`.
     run_name: null makes one of the choices, as `bahdanau · dates · seed 1`.
     system_metrics: sample processor, memory, disk and network while the tracker can be reached.
-    heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws none.
+    heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws
+        none.
     log_model: log the trained model in the end.
-    when_unreachable: `refuse` ends a command at once whose tracker cannot be reached when it starts; `warn` trains, and
-        uploads the run when the tracker is back. A sweep is refused in any case: its runs need a parent.
+    when_unreachable: `refuse` ends a command at once whose tracker cannot be reached when it
+        starts; `warn` trains, and uploads the run when the tracker is back. A sweep is refused in
+        any case: its runs need a parent.
     tags: more tags of the run.
     note: stands first in its description, Markdown.
     """
@@ -132,7 +153,9 @@ class MlflowTracking(Tracking):
 
         return lambda run: sync(run, connection)
 
-    def start(self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False) -> Run:
+    def start(
+        self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False
+    ) -> Run:
         # Where a sweep names its points, one name for all of them would not distinguish them.
         name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
         tags = {accepted_name(name): as_text(value) for name, value in (self.tags or {}).items()}
@@ -145,20 +168,31 @@ class MlflowTracking(Tracking):
         run = Run.start(place, named, origin_tags, self.log_model, self._uploader(connection))
         run.sync(run.state.safe_offset)
         if run.run_id is None and must_reach:
-            raise ExperimentError("tracking.uri: the run could not be created; correct it, or choose tracking=none")
+            raise ExperimentError(
+                "tracking.uri: the run could not be created; correct it, or choose tracking=none"
+            )
         if run.run_id is not None and self.system_metrics:
             run.stop_monitor = connection.monitor_system(run.run_id)
         return run
 
     def _held(self, runs_folder: Path, run: Run | None, record: RunRecord) -> Uploaded | None:
-        """How much MLflow has of a run: all of it, and its database says that the run is there; None otherwise."""
+        """How much MLflow has of a run: all of it, and its database says that the run is there;
+        None otherwise.
+        """
         address = self.address(runs_folder)
-        if run is None or run.uploaded is None or run.state.status != "FINISHED" or not address.startswith("sqlite"):
+        if (
+            run is None
+            or run.uploaded is None
+            or run.state.status != "FINISHED"
+            or not address.startswith("sqlite")
+        ):
             return None
         same = replace(RunRecord(**masked_values(vars(record))), command=run.state.record.command)
         # Before runs folders could be moved, the absolute path of the database was noted.
         trackers = [portable_address(address, Path(os.path.abspath(runs_folder))), masked(address)]
-        is_whole = run.is_described and run.uploaded.tracker in [f"{each} {self.experiment_name}" for each in trackers]
+        is_whole = run.is_described and run.uploaded.tracker in [
+            f"{each} {self.experiment_name}" for each in trackers
+        ]
         if not is_whole or (same, self.log_model) != (run.state.record, run.state.log_model):
             return None
         query = "SELECT lifecycle_stage FROM runs WHERE run_uuid = ?"
@@ -188,12 +222,21 @@ class MlflowTracking(Tracking):
         page, store = "", masked(address)
         if address.startswith("sqlite:///"):
             # By itself MLflow leads to the pages for language model prompts.
-            found = _asked(address, "SELECT experiment_id FROM experiments WHERE name = ?", self.experiment_name)
-            page = "" if found is None else f"#/experiments/{found}/runs?workflowType=machine_learning"
+            found = _asked(
+                address,
+                "SELECT experiment_id FROM experiments WHERE name = ?",
+                self.experiment_name,
+            )
+            page = (
+                "" if found is None else f"#/experiments/{found}/runs?workflowType=machine_learning"
+            )
             store = f"sqlite:///{_short(Path(address.removeprefix('sqlite:///')))}"
         program = _short(Path(sys.executable).with_name("mlflow"))
         options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1 --port {port}"
-        return f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen http://127.0.0.1:{port}/{page}"
+        return (
+            f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen "
+            f"http://127.0.0.1:{port}/{page}"
+        )
 
 
 @dataclass(frozen=True)
@@ -206,7 +249,10 @@ class NoTracking(Tracking):
 def _asked(address: str, query: str, value: str) -> Any:
     """The first value that an sqlite database finds; None where it has none."""
     database = Path(address.removeprefix("sqlite:///"))
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection,
+    ):
         found = connection.execute(query, [value]).fetchone()
         return None if found is None else found[0]
     return None

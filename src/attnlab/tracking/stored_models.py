@@ -24,10 +24,11 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
     """The folder of a model in MLflow, downloaded.
 
     Args:
-        uri: `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`, `models:/<name>/latest`, or
-            `models:/m-<id>` as MLflow's pages show it.
-        tracking_uri: None is the one that MLflow is set to (`mlflow.set_tracking_uri`, MLFLOW_TRACKING_URI), or else
-            the database in the folder `runs`, where trainings put it by default.
+        uri: `runs:/<id>/model`, `models:/<name>@<alias>`, `models:/<name>/<version>`,
+            `models:/<name>/latest`, or `models:/m-<id>` as MLflow's pages show it.
+        tracking_uri: None is the one that MLflow is set to (`mlflow.set_tracking_uri`,
+            MLFLOW_TRACKING_URI), or else the database in the folder `runs`, where trainings put it
+            by default.
 
     Raises ExperimentError where the tracker cannot be reached, or has no such model.
     """
@@ -42,7 +43,9 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
         location = _location(uri, MlflowClient(asked, asked))
         whole = Path(download_artifacts(location, dst_path=str(into), tracking_uri=address))
     except (*LOST, ValueError) as error:
-        raise ExperimentError(f"{uri} cannot be loaded from {masked(address)}: {reason_of(error)}") from None
+        raise ExperimentError(
+            f"{uri} cannot be loaded from {masked(address)}: {reason_of(error)}"
+        ) from None
     folder = whole / "artifacts" / "model"
     if not (folder / "model.json").is_file():
         raise ExperimentError(f"{uri} is not a model that attnlab logged")
@@ -54,14 +57,17 @@ def _location(uri: str, client: MlflowClient) -> str:
     if found := _RUN.fullmatch(uri):
         model = newest_model(client, client.get_run(found["run"]))
         if model is None:
-            raise ExperimentError(f"{uri}: this run has no model; it may not have been trained to its end")
+            raise ExperimentError(
+                f"{uri}: this run has no model; it may not have been trained to its end"
+            )
         return str(model.artifact_location)
     if found := _LOGGED.fullmatch(uri):
         return str(client.get_logged_model(found["model"]).artifact_location)
     if _REGISTERED.fullmatch(uri):
         return str(client.get_model_version_download_uri(*get_model_name_and_version(client, uri)))
     raise ExperimentError(
-        f"{uri} must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or models:/<name>/latest"
+        f"{uri} must be runs:/<id>/model, models:/<name>@<alias>, models:/<name>/<version> or "
+        "models:/<name>/latest"
     )
 
 
@@ -71,9 +77,12 @@ def _usual_tracker() -> str:
 
 
 def _check_database(uri: str, address: str) -> None:
-    """Raise ExperimentError for an sqlite database that does not exist, which MLflow would create."""
+    """Raise ExperimentError for an sqlite database that does not exist, which MLflow would
+    create.
+    """
     url = make_url(address)
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).is_file():
         raise ExperimentError(
-            f"{uri}: there is no database {url.database}; give tracking_uri, or set MLFLOW_TRACKING_URI"
+            f"{uri}: there is no database {url.database}; give tracking_uri, or set "
+            "MLFLOW_TRACKING_URI"
         )

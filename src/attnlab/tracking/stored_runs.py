@@ -24,7 +24,8 @@ class StoredRun:
     """A run in MLflow.
 
     metrics: the last value of each.
-    history: {name: [(step, value), ...]} of what validation measured, steps ascending, finite values alone.
+    history: {name: [(step, value), ...]} of what validation measured, steps ascending, finite
+        values alone.
     parent: the id of the sweep's run; None outside of sweeps.
     evaluation: a copy of its evaluation folder; None where it has none.
     """
@@ -58,27 +59,34 @@ class StoredRuns:
             unknown = [run_id for run_id, run in found.items() if run is None]
             if unknown:
                 shown = self._connection.shown
-                raise ExperimentError([f"runs: {shown} has no run {each} in this experiment" for each in unknown])
+                raise ExperimentError(
+                    [f"runs: {shown} has no run {each} in this experiment" for each in unknown]
+                )
             return [self._read(run, into) for run in found.values() if run is not None]
 
     def by_filter(self, text: str, into: Path) -> list[StoredRun]:
-        """The runs that MLflow's search finds, oldest first, without the runs of sweeps themselves."""
+        """The runs that MLflow's search finds, oldest first, without the runs of sweeps
+        themselves.
+        """
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         with self._connection.refusing():
             try:
                 experiments = [self._connection.experiment_id]
-                found = self._client.search_runs(experiments, text, max_results=_MOST_RUNS, order_by=order)
+                found = self._client.search_runs(
+                    experiments, text, max_results=_MOST_RUNS, order_by=order
+                )
             except MlflowException as error:
                 if error.error_code not in NOT_FOUND:
                     raise
                 raise ExperimentError(
-                    "filter must be a search that MLflow understands, such as \"params.attention = 'dot'\"; got "
-                    f"{text!r}, of which it says: {reason_of(error)}"
+                    'filter must be a search that MLflow understands, such as "params.attention = '
+                    f"'dot'\"; got {text!r}, of which it says: {reason_of(error)}"
                 ) from None
             return [self._read(run, into) for run in found if _OF_A_SWEEP not in run.data.tags]
 
     def add_folder(self, run_id: str, folder: Path, name: str) -> None:
-        """Log a folder among the run's artifacts, under a name. The run's status and times stay as they are.
+        """Log a folder among the run's artifacts, under a name. The run's status and times stay as
+        they are.
 
         Raises ExperimentError where there is no such run any more.
         """
@@ -89,7 +97,9 @@ class StoredRuns:
     def _run(self, run_id: str) -> MlflowRun:
         run = self._connection.find_run(run_id)
         if run is None:
-            raise ExperimentError(f"run: {self._connection.shown} has no run {run_id} in this experiment")
+            raise ExperimentError(
+                f"run: {self._connection.shown} has no run {run_id} in this experiment"
+            )
         return run
 
     def _read(self, run: MlflowRun, into: Path) -> StoredRun:

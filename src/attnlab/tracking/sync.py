@@ -1,7 +1,7 @@
 """From a run folder to MLflow: `sync` uploads what MLflow lacks of a run.
 
-What was uploaded stands in `mlflow.json`. A process that dies between an upload and this note uploads again, and MLflow
-drops identical points (name, step, time, value) and overwrites files.
+What was uploaded stands in `mlflow.json`. A process that dies between an upload and this note
+uploads again, and MLflow drops identical points (name, step, time, value) and overwrites files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelOutput, Metric, Param, RunTag
+from mlflow.entities import (
+    Dataset,
+    DatasetInput,
+    InputTag,
+    LoggedModelOutput,
+    Metric,
+    Param,
+    RunTag,
+)
 from mlflow.entities import Run as MlflowRun
 from mlflow.models import Model
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
@@ -45,7 +53,8 @@ _LONGEST_TAG = 5000
 
 
 def sync(run: Run, connection: Connection) -> str | None:
-    """Upload what MLflow lacks of a run; returns why something is still missing there, None where nothing is.
+    """Upload what MLflow lacks of a run; returns why something is still missing there, None where
+    nothing is.
 
     Idempotent: it may be called at any time, and by another process after the run's own was killed.
     """
@@ -71,7 +80,8 @@ def sync(run: Run, connection: Connection) -> str | None:
 
 
 def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowRun:
-    """Create the run in MLflow where it is missing, and upload its name, config, params, tags and dataset.
+    """Create the run in MLflow where it is missing, and upload its name, config, params, tags and
+    dataset.
 
     Params that MLflow has stay as they are, for they never change.
     """
@@ -84,9 +94,12 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
         run.remember(Uploaded(known.info.run_id))
     run_id = known.info.run_id
     client.update_run(run_id, status="RUNNING" if state.status is None else None, name=record.name)
-    if record.config and not known.data.params:  # before the params, whose presence says that the config is there
+    # Before the params, whose presence says that the config is there
+    if record.config and not known.data.params:
         client.log_dict(run_id, dict(record.config), CONFIG_FILE)
-    missing = [Param(name, value) for name, value in params.items() if name not in known.data.params]
+    missing = [
+        Param(name, value) for name, value in params.items() if name not in known.data.params
+    ]
     for start in range(0, len(missing), 100):  # MLflow's limit
         client.log_batch(run_id, params=missing[start : start + 100])
     client.log_batch(run_id, tags=[RunTag(name, value) for name, value in _tags(state).items()])
@@ -119,7 +132,8 @@ def _dataset(record: RunRecord, connection: Connection) -> DatasetInput:
     columns = [{"type": "string", "name": name, "required": True} for name in record.data_columns]
     dataset = Dataset(
         name=short_params(record.config).get("data", "data")[:500],
-        digest=record.data_digest[:16],  # a label of MLflow's tables; all of it stands in the tag data_hash
+        # A label of MLflow's tables; all of it stands in the tag data_hash
+        digest=record.data_digest[:16],
         source_type="local",
         source=json.dumps({"uri": str(_data_folder(record, connection))}),
         schema=json.dumps({"mlflow_colspec": columns}),
@@ -132,9 +146,14 @@ def _upload_description(client: MlflowClient, connection: Connection, run: Run) 
     """Set the run's description, unless somebody wrote another one in MLflow's page."""
     uploaded = _uploaded(run)
     data = client.get_run(uploaded.run_id).data
-    text = description(run.state, data.metrics).replace("](runs:/", f"](#/experiments/{connection.experiment_id}/runs/")
+    text = description(run.state, data.metrics).replace(
+        "](runs:/", f"](#/experiments/{connection.experiment_id}/runs/"
+    )
     text = text[:_LONGEST_TAG]
-    if text != uploaded.description and data.tags.get(MLFLOW_RUN_NOTE, "") in ("", uploaded.description):
+    if text != uploaded.description and data.tags.get(MLFLOW_RUN_NOTE, "") in (
+        "",
+        uploaded.description,
+    ):
         client.set_tag(uploaded.run_id, MLFLOW_RUN_NOTE, text)
         run.remember(replace(uploaded, description=text))
 
@@ -145,7 +164,8 @@ def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int
     before = uploaded.spools.get(name, UploadedSpool())
     offset, skipped = before.offset, 0
     if offset and _fingerprint(spool.path, offset) != before.fingerprint:
-        # Training went back behind what was uploaded, for its last checkpoint was damaged, and writes the same
+        # Training went back behind what was uploaded, for its last checkpoint was damaged, and
+        # writes the same
         # records once more, with other times.
         offset, skipped = 0, before.records
     records, end = spool.read(offset, up_to)
@@ -173,7 +193,9 @@ def _points(records: Sequence[Record]) -> Iterator[Metric]:
 
 
 def _fingerprint(path: Path, offset: int) -> str:
-    """A digest of the bytes right before `offset`, so that a spool that was cut back and grew again is recognised."""
+    """A digest of the bytes right before `offset`, so that a spool that was cut back and grew again
+    is recognised.
+    """
     if not path.exists():
         return ""
     with path.open("rb") as file:
@@ -199,8 +221,11 @@ def _upload_model(client: MlflowClient, connection: Connection, run: Run, known:
         return
     kind = "translator" if read_facts(folder).num_classes is None else "classifier"
     params = client.get_run(run_id).data.params
-    name = re.sub("[/:.%\"']", "_", readable_name(run.state.record.config))  # the characters that MLflow refuses
-    model = client.create_logged_model(known.info.experiment_id, name, run_id, params=params, model_type=kind)
+    # The characters that MLflow refuses
+    name = re.sub("[/:.%\"']", "_", readable_name(run.state.record.config))
+    model = client.create_logged_model(
+        known.info.experiment_id, name, run_id, params=params, model_type=kind
+    )
     try:
         with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:
             place = Path(temporary) / "model"
@@ -217,11 +242,14 @@ def _upload_model(client: MlflowClient, connection: Connection, run: Run, known:
 
 
 def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> None:
-    """Log what was measured of the run's model as metrics of the model, with the data that it was measured on.
+    """Log what was measured of the run's model as metrics of the model, with the data that it was
+    measured on.
 
     A model that is the mean of several checkpoints was measured on the test split alone.
     """
-    model = None if run.model is None else newest_model(client, client.get_run(_uploaded(run).run_id))
+    model = (
+        None if run.model is None else newest_model(client, client.get_run(_uploaded(run).run_id))
+    )
     if run.model is None or model is None:
         return
     record, step = run.state.record, read_facts(run.model).step
@@ -229,7 +257,15 @@ def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> Non
     splits = ("test/",) if is_mean else ("validation/", "test/")
     dataset = _dataset(record, connection).dataset
     measured = [
-        Metric(each.key, each.value, each.timestamp, each.step, model.model_id, dataset.name, dataset.digest)
+        Metric(
+            each.key,
+            each.value,
+            each.timestamp,
+            each.step,
+            model.model_id,
+            dataset.name,
+            dataset.digest,
+        )
         for spool, _ in run.spools()
         for each in _points(spool.read()[0])
         if each.step == step and each.key.startswith(splits)

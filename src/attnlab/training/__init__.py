@@ -1,1 +1,3 @@
-"""Training: settings, teacher forcing, loss, the LightningModules, checkpoints, exact resume and the metric spool."""
+"""Training: settings, teacher forcing, loss, the LightningModules, checkpoints, exact resume and
+the metric spool.
+"""

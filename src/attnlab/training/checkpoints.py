@@ -1,4 +1,6 @@
-"""Checkpoints: how they are written and when, which are the best, and the model and results that are read from them."""
+"""Checkpoints: how they are written and when, which are the best, and the model and results that
+are read from them.
+"""
 
 from __future__ import annotations
 
@@ -24,49 +26,61 @@ from attnlab.training.processes import StopSignals
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import BEFORE_LAST, LAST
 
-_PREFIX = "model."  # separates the model's weights from the metrics and other state of the LightningModule
+# Separates the model's weights from the metrics and other state of the LightningModule
+_PREFIX = "model."
 
 
 class CheckpointFiles(TorchCheckpointIO):
-    """Writes Lightning's checkpoints atomically, and keeps the previous `last.ckpt` in case the new one is damaged.
+    """Writes Lightning's checkpoints atomically, and keeps the previous `last.ckpt` in case the new
+    one is damaged.
 
-    Lightning writes to the temporary folder and moves the file from there: between file systems that is a copy, which a
-    killed process leaves incomplete.
+    Lightning writes to the temporary folder and moves the file from there: between file systems
+    that is a copy, which a killed process leaves incomplete.
     """
 
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        """Raises ExperimentError if the file cannot be written (a full disk, no permission); older checkpoints stay."""
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
+    ) -> None:
+        """Raises ExperimentError if the file cannot be written (a full disk, no permission); older
+        checkpoints stay.
+        """
         path = Path(path)
         try:
             with atomic_file(path) as temporary:
-                with temporary.open("wb") as file:  # given a path, torch hides why it could not write
+                # Given a path, torch hides why it could not write
+                with temporary.open("wb") as file:
                     torch.save(checkpoint, file)
                 if path.name == LAST and path.exists():
-                    sync(temporary)  # a full disk may show only here, when the last one must still be in its place
+                    # A full disk may show only here, when the last one must still be in its place
+                    sync(temporary)
                     os.replace(path, path.with_name(BEFORE_LAST))
         except (OSError, RuntimeError) as error:
-            # When it closes a file on a full disk, torch raises a RuntimeError of its own over what the disk said.
+            # When it closes a file on a full disk, torch raises a RuntimeError of its own over what
+            # the disk said.
             fault = error if isinstance(error, OSError) else error.__context__
             if not isinstance(fault, OSError):
                 raise
             raise ExperimentError(
-                f"the checkpoint {path} could not be written: {fault.strerror}; older checkpoints are still there: "
-                f"free some space or set paths.runs to another folder, and the same command resumes from the last of "
-                f"them"
+                f"the checkpoint {path} could not be written: {fault.strerror}; older checkpoints "
+                "are still there: free some space or set paths.runs to another folder, and the "
+                "same command resumes from the last of them"
             ) from error
 
 
 def checkpoint_step(path: Path) -> int:
     """The optimiser steps that a checkpoint's training had made.
 
-    Raises ValueError, with the reason, for a damaged file: every part has a checksum (CRC-32), and pickles are refused.
+    Raises ValueError, with the reason, for a damaged file: every part has a checksum (CRC-32), and
+    pickles are refused.
     """
     try:
         with zipfile.ZipFile(path) as parts:
             damaged = parts.testzip()
         if damaged is not None:
             raise ValueError(f"the checksum of its part {damaged} is wrong")
-        return int(torch.load(path, map_location="cpu", weights_only=True, mmap=True)["global_step"])
+        return int(
+            torch.load(path, map_location="cpu", weights_only=True, mmap=True)["global_step"]
+        )
     except Exception as error:  # whatever zipfile, torch or pickle raise for an invalid file
         raise ValueError(str(error).strip().split("\n")[0] or type(error).__name__) from error
 
@@ -74,7 +88,8 @@ def checkpoint_step(path: Path) -> int:
 class BestCheckpoints(ModelCheckpoint):
     """Lightning's ModelCheckpoint, which saves the names of its files and not their paths.
 
-    With paths, a training that resumes after its folder was moved would look for its best checkpoints in the old place.
+    With paths, a training that resumes after its folder was moved would look for its best
+    checkpoints in the old place.
     """
 
     def state_dict(self) -> dict[str, Any]:
@@ -87,14 +102,21 @@ class BestCheckpoints(ModelCheckpoint):
 
 def _renamed(state: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
     names = ("best_model_path", "kth_best_model_path", "last_model_path")
-    paths = {name: rename(state[name]) if state[name] else "" for name in names}  # "" means that there is no file
-    return {**state, **paths, "best_k_models": {rename(path): score for path, score in state["best_k_models"].items()}}
+    # "" means that there is no file
+    paths = {name: rename(state[name]) if state[name] else "" for name in names}
+    return {
+        **state,
+        **paths,
+        "best_k_models": {rename(path): score for path, score in state["best_k_models"].items()},
+    }
 
 
 class LastCheckpoint(Checkpoint):
-    """Writes `last.ckpt` after every validation, after `every_minutes` without one, and on a stop signal.
+    """Writes `last.ckpt` after every validation, after `every_minutes` without one, and on a stop
+    signal.
 
-    By time and on a signal it is written between two steps; all processes of a training write at the same step.
+    By time and on a signal it is written between two steps; all processes of a training write at
+    the same step.
 
     every_minutes: None writes at validations and on signals only.
     accumulate: parts of a batch; between them there is no step to go on from.
@@ -143,12 +165,15 @@ class LastCheckpoint(Checkpoint):
     def _stop(self, trainer: pl.Trainer, number: int) -> None:
         if trainer.is_global_zero:
             name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-            print(f"{name}: saved at step {trainer.global_step}; the same command resumes from there", file=sys.stderr)
+            print(
+                f"{name}: saved at step {trainer.global_step}; the same command resumes from there",
+                file=sys.stderr,
+            )
         self._signals.handle(number)
 
     def _save_between_steps(self, trainer: pl.Trainer) -> None:
-        # Lightning has already counted the batch that is about to start; with that count in the checkpoint, a resumed
-        # training would skip the batch.
+        # Lightning has already counted the batch that is about to start; with that count in the
+        # checkpoint, a resumed training would skip the batch.
         progress = trainer.fit_loop.epoch_loop.batch_progress
         for counted in (progress.total, progress.current):
             counted.ready -= 1
@@ -165,7 +190,9 @@ class LastCheckpoint(Checkpoint):
 
 
 def _in_any_process(trainer: pl.Trainer, number: int, due: bool) -> tuple[int, bool]:
-    """The signal that any of the processes received, and whether a checkpoint is due in any of them."""
+    """The signal that any of the processes received, and whether a checkpoint is due in any of
+    them.
+    """
     if trainer.world_size == 1:
         return number, due
     asked = torch.tensor([number, int(due)], device=trainer.strategy.root_device)
@@ -179,8 +206,8 @@ def outcome_of(checkpoint: ModelCheckpoint) -> dict[str, Any]:
     quality: the best value of the metric `monitor`, None if there is none; higher_is_better.
     training_cpu_seconds: processor time of training, without validations.
 
-    Like `best_checkpoints`, it is read from the last checkpoint: the callbacks hold it only in the process that
-    trained, which may be a forked one.
+    Like `best_checkpoints`, it is read from the last checkpoint: the callbacks hold it only in the
+    process that trained, which may be a forked one.
     """
     states = _callback_states(checkpoint)
     score = states[checkpoint.state_key]["best_model_score"]
@@ -193,7 +220,8 @@ def outcome_of(checkpoint: ModelCheckpoint) -> dict[str, Any]:
 
 
 def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
-    """The `count` best checkpoints of a finished training, the best first; fewer if there are fewer.
+    """The `count` best checkpoints of a finished training, the best first; fewer if there are
+    fewer.
 
     Raises ExperimentError if one of them is damaged.
     """
@@ -208,7 +236,8 @@ def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
             checkpoint_step(path)
         except ValueError as damage:
             raise ExperimentError(
-                f"the checkpoint {path}, needed for the final model, is damaged: {damage}; train again with rerun=true"
+                f"the checkpoint {path}, needed for the final model, is damaged: {damage}; train "
+                "again with rerun=true"
             ) from None
     return ranked
 
@@ -216,11 +245,12 @@ def best_checkpoints(checkpoint: ModelCheckpoint, count: int) -> list[Path]:
 def averaged_weights(checkpoints: Sequence[Path]) -> tuple[dict[str, Tensor], int]:
     """The mean of the checkpoints' weights, and the step of the first, the best one.
 
-    The average of one training's checkpoints is often better than the best of them, and unlike an ensemble costs
-    nothing at inference (Junczys-Dowmunt et al. 2016, section 2.3; Sockeye takes the best N too, fairseq the last N).
+    The average of one training's checkpoints is often better than the best of them, and unlike an
+    ensemble costs nothing at inference (Junczys-Dowmunt et al. 2016, section 2.3; Sockeye takes the
+    best N too, fairseq the last N).
 
-    Sums are in float64, so that one checkpoint gives its own bits. Tensors of other types than floating point
-    (counters) are those of the first.
+    Sums are in float64, so that one checkpoint gives its own bits. Tensors of other types than
+    floating point (counters) are those of the first.
     """
     first, *others = checkpoints
     weights, step = _load(first)
@@ -229,14 +259,18 @@ def averaged_weights(checkpoints: Sequence[Path]) -> tuple[dict[str, Tensor], in
         values, _ = _load(path)
         for name in sums:
             sums[name] += values[name]
-    means = {name: (total / len(checkpoints)).to(weights[name].dtype) for name, total in sums.items()}
+    means = {
+        name: (total / len(checkpoints)).to(weights[name].dtype) for name, total in sums.items()
+    }
     return weights | means, step
 
 
 def _load(path: Path) -> tuple[dict[str, Tensor], int]:
     saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     weights = {
-        name.removeprefix(_PREFIX): value for name, value in saved["state_dict"].items() if name.startswith(_PREFIX)
+        name.removeprefix(_PREFIX): value
+        for name, value in saved["state_dict"].items()
+        if name.startswith(_PREFIX)
     }
     return weights, int(saved["global_step"])
 

@@ -1,4 +1,6 @@
-"""Accuracy, F1, negative log-likelihood and confusions of classified sentences, through torchmetrics."""
+"""Accuracy, F1, negative log-likelihood and confusions of classified sentences, through
+torchmetrics.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,25 @@ import math
 import torch
 from torch import Tensor, nn
 from torchmetrics import MeanMetric
-from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix, MulticlassF1Score
+from torchmetrics.classification import (
+    MulticlassAccuracy,
+    MulticlassConfusionMatrix,
+    MulticlassF1Score,
+)
 
 SIGNATURES = {
-    "accuracy": "share of sentences whose likeliest class is their label; torchmetrics MulticlassAccuracy, micro",
+    "accuracy": (
+        "share of sentences whose likeliest class is their label; torchmetrics MulticlassAccuracy, "
+        "micro"
+    ),
     "f1": "F1 of each class, mean over the classes; torchmetrics MulticlassF1Score, macro",
     "nll": "nats, mean over sentences of -log P(label)",
 }
 
 
 class ClassMetrics(nn.Module):
-    """Metrics accumulated over batches and processes; two classes are treated like any other number.
+    """Metrics accumulated over batches and processes; two classes are treated like any other
+    number.
 
     `compute` gives `accuracy`, `f1` (macro) in 0..1 and `nll` in nats a sentence.
     """
@@ -38,10 +48,16 @@ class ClassMetrics(nn.Module):
         self.nll.update(-log_probabilities.gather(1, labels.unsqueeze(1)))
 
     def compute(self) -> dict[str, Tensor]:
-        return {"accuracy": self.accuracy.compute(), "f1": self.f1.compute(), "nll": self.nll.compute()}
+        return {
+            "accuracy": self.accuracy.compute(),
+            "f1": self.f1.compute(),
+            "nll": self.nll.compute(),
+        }
 
     def confusions(self) -> Tensor:
-        """(C, C) long: row i, column j counts the sentences of class i that were classified as j."""
+        """(C, C) long: row i, column j counts the sentences of class i that were classified as
+        j.
+        """
         confusions = self.confusion.compute()
         assert isinstance(confusions, torch.Tensor)
         return confusions

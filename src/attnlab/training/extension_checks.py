@@ -1,4 +1,6 @@
-"""Checks of what a config adds to Lightning's Trainer (trainer, callbacks, loggers), before anything runs."""
+"""Checks of what a config adds to Lightning's Trainer (trainer, callbacks, loggers), before
+anything runs.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,12 @@ from attnlab.training.settings import Training
 from attnlab.training.trainer import length_of, own_parts, quiet_lightning
 from attnlab.training.trainer_section import trainer_arguments
 
-# Callbacks that would overrule a setting of attnlab in silence, or need what its modules do not have.
+# Callbacks that would overrule a setting of attnlab in silence, or need what its modules do not
+# have.
 REPLACED: dict[type[pl.Callback], str] = {
-    BackboneFinetuning: "its models have no backbone; use training.initial_weights to go on from trained weights",
+    BackboneFinetuning: (
+        "its models have no backbone; use training.initial_weights to go on from trained weights"
+    ),
     BatchSizeFinder: "use training.batching.size",
     GradientAccumulationScheduler: "use training.accumulate",
     LearningRateFinder: "use training.optimizer.learning_rate",
@@ -45,7 +50,10 @@ LOGGING_NAMES = frozenset({"log", "log_dict", "callback_metrics"})
 
 
 def check_extensions(
-    trainer: Mapping[str, Any], callbacks: Mapping[str, Any], loggers: Mapping[str, Any], metrics: Collection[str]
+    trainer: Mapping[str, Any],
+    callbacks: Mapping[str, Any],
+    loggers: Mapping[str, Any],
+    metrics: Collection[str],
 ) -> None:
     """Build what these sections of a config describe, as a training would.
 
@@ -63,8 +71,8 @@ def check_extensions(
     if problems:
         raise ExperimentError(problems)
 
-    # What only Lightning knows, such as two callbacks that would share their state. Here it needs no device, and does
-    # not look for a cluster: those of the training are checked when it starts.
+    # What only Lightning knows, such as two callbacks that would share their state. Here it needs
+    # no device, and does not look for a cluster: those of the training are checked when it starts.
     arguments: dict[str, Any] = {
         "accelerator": "cpu",
         "devices": 1,
@@ -79,7 +87,9 @@ def check_extensions(
         pl.Trainer(**(arguments | trainer_arguments(trainer)))
     except (MisconfigurationException, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise ExperimentError(f"trainer, callbacks and loggers do not go together: {reason}") from error
+        raise ExperimentError(
+            f"trainer, callbacks and loggers do not go together: {reason}"
+        ) from error
 
 
 def _callback_problems(callbacks: Mapping[str, pl.Callback], metrics: Collection[str]) -> list[str]:
@@ -89,14 +99,18 @@ def _callback_problems(callbacks: Mapping[str, pl.Callback], metrics: Collection
     for name, callback in callbacks.items():
         for kind, remedy in REPLACED.items():
             if isinstance(callback, kind):
-                problems.append(f"callbacks.{name}: {type(callback).__name__} does not fit into attnlab: {remedy}")
+                problems.append(
+                    f"callbacks.{name}: {type(callback).__name__} does not fit into attnlab: "
+                    f"{remedy}"
+                )
 
         monitor = getattr(callback, "monitor", None)
         if isinstance(monitor, str) and monitor not in metrics and all_metrics_are_known:
             close = difflib.get_close_matches(monitor, metrics, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             problems.append(
-                f"callbacks.{name}.monitor must be one of {', '.join(sorted(metrics))}, got {show(monitor)}{hint}"
+                f"callbacks.{name}.monitor must be one of {', '.join(sorted(metrics))}, got "
+                f"{show(monitor)}{hint}"
             )
     return problems
 
@@ -108,14 +122,18 @@ def _may_log(kind: type) -> bool:
             continue
         for member in vars(base).values():
             function = getattr(member, "fget", None) or getattr(member, "__func__", member)
-            code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+            code = (
+                getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+            )
             if code is not None and not LOGGING_NAMES.isdisjoint(_names_in(code)):
                 return True
     return False
 
 
 def _names_in(code: types.CodeType) -> set[str]:
-    """The global names and the attributes that a function reads, and those of the functions in it."""
+    """The global names and the attributes that a function reads, and those of the functions in
+    it.
+    """
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     return set(code.co_names).union(*map(_names_in, inner))
 
@@ -134,11 +152,15 @@ def early_monitors(settings: Training, batches: int, callbacks: Mapping[str, Any
     problems = []
     for name, node in callbacks.items():
         monitor = str(node.get("monitor"))
-        if node.get("check_on_train_epoch_end") and node.get("strict", True) and monitor.startswith("validation/"):
+        if (
+            node.get("check_on_train_epoch_end")
+            and node.get("strict", True)
+            and monitor.startswith("validation/")
+        ):
             problems.append(
-                f"callbacks.{name}.check_on_train_epoch_end: {monitor} is not there when the first epoch ends, after "
-                f"{steps} steps, because the first validation comes after {validate_every}; give false, or choose a "
-                f"smaller training.validate_every"
+                f"callbacks.{name}.check_on_train_epoch_end: {monitor} is not there when the first "
+                f"epoch ends, after {steps} steps, because the first validation comes after "
+                f"{validate_every}; give false, or choose a smaller training.validate_every"
             )
     return problems
 
@@ -159,8 +181,8 @@ def _mlflow_problems(loggers: Mapping[str, Any]) -> list[str]:
         scheme, is_address, _ = address.partition("://")
         if not is_address or scheme == "file":
             problems.append(
-                f"loggers.{name}.tracking_uri must be the address of a server or a database, such as "
-                f"http://localhost:5000 or sqlite:///mlflow.db, got {show(masked(address))}; attnlab itself logs "
-                "to MLflow, too (tracking.uri)"
+                f"loggers.{name}.tracking_uri must be the address of a server or a database, such "
+                f"as http://localhost:5000 or sqlite:///mlflow.db, got {show(masked(address))}; "
+                "attnlab itself logs to MLflow, too (tracking.uri)"
             )
     return problems

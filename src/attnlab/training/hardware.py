@@ -1,4 +1,6 @@
-"""Hardware settings: device, processes, precision, threads; and the check that this machine has them."""
+"""Hardware settings: device, processes, precision, threads; and the check that this machine has
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,21 @@ def cores() -> int:
 def cpu_has_bfloat16() -> bool:
     """Whether this processor computes products and recurrences in bfloat16 faster than in float32.
 
-    It needs AVX-512 with bfloat16 instructions (or AMX, which comes with them). With plain AVX-512, oneDNN converts in
-    software, at less than half of float32's speed; with AVX2 it refuses a bfloat16 LSTM, and torch's own products are
+    It needs AVX-512 with bfloat16 instructions (or AMX, which comes with them). With plain AVX-512,
+    oneDNN converts in software, at less than half of float32's speed; with AVX2 it refuses a
+    bfloat16 LSTM, and torch's own products are
     a hundred times slower. ARM was never tried.
     """
     known = torch.cpu.get_capabilities()
-    if not torch.backends.mkldnn.is_available() or not (known.get("avx512_bf16") or known.get("amx_bf16")):
+    if not torch.backends.mkldnn.is_available() or not (
+        known.get("avx512_bf16") or known.get("amx_bf16")
+    ):
         return False
     if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
         return False  # ATEN_CPU_CAPABILITY can restrict torch's own products
     # ONEDNN_MAX_CPU_ISA can restrict oneDNN; the only way to find out is to run a recurrence.
-    x, weights, bias = torch.zeros(1, 1, 1), torch.zeros(4, 1), torch.zeros(4)  # an `nn.LSTM` would draw its weights
+    # An `nn.LSTM` would draw its weights
+    x, weights, bias = torch.zeros(1, 1, 1), torch.zeros(4, 1), torch.zeros(4)
     try:
         with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
             torch.lstm(x, (x, x), [weights, weights, bias, bias], True, 1, 0.0, False, False, True)
@@ -41,21 +47,24 @@ def cpu_has_bfloat16() -> bool:
 
 @dataclass(frozen=True)
 class Hardware:
-    """Where and how an experiment computes. All of it is explicit, because all of it may change the bits of a result.
+    """Where and how an experiment computes. All of it is explicit, because all of it may change the
+    bits of a result.
 
     accelerator: the kind of device.
     devices: processes of one node, one device each.
     nodes: machines.
-    strategy: `single` process; `ddp_fork` forks the others from this one (on the CPUs of one node), `ddp` starts them
-        as commands.
-    precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products and the encoder's
-        recurrences in bfloat16); auto is bf16 on processors known to be faster with it, else 32.
-    matmul_precision: torch's setting for 32-bit matrix products on devices with a faster, less precise kind. It also
-        applies to cuDNN's recurrences and convolutions: with `highest` they never use TF32.
+    strategy: `single` process; `ddp_fork` forks the others from this one (on the CPUs of one node),
+        `ddp` starts them as commands.
+    precision: 32, or bf16 for mixed precision (weights and sums in 32 bits, matrix products and the
+        encoder's recurrences in bfloat16); auto is bf16 on processors known to be faster with it,
+        else 32.
+    matmul_precision: torch's setting for 32-bit matrix products on devices with a faster, less
+        precise kind. It also applies to cuDNN's recurrences and convolutions: with `highest` they
+        never use TF32.
     threads: processor threads that one process uses for one operation.
     workers: data loading processes of each training process; 0 loads in the training process.
-    bucket_pool: number of batches whose pairs are sorted by length together; None sorts a whole epoch.
-        `training.batching.pool` refers to it.
+    bucket_pool: number of batches whose pairs are sorted by length together; None sorts a whole
+        epoch. `training.batching.pool` refers to it.
     """
 
     accelerator: Literal["cpu", "gpu", "mps"]
@@ -71,19 +80,22 @@ class Hardware:
     def __post_init__(self) -> None:
         if self.strategy == "single" and self.devices * self.nodes > 1:
             raise ValueError(
-                f"strategy single has one process, but there are {self.devices} device(s) on {self.nodes} node(s); "
-                "choose strategy ddp (or ddp_fork on one node), or devices 1 and nodes 1"
+                f"strategy single has one process, but there are {self.devices} device(s) on "
+                f"{self.nodes} node(s); choose strategy ddp (or ddp_fork on one node), or devices "
+                "1 and nodes 1"
             )
 
     def with_precision(self) -> Hardware:
         """The same hardware with precision 32 or bf16 in place of `auto`.
 
-        It depends on the processor's instructions, so that a machine always chooses the same. A GPU gets 32, for the
-        gain of bfloat16 there was never measured.
+        It depends on the processor's instructions, so that a machine always chooses the same. A GPU
+        gets 32, for the gain of bfloat16 there was never measured.
         """
         if self.precision != "auto":
             return self
-        return replace(self, precision="bf16" if self.accelerator == "cpu" and cpu_has_bfloat16() else 32)
+        return replace(
+            self, precision="bf16" if self.accelerator == "cpu" and cpu_has_bfloat16() else 32
+        )
 
     def apply(self) -> None:
         """Apply the settings that torch has for the whole process."""
@@ -96,32 +108,47 @@ class Hardware:
         """Raise ExperimentError if this cannot be used in a sweep (`-m`)."""
         if self.strategy == "ddp":
             raise ExperimentError(
-                "hardware.strategy ddp starts its other processes with the command of the first one, so with -m each "
-                "would start the whole sweep again; choose hardware.strategy=ddp_fork (CPU only) or hardware.devices=1 "
-                "with hardware.strategy=single, or start one command for each point, without -m"
+                "hardware.strategy ddp starts its other processes with the command of the first "
+                "one, so with -m each would start the whole sweep again; choose "
+                "hardware.strategy=ddp_fork (CPU only) or hardware.devices=1 with "
+                "hardware.strategy=single, or start one command for each point, without -m"
             )
 
     def check_available(self) -> None:
-        """Raise ExperimentError if this machine lacks the devices or its CPU bfloat16, or has fewer cores than threads.
+        """Raise ExperimentError if this machine lacks the devices or its CPU bfloat16, or has fewer
+        cores than threads.
 
-        More threads than cores are slower than one thread: each small operation waits for all of them.
+        More threads than cores are slower than one thread: each small operation waits for all of
+        them.
         """
-        available = {"cpu": True, "gpu": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+        available = {
+            "cpu": True,
+            "gpu": torch.cuda.is_available(),
+            "mps": torch.backends.mps.is_available(),
+        }
         if not available[self.accelerator]:
             names = ", ".join(name for name, there in available.items() if there)
-            raise ExperimentError(f"hardware.accelerator {self.accelerator} is not on this machine; it has: {names}")
+            raise ExperimentError(
+                f"hardware.accelerator {self.accelerator} is not on this machine; it has: {names}"
+            )
         if self.precision == "bf16" and self.accelerator == "cpu" and not cpu_has_bfloat16():
             raise ExperimentError(
-                "hardware.precision must be 32 or auto on this machine, whose CPU has no bfloat16, got bf16"
+                "hardware.precision must be 32 or auto on this machine, whose CPU has no bfloat16, "
+                "got bf16"
             )
         if self.threads > cores():
-            raise ExperimentError(f"hardware.threads must be at most {cores()} on this machine, got {self.threads}")
+            raise ExperimentError(
+                f"hardware.threads must be at most {cores()} on this machine, got {self.threads}"
+            )
 
     @property
     def repeatable(self) -> str:
         """How exactly another run repeats a result, in words."""
         if self.accelerator == "cpu":
-            return f"to the byte, on the same machine with {self.threads} thread(s) and {self.devices} process(es)"
+            return (
+                f"to the byte, on the same machine with {self.threads} thread(s) and "
+                f"{self.devices} process(es)"
+            )
         return f"not to the byte: a {self.accelerator} adds numbers in varying order"
 
     @property

@@ -16,20 +16,26 @@ ROWS = 64  # of the logits, processed at a time, so that intermediate results st
 
 
 class SummedLoss(NamedTuple):
-    """Two sums over real target tokens (`<eos>` included) or sentences, in nats; equal without label smoothing."""
+    """Two sums over real target tokens (`<eos>` included) or sentences, in nats; equal without
+    label smoothing.
+    """
 
     loss: Tensor  # (), what training lowers
     nll: Tensor  # (), the true negative log-likelihood, what is reported
 
 
-def summed_loss(output: nn.Linear, unrolled: Unrolled, batch: Batch, label_smoothing: float) -> SummedLoss:
-    """The cross-entropy against smoothed labels (Szegedy et al. 2016, section 7), and that against the labels.
+def summed_loss(
+    output: nn.Linear, unrolled: Unrolled, batch: Batch, label_smoothing: float
+) -> SummedLoss:
+    """The cross-entropy against smoothed labels (Szegedy et al. 2016, section 7), and that against
+    the labels.
 
-    Of a label's probability, the part ε = `label_smoothing` is spread evenly over all V entries of the vocabulary, the
-    label itself included: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are removed before the output layer, the widest of
-    the model.
+    Of a label's probability, the part ε = `label_smoothing` is spread evenly over all V entries of
+    the vocabulary, the label itself included: q'(v) = (1 - ε) δ(v, label) + ε / V. Pads are removed
+    before the output layer, the widest of the model.
     """
-    readout, labels = unrolled.readout[batch.target_mask], batch.target_output[batch.target_mask]  # N real tokens
+    # N real tokens
+    readout, labels = unrolled.readout[batch.target_mask], batch.target_output[batch.target_mask]
     return output_loss(output, readout, labels, label_smoothing)
 
 
@@ -41,7 +47,8 @@ def summed_nll(output: nn.Linear, unrolled: Unrolled, batch: Batch) -> Tensor:
 def smoothed_nll(log_probabilities: Tensor, labels: Tensor, label_smoothing: float) -> SummedLoss:
     """The sums over N labels: log_probabilities (N, C), labels (N,).
 
-    With two classes, whose probabilities are a sigmoid and its complement, this is the binary cross-entropy.
+    With two classes, whose probabilities are a sigmoid and its complement, this is the binary
+    cross-entropy.
     """
     nll = nll_loss(log_probabilities, labels, reduction="sum")
     if label_smoothing == 0:
@@ -50,39 +57,56 @@ def smoothed_nll(log_probabilities: Tensor, labels: Tensor, label_smoothing: flo
     return SummedLoss((1 - label_smoothing) * nll + label_smoothing * uniform, nll)
 
 
-def output_loss(output: nn.Linear, readout: Tensor, labels: Tensor, label_smoothing: float) -> SummedLoss:
-    """The output layer and its loss in one operation: readout (N, R), labels (N,). Only the loss has a gradient.
+def output_loss(
+    output: nn.Linear, readout: Tensor, labels: Tensor, label_smoothing: float
+) -> SummedLoss:
+    """The output layer and its loss in one operation: readout (N, R), labels (N,). Only the loss
+    has a gradient.
 
-    The same as `smoothed_nll` of the log-softmax of the output layer, but the logits, the largest tensor of the model,
-    are stored once and overwritten by their own gradient.
+    The same as `smoothed_nll` of the log-softmax of the output layer, but the logits, the largest
+    tensor of the model, are stored once and overwritten by their own gradient.
     """
-    return SummedLoss(*_OutputLoss.apply(readout, output.weight, output.bias, labels, label_smoothing))
+    return SummedLoss(
+        *_OutputLoss.apply(readout, output.weight, output.bias, labels, label_smoothing)
+    )
 
 
 class _OutputLoss(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, readout: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, label_smoothing: float
+        ctx: Any,
+        readout: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        labels: Tensor,
+        label_smoothing: float,
     ) -> tuple[Tensor, Tensor]:
-        # 1. Under autocast the product is of half precision, and everything after it of single precision.
+        # 1. Under autocast the product is of half precision, and everything after it of single
+        # precision.
         kind = readout.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
         x, cast_weight = readout.to(dtype), weight.to(dtype)
         logits = product(x, cast_weight, bias.to(dtype))  # (N, V)
-        # 2. A few rows at a time: add their loss, and replace each logit z by the gradient dL/dz = p - q'.
+        # 2. A few rows at a time: add their loss, and replace each logit z by the gradient dL/dz =
+        # p - q'.
         nll = logits.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
         uniform = nll.clone()  # the cross-entropy against 1 / V
         spread = label_smoothing / logits.shape[1]
         for rows, its_labels in zip(logits.split(ROWS), labels.split(ROWS), strict=True):
             z, its_labels = rows.to(nll.dtype), its_labels.unsqueeze(1)
             probabilities = z.softmax(-1)
-            # log sum_v exp(z_v) without taking the exponentials again: the likeliest entry has p = exp(z - log sum).
+            # log sum_v exp(z_v) without taking the exponentials again: the likeliest entry has p =
+            # exp(z - log sum).
             log_sum = z.amax(-1, keepdim=True) - probabilities.amax(-1, keepdim=True).log()
             nll += (log_sum - z.gather(1, its_labels)).sum()
             if label_smoothing:
                 uniform += (log_sum - z.mean(-1, keepdim=True)).sum()
             gradient = probabilities.sub_(spread)
-            rows.copy_(gradient.scatter_add_(1, its_labels, gradient.new_full(its_labels.shape, label_smoothing - 1)))
+            rows.copy_(
+                gradient.scatter_add_(
+                    1, its_labels, gradient.new_full(its_labels.shape, label_smoothing - 1)
+                )
+            )
         ctx.save_for_backward(x, cast_weight, logits)
         ctx.dtypes = readout.dtype, weight.dtype
         ctx.mark_non_differentiable(nll)
@@ -90,9 +114,17 @@ class _OutputLoss(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, into_loss: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(
+        ctx: Any, into_loss: Tensor, _: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, None, None]:
         x, weight, gradient = ctx.saved_tensors
         into_readout = product(gradient, weight.t()).to(ctx.dtypes[0])
         into_weight = product(gradient.t(), x.t()).to(ctx.dtypes[1])
         into_bias = gradient.sum(0).to(ctx.dtypes[1])
-        return into_readout.mul_(into_loss), into_weight.mul_(into_loss), into_bias.mul_(into_loss), None, None
+        return (
+            into_readout.mul_(into_loss),
+            into_weight.mul_(into_loss),
+            into_bias.mul_(into_loss),
+            None,
+            None,
+        )

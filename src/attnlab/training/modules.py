@@ -1,4 +1,6 @@
-"""The LightningModules of translation and of classification: training step, validation and their metrics."""
+"""The LightningModules of translation and of classification: training step, validation and their
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,16 @@ from attnlab.training.settings import (
 from attnlab.training.teacher_forcing import toss
 
 _REMEDY = (
-    "try a smaller training.optimizer.learning_rate, training.gradient_clip=1.0 or hardware.precision=32; the last "
-    "checkpoint holds the state before"
+    "try a smaller training.optimizer.learning_rate, training.gradient_clip=1.0 or "
+    "hardware.precision=32; the last checkpoint holds the state before"
 )
 
 
 @dataclass
 class Parts:
-    """The parts of a batch that were computed so far: how many, their tokens or sentences, and their sums to log."""
+    """The parts of a batch that were computed so far: how many, their tokens or sentences, and
+    their sums to log.
+    """
 
     number: int = 0
     count: int = 0
@@ -46,10 +50,12 @@ class Parts:
 
 
 class LabModule(pl.LightningModule):
-    """What both modules do around a step: clip, log, schedule, divide the loss, stop a diverged training.
+    """What both modules do around a step: clip, log, schedule, divide the loss, stop a diverged
+    training.
 
     epoch_metric: the name of the mean NLL over an epoch.
-    training_nll: that mean so far. By default torchmetrics drops NaN, which would hide a diverged training.
+    training_nll: that mean so far. By default torchmetrics drops NaN, which would hide a diverged
+        training.
     """
 
     epoch_metric: ClassVar[str]
@@ -63,54 +69,70 @@ class LabModule(pl.LightningModule):
 
     @classmethod
     def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Any:
-        """Raises ExperimentError: a checkpoint has no tokenizers, and does not say what its module was made of."""
+        """Raises ExperimentError: a checkpoint has no tokenizers, and does not say what its module
+        was made of.
+        """
         raise ExperimentError(
-            "a checkpoint holds the state of a training, to go on from with the same command; load the trained model "
-            'with attnlab.load("<runs/points/identity>/model"), and see training.initial_weights to train it further'
+            "a checkpoint holds the state of a training, to go on from with the same command; load "
+            "the trained model "
+            'with attnlab.load("<runs/points/identity>/model"), and see training.initial_weights '
+            "to train it further"
         )
 
     @property
     def is_recorded(self) -> bool:
-        """Whether this step's metrics are logged; Lightning would collect those of all steps, which takes time.
+        """Whether this step's metrics are logged; Lightning would collect those of all steps, which
+        takes time.
 
-        Those of a step before a validation or the end of an epoch are for callbacks that monitor them: Lightning writes
-        them to no logger.
+        Those of a step before a validation or the end of an epoch are for callbacks that monitor
+        them: Lightning writes them to no logger.
         """
         step, validate_every = self.global_step + 1, self.settings.validate_every
-        is_watched = self.trainer.is_last_batch or (validate_every is not None and step % validate_every == 0)
+        is_watched = self.trainer.is_last_batch or (
+            validate_every is not None and step % validate_every == 0
+        )
         return step % self.settings.log_every == 0 or step >= self.trainer.max_steps or is_watched
 
     def configure_optimizers(self) -> Any:
         settings, steps = self.settings, int(self.trainer.estimated_stepping_batches)
         optimizer = settings.optimizer(self.parameters())
-        entry = settings.schedule(optimizer, steps, settings.monitored_metric, settings.monitor_mode)
+        entry = settings.schedule(
+            optimizer, steps, settings.monitored_metric, settings.monitor_mode
+        )
         return {"optimizer": optimizer, "lr_scheduler": entry}
 
     def on_before_backward(self, loss: Tensor) -> None:
         self.check_finite("the loss", loss)
 
     def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
-        """Clip by the norm over all parameters, and log the norm from before; a limit of 0 does not clip."""
+        """Clip by the norm over all parameters, and log the norm from before; a limit of 0 does not
+        clip.
+        """
         if self.settings.accumulate > 1:
             count = self.count_per_process(self._parts.count)
             for parameter in self.parameters():
                 if parameter.grad is not None:
                     parameter.grad /= count
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters(), self.settings.gradient_clip or torch.inf)
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.parameters(), self.settings.gradient_clip or torch.inf
+        )
         self.check_finite("the gradient's norm", norm)
         if self.is_recorded:
             self.log("train/gradient_norm", norm)
             self.log("train/learning_rate", optimizer.param_groups[0]["lr"])
 
     def on_train_batch_end(self, *args: Any) -> None:
-        """Log the mean over the epoch's steps so far, after the last step of an epoch and of the training.
+        """Log the mean over the epoch's steps so far, after the last step of an epoch and of the
+        training.
 
-        Lightning's own end of an epoch comes after the last checkpoint: a training killed in between would lose it.
+        Lightning's own end of an epoch comes after the last checkpoint: a training killed in
+        between would lose it.
         """
         trainer = self.trainer
         if not (trainer.is_last_batch or trainer.global_step >= trainer.max_steps):
             return
-        value = float(self.training_nll.compute())  # in every process, because it is the mean over all of them
+        # In every process, because it is the mean over all of them
+        value = float(self.training_nll.compute())
         self.training_nll.reset()
         metrics = {self.epoch_metric: value, "epoch": trainer.current_epoch}
         for logger in trainer.loggers:
@@ -123,8 +145,8 @@ class LabModule(pl.LightningModule):
         """
         if not bool(nll.isfinite()):
             raise ExperimentError(
-                f"training diverged before step {self.global_step + 1}: the validation's loss is {nll.item()}; "
-                f"{_REMEDY}"
+                f"training diverged before step {self.global_step + 1}: the validation's loss is "
+                f"{nll.item()}; {_REMEDY}"
             )
         self.log_dict(dict(measured))
         scheduler = self.lr_schedulers()
@@ -132,10 +154,11 @@ class LabModule(pl.LightningModule):
             scheduler.step(measured[self.settings.monitored_metric])
 
     def count_per_process(self, count: int) -> float:
-        """The mean number of tokens or sentences of a process in this global batch; `count` is this process's own.
+        """The mean number of tokens or sentences of a process in this global batch; `count` is this
+        process's own.
 
-        Processes average their gradients. With the same divisor in each, the average is the gradient of the mean over
-        the whole global batch.
+        Processes average their gradients. With the same divisor in each, the average is the
+        gradient of the mean over the whole global batch.
         """
         if self.trainer.world_size == 1:
             return count
@@ -144,13 +167,16 @@ class LabModule(pl.LightningModule):
         return total.item() / self.trainer.world_size
 
     def mean_over_batch(self, loss: Tensor, count: int, shown: Mapping[str, Tensor]) -> Tensor:
-        """What a training step returns, so that the gradient is that of the mean over the whole batch.
+        """What a training step returns, so that the gradient is that of the mean over the whole
+        batch.
 
-        With `accumulate`, parts hold different counts. So their gradients are summed, and divided once by the count of
-        all (in `configure_gradient_clipping`); a mean of the parts' means would weigh the tokens of a short part more.
+        With `accumulate`, parts hold different counts. So their gradients are summed, and divided
+        once by the count of all (in `configure_gradient_clipping`); a mean of the parts' means
+        would weigh the tokens of a short part more.
 
         Args:
-            loss: the sum over this part of the batch, the whole batch unless `accumulate` divides it.
+            loss: the sum over this part of the batch, the whole batch unless `accumulate` divides
+                it.
             count: its tokens or sentences.
             shown: sums whose means over the batch are logged, by their names.
         """
@@ -162,19 +188,24 @@ class LabModule(pl.LightningModule):
         for name, value in shown.items():
             parts.sums[name] = parts.sums.get(name, 0) + value.detach()
         if self.is_recorded and parts.number == accumulate:
-            self.log_dict({f"train/{name}": value / parts.count for name, value in parts.sums.items()})
-        return loss / self.count_per_process(count) if accumulate == 1 else loss * accumulate  # Lightning divides by it
+            self.log_dict(
+                {f"train/{name}": value / parts.count for name, value in parts.sums.items()}
+            )
+        # Lightning divides by it
+        return loss / self.count_per_process(count) if accumulate == 1 else loss * accumulate
 
     def check_finite(self, what: str, value: Tensor) -> None:
-        """Raise ExperimentError if a step's loss or gradient norm is not finite, before the optimiser uses it.
+        """Raise ExperimentError if a step's loss or gradient norm is not finite, before the
+        optimiser uses it.
 
-        On an accelerator, where reading a value waits for the device, only in steps whose metrics are logged.
+        On an accelerator, where reading a value waits for the device, only in steps whose metrics
+        are logged.
         """
         if (value.device.type != "cpu" and not self.is_recorded) or bool(value.isfinite()):
             return
         raise ExperimentError(
-            f"training diverged in step {self.global_step + 1} (epoch {self.current_epoch}): {what} is "
-            f"{value.item()}; {_REMEDY}"
+            f"training diverged in step {self.global_step + 1} (epoch {self.current_epoch}): "
+            f"{what} is {value.item()}; {_REMEDY}"
         )
 
 
@@ -183,7 +214,8 @@ def check_weights(module: pl.LightningModule) -> None:
     for name, weight in module.named_parameters():
         if not bool(torch.isfinite(weight).all()):
             raise ExperimentError(
-                f"training diverged before step {module.global_step + 1}: {name} is no longer finite; {_REMEDY}"
+                f"training diverged before step {module.global_step + 1}: {name} is no longer "
+                f"finite; {_REMEDY}"
             )
 
 
@@ -226,8 +258,9 @@ class Seq2SeqModule(LabModule):
             shown["coverage_loss"] = unrolled.coverage_loss
         if smoothing or unrolled.coverage_loss is not None:
             shown["loss"] = loss
-        # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means. It is a separate
-        # metric because `log(..., sync_dist=True)` rounds the number of tokens down when there are several processes.
+        # Weighted by tokens, it is the mean over the epoch's tokens and not a mean of batch means.
+        # It is a separate metric because `log(..., sync_dist=True)` rounds the number of tokens
+        # down when there are several processes.
         self.training_nll.update(nll.detach() / tokens, weight=tokens)
         if self.is_recorded:
             self.log("train/teacher_forcing_ratio", forcing.ratio_at(self.global_step))
@@ -243,8 +276,12 @@ class Seq2SeqModule(LabModule):
 
     def on_validation_epoch_end(self) -> None:
         token_nll = self.validation_nll.compute()
-        free_running = {f"{FREE_RUNNING}/{name}": value for name, value in self.text_metrics.compute().items()}
-        self.log_validation(token_nll, {TOKEN_NLL: token_nll, PERPLEXITY: token_nll.exp(), **free_running})
+        free_running = {
+            f"{FREE_RUNNING}/{name}": value for name, value in self.text_metrics.compute().items()
+        }
+        self.log_validation(
+            token_nll, {TOKEN_NLL: token_nll, PERPLEXITY: token_nll.exp(), **free_running}
+        )
         self.validation_nll.reset()
         self.text_metrics.reset()
 
@@ -252,13 +289,16 @@ class Seq2SeqModule(LabModule):
 class ClassifierModule(LabModule):
     """Trains and validates a classifier.
 
-    confusions: of the last validation, over all processes: (C, C) long, row i, column j counts class i classified as j.
+    confusions: of the last validation, over all processes: (C, C) long, row i, column j counts
+        class i classified as j.
     """
 
     epoch_metric = "train/epoch_nll"
     confusions: Tensor
 
-    def __init__(self, model: Classifier, settings: ClassificationTraining, num_classes: int) -> None:
+    def __init__(
+        self, model: Classifier, settings: ClassificationTraining, num_classes: int
+    ) -> None:
         super().__init__(model, settings)
         self.metrics = ClassMetrics(num_classes)
 
@@ -267,10 +307,14 @@ class ClassifierModule(LabModule):
         loss, nll = smoothed_nll(log_probabilities, batch.labels, self.settings.label_smoothing)
         sentences = len(batch)
         self.training_nll.update(nll.detach() / sentences, weight=sentences)
-        return self.mean_over_batch(loss, sentences, {"nll": nll} if loss is nll else {"nll": nll, "loss": loss})
+        return self.mean_over_batch(
+            loss, sentences, {"nll": nll} if loss is nll else {"nll": nll, "loss": loss}
+        )
 
     def validation_step(self, batch: LabelledBatch, batch_index: int) -> None:
-        self.metrics.update(self.model(batch.source, batch.source_mask).log_probabilities, batch.labels)
+        self.metrics.update(
+            self.model(batch.source, batch.source_mask).log_probabilities, batch.labels
+        )
 
     def on_validation_epoch_end(self) -> None:
         measured = {f"{CLASSIFIED}/{name}": value for name, value in self.metrics.compute().items()}

@@ -16,8 +16,9 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 Decay = Annotated[float, Field(ge=0, lt=1)]
 Factor = Annotated[float, Field(gt=0, lt=1)]
 
-# Lightning steps a scheduler by epochs or by steps, never by validations. So the module steps a plateau itself;
-# Lightning saves its state in the checkpoints, and with this frequency never steps it.
+# Lightning steps a scheduler by epochs or by steps, never by validations. So the module steps a
+# plateau itself; Lightning saves its state in the checkpoints, and with this frequency never steps
+# it.
 NEVER = 10**12
 
 
@@ -34,7 +35,8 @@ class Optimizer(ABC):
 
 @dataclass(frozen=True)
 class Adam(Optimizer):
-    """Adam (Kingma and Ba 2015); weight decay is decoupled from the gradient (Loshchilov and Hutter 2019).
+    """Adam (Kingma and Ba 2015); weight decay is decoupled from the gradient (Loshchilov and Hutter
+    2019).
 
     beta1, beta2: the decay of the mean of the gradients, and of the mean of their squares.
     """
@@ -67,7 +69,10 @@ class SGD(Optimizer):
 
     def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.SGD(
-            parameters, lr=self.learning_rate, momentum=self.momentum, weight_decay=self.weight_decay
+            parameters,
+            lr=self.learning_rate,
+            momentum=self.momentum,
+            weight_decay=self.weight_decay,
         )
 
 
@@ -86,7 +91,11 @@ class Adadelta(Optimizer):
 
     def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.Adadelta(
-            parameters, lr=self.learning_rate, rho=self.rho, eps=self.epsilon, weight_decay=self.weight_decay
+            parameters,
+            lr=self.learning_rate,
+            rho=self.rho,
+            eps=self.epsilon,
+            weight_decay=self.weight_decay,
         )
 
 
@@ -117,8 +126,12 @@ class Schedule(ABC):
     """
 
     @abstractmethod
-    def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
-        """The entry; `total_steps` is the length of the training, `monitor` and `mode` the metric of a plateau."""
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
+    ) -> Any:
+        """The entry; `total_steps` is the length of the training, `monitor` and `mode` the metric
+        of a plateau.
+        """
 
 
 @dataclass(frozen=True)
@@ -127,13 +140,16 @@ class ConstantSchedule(Schedule):
 
     warmup_steps: NonNegativeInt = 0
 
-    def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
+    ) -> Any:
         return _by_step(optimizer, self.warmup_steps, lambda step: 1.0)
 
 
 @dataclass(frozen=True)
 class PlateauSchedule(Schedule):
-    """The rate is multiplied by `factor` after more than `patience` validations without an improvement.
+    """The rate is multiplied by `factor` after more than `patience` validations without an
+    improvement.
 
     factor: of the rate.
     patience: in validations.
@@ -144,7 +160,9 @@ class PlateauSchedule(Schedule):
     patience: NonNegativeInt
     minimum: NonNegativeFloat = 0.0
 
-    def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
+    ) -> Any:
         scheduler = ReduceLROnPlateau(
             optimizer,
             mode="min" if mode == "min" else "max",
@@ -157,11 +175,15 @@ class PlateauSchedule(Schedule):
 
 @dataclass(frozen=True)
 class CosineSchedule(Schedule):
-    """Half a cosine wave from the full rate to zero (Loshchilov and Hutter 2017), after a linear warm-up."""
+    """Half a cosine wave from the full rate to zero (Loshchilov and Hutter 2017), after a linear
+    warm-up.
+    """
 
     warmup_steps: NonNegativeInt = 0
 
-    def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
+    ) -> Any:
         def factor(step: int) -> float:
             progress = max(0, step - self.warmup_steps) / max(1, total_steps - self.warmup_steps)
             return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
@@ -171,7 +193,8 @@ class CosineSchedule(Schedule):
 
 @dataclass(frozen=True)
 class HalvingSchedule(Schedule):
-    """The rate is halved every `every_steps` once `start_step` is reached (Luong et al. 2015, section 4.1).
+    """The rate is halved every `every_steps` once `start_step` is reached (Luong et al. 2015,
+    section 4.1).
 
     start_step: of the first halving.
     every_steps: between two halvings.
@@ -181,13 +204,17 @@ class HalvingSchedule(Schedule):
     every_steps: PositiveInt
     warmup_steps: NonNegativeInt = 0
 
-    def __call__(self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str) -> Any:
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, total_steps: int, monitor: str, mode: str
+    ) -> Any:
         def factor(step: int) -> float:
             return 0.5 ** max(0, math.ceil((step + 1 - self.start_step) / self.every_steps))
 
         return _by_step(optimizer, self.warmup_steps, factor)
 
 
-def _by_step(optimizer: torch.optim.Optimizer, warmup: int, factor: Callable[[int], float]) -> dict[str, Any]:
+def _by_step(
+    optimizer: torch.optim.Optimizer, warmup: int, factor: Callable[[int], float]
+) -> dict[str, Any]:
     scheduler = LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / (warmup + 1)) * factor(step))
     return {"scheduler": scheduler, "interval": "step"}

@@ -1,4 +1,6 @@
-"""Stop signals, and the processes of a training: signals reach all of them, and none outlives its parent."""
+"""Stop signals, and the processes of a training: signals reach all of them, and none outlives its
+parent.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from attnlab.errors import ExperimentError
 
-# Ctrl-C is SIGINT. Schedulers send the others some time before they kill; submitit has Slurm send SIGUSR2: its handler
-# requeues the job.
+# Ctrl-C is SIGINT. Schedulers send the others some time before they kill; submitit has Slurm send
+# SIGUSR2: its handler requeues the job.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 REQUEUING = (signal.SIGUSR2,)
 POLL = 0.2  # seconds between two checks of the parent; a resumed training takes longer to start
@@ -26,7 +28,8 @@ _MARK = f"{ExperimentError.__module__}.{ExperimentError.__qualname__}: "
 
 
 class StopSignals:
-    """Records a stop signal until the current step has ended; a second Ctrl-C raises KeyboardInterrupt at once.
+    """Records a stop signal until the current step has ended; a second Ctrl-C raises
+    KeyboardInterrupt at once.
 
     received: a signal that is not handled yet.
     """
@@ -37,7 +40,9 @@ class StopSignals:
         self._before: dict[int, Any] = {}
 
     def remember_handlers(self) -> None:
-        """To be called before Lightning sets handlers of its own, which wait for processes that may not answer."""
+        """To be called before Lightning sets handlers of its own, which wait for processes that may
+        not answer.
+        """
         self._before = {number: signal.getsignal(number) for number in (*STOPPING, *REQUEUING)}
 
     def listen(self) -> None:
@@ -48,7 +53,9 @@ class StopSignals:
                 signal.signal(number, self._record)
 
     def handle(self, number: int) -> None:
-        """Call the handler from before `listen`; without one, or with Python's own, end the process."""
+        """Call the handler from before `listen`; without one, or with Python's own, end the
+        process.
+        """
         self.received = None
         handler: Callable[[int, FrameType | None], Any] | Any = self._before.get(number)
         if not callable(handler) or handler is signal.default_int_handler:
@@ -57,7 +64,8 @@ class StopSignals:
 
     def _record(self, number: int, frame: FrameType | None) -> None:
         self.received = number
-        # A terminal sends Ctrl-C to every process. Forked ones leave the second Ctrl-C to their parent.
+        # A terminal sends Ctrl-C to every process. Forked ones leave the second Ctrl-C to their
+        # parent.
         if number == signal.SIGINT and os.getpid() == self._made_in:
             signal.signal(number, self._before[number])
             _announce_stop()
@@ -65,18 +73,23 @@ class StopSignals:
 
 def _announce_stop() -> None:
     # A signal handler must not print: it may have interrupted a print.
-    os.write(2, b"Ctrl-C: training saves and stops after this step or validation; Ctrl-C again stops it at once\n")
+    os.write(
+        2,
+        b"Ctrl-C: training saves and stops after this step or validation; "
+        b"Ctrl-C again stops it at once\n",
+    )
 
 
 @contextmanager
 def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
-    """Around `trainer.fit`: forward stop signals to forked training processes, and report how they ended.
+    """Around `trainer.fit`: forward stop signals to forked training processes, and report how they
+    ended.
 
     Does nothing if this process trains itself.
 
     Raises:
-        SystemExit: a signal stopped the training; its last checkpoint is written. Lightning makes one of a second
-            Ctrl-C, too.
+        SystemExit: a signal stopped the training; its last checkpoint is written. Lightning makes
+            one of a second Ctrl-C, too.
         ExperimentError: what a process raised, or that one of them was killed.
     """
     launcher: Any = trainer.strategy.launcher
@@ -103,7 +116,8 @@ def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
         yield
     except Exception as error:
         if received:
-            raise SystemExit(128 + received) from None  # the processes stopped because of the signal
+            # The processes stopped because of the signal
+            raise SystemExit(128 + received) from None
         # The exception of another process arrives as the text of its traceback.
         last = str(error).rstrip().rpartition("\n")[2]
         if isinstance(error, ProcessRaisedException) and last.startswith(_MARK):
@@ -112,8 +126,9 @@ def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
             name = error.signal_name
             ended = f"was killed by {name}" if name else f"ended with exit code {error.exit_code}"
             raise ExperimentError(
-                f"one of the {trainer.world_size} training processes {ended}; the same command resumes from the last "
-                f"checkpoint (a process that the system kills without a message most often ran out of memory)"
+                f"one of the {trainer.world_size} training processes {ended}; the same command "
+                "resumes from the last checkpoint (a process that the system kills without a "
+                "message most often ran out of memory)"
             ) from None
         raise
     finally:
@@ -123,20 +138,25 @@ def supervise_forked(trainer: pl.Trainer) -> Iterator[None]:
 
 @contextmanager
 def explain_out_of_memory(remedy: str) -> Iterator[None]:
-    """Raise ExperimentError `out of memory: ...; <remedy>` if the device or the process runs out of memory."""
+    """Raise ExperimentError `out of memory: ...; <remedy>` if the device or the process runs out of
+    memory.
+    """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error):
+        if isinstance(
+            error, (MemoryError, torch.OutOfMemoryError)
+        ) or "can't allocate memory" in str(error):
             raise ExperimentError(f"out of memory: {error}; {remedy}") from error
         raise
 
 
 class EndWithParent(pl.Callback):
-    """Ends a training process whose parent was killed; it would train on, and write, beside a resumed training.
+    """Ends a training process whose parent was killed; it would train on, and write, beside a
+    resumed training.
 
-    Processes of `ddp_fork` are children of the process that made this callback. Those of `ddp`, except the first of
-    each node, are children of that first process, of torchrun or of Slurm.
+    Processes of `ddp_fork` are children of the process that made this callback. Those of `ddp`,
+    except the first of each node, are children of that first process, of torchrun or of Slurm.
     """
 
     def __init__(self) -> None:

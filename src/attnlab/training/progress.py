@@ -1,4 +1,6 @@
-"""The progress of a training on the terminal: a bar over its steps, and a line for each validation."""
+"""The progress of a training on the terminal: a bar over its steps, and a line for each
+validation.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ _log = logging.getLogger(__name__)
 
 
 class TrainingBar(pl.Callback):
-    """A bar over all steps with the time left. Lightning's own bars count the batches of one epoch."""
+    """A bar over all steps with the time left. Lightning's own bars count the batches of one
+    epoch.
+    """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._bars = terminal_bars(hidden=not trainer.is_global_zero)
-        self._steps = self._bars.add_task("training", total=trainer.max_steps, completed=trainer.global_step)
+        self._steps = self._bars.add_task(
+            "training", total=trainer.max_steps, completed=trainer.global_step
+        )
         self._bars.start()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
@@ -33,7 +39,9 @@ class TrainingBar(pl.Callback):
 
 
 class ValidationLines(pl.Callback):
-    """Prints and logs a line for each validation, also where there is no terminal for a progress bar."""
+    """Prints and logs a line for each validation, also where there is no terminal for a progress
+    bar.
+    """
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if not trainer.is_global_zero:

@@ -27,8 +27,9 @@ class ExactResume(pl.Callback):
 
     The loader saves its position in the data itself (see `attnlab.data.datamodule`).
 
-    saved: called before the step that follows a checkpoint, with the spool's offset in it. Records up to there are
-        final; later ones may be written a second time after a resume, with other times.
+    saved: called before the step that follows a checkpoint, with the spool's offset in it. Records
+        up to there are final; later ones may be written a second time after a resume, with other
+        times.
     """
 
     def __init__(self, spool: MetricSpool, saved: Callable[[int], None]) -> None:
@@ -37,7 +38,9 @@ class ExactResume(pl.Callback):
         self._reached: int | None = None
         self._own: dict[str, Any] | None = None  # this process's state, until it is restored
 
-    def on_save_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]
+    ) -> None:
         self._reached = self._spool.size()
         own = {"random": random_states(), "means": _means(pl_module)}
         processes: list[Any] = [own] * trainer.world_size
@@ -45,12 +48,15 @@ class ExactResume(pl.Callback):
             torch.distributed.all_gather_object(processes, own)
         checkpoint[_KEY] = {"processes": processes, "spool": self._reached}
 
-    def on_load_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]
+    ) -> None:
         saved = checkpoint[_KEY]
         if len(saved["processes"]) != trainer.world_size:
             raise ExperimentError(
-                f"the training started with {len(saved['processes'])} process(es) and cannot resume with "
-                f"{trainer.world_size}; choose hardware.devices and hardware.nodes as before, or rerun=true"
+                f"the training started with {len(saved['processes'])} process(es) and cannot "
+                f"resume with {trainer.world_size}; choose hardware.devices and hardware.nodes as "
+                "before, or rerun=true"
             )
         self._own = saved["processes"][trainer.global_rank]
         if trainer.is_global_zero:
@@ -74,8 +80,8 @@ class ExactResume(pl.Callback):
         self.on_train_batch_start()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        # When Lightning resumes at the end of an epoch, it still counts as restarting in the next epoch, which then
-        # gets no batches.
+        # When Lightning resumes at the end of an epoch, it still counts as restarting in the next
+        # epoch, which then gets no batches.
         trainer.fit_loop.epoch_loop.restarting = False
 
 
@@ -104,7 +110,10 @@ def restore_random_states(states: dict[str, Any]) -> None:
 def _means(module: pl.LightningModule) -> dict[str, dict[str, Tensor]]:
     """The state of every running mean, by name."""
     return {
-        name: {field: torch.as_tensor(value).cpu().clone() for field, value in metric.metric_state.items()}
+        name: {
+            field: torch.as_tensor(value).cpu().clone()
+            for field, value in metric.metric_state.items()
+        }
         for name, metric in module.named_modules()
         if isinstance(metric, MeanMetric)
     }

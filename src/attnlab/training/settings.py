@@ -25,24 +25,28 @@ class Training(ABC):
     """Settings of every training; steps are optimiser steps.
 
     max_steps, max_epochs: training ends at whichever comes first; they may not both be None.
-    max_minutes: the clock time after which it ends, validations included; a repetition may then end at another step.
-    accumulate: parts of a batch that are computed one after the other. The gradient stays that of the whole batch; it
-        takes less memory.
+    max_minutes: the clock time after which it ends, validations included; a repetition may then end
+        at another step.
+    accumulate: parts of a batch that are computed one after the other. The gradient stays that of
+        the whole batch; it takes less memory.
     initial_weights: a model folder whose weights the training starts with; None draws them.
-    continue_from: the identity of a finished experiment, whose training goes on to a later `max_steps` or `max_epochs`;
-        None starts at the first step.
+    continue_from: the identity of a finished experiment, whose training goes on to a later
+        `max_steps` or `max_epochs`; None starts at the first step.
     limit_batches: batches of an epoch, and of a validation, for a quick look; None takes all.
-    label_smoothing: the part of each label's probability that the loss spreads over the vocabulary or the classes; the
-        reported NLL and perplexity are never smoothed.
+    label_smoothing: the part of each label's probability that the loss spreads over the vocabulary
+        or the classes; the reported NLL and perplexity are never smoothed.
     gradient_clip: the greatest norm of the whole gradient; 0 does not clip.
     monitor: the validation metric that the best checkpoint, early stopping and a plateau depend on.
     validate_every: steps between validations; None validates at the end of each epoch.
-    patience: validations without an improvement before training stops early; None never stops early.
+    patience: validations without an improvement before training stops early; None never stops
+        early.
     log_every: steps between two points of the training curves.
     keep_best: how many of the best checkpoints stay on disk (in addition to the last one).
-    average_checkpoints: how many of the best checkpoints are averaged into the final model; 1 takes the best.
-    average_decay: of an exponential moving average of the weights, what step n keeps of it, at most (1 + n) / (10 + n);
-        validation, checkpoints and the final model then have the average; None averages nothing.
+    average_checkpoints: how many of the best checkpoints are averaged into the final model; 1 takes
+        the best.
+    average_decay: of an exponential moving average of the weights, what step n keeps of it, at most
+        (1 + n) / (10 + n); validation, checkpoints and the final model then have the average; None
+        averages nothing.
     """
 
     max_steps: PositiveInt | None
@@ -66,18 +70,22 @@ class Training(ABC):
 
     def __post_init__(self) -> None:
         if self.max_steps is None and self.max_epochs is None:
-            raise ValueError("max_steps and max_epochs are both null; give at least one, or training never ends")
+            raise ValueError(
+                "max_steps and max_epochs are both null; give at least one, or training never ends"
+            )
         if self.average_checkpoints > self.keep_best:
             raise ValueError(
-                f"average_checkpoints must be at most keep_best, the number of checkpoints that stay on disk, got "
-                f"{self.average_checkpoints} and keep_best {self.keep_best}; choose training.keep_best="
-                f"{self.average_checkpoints} or average fewer"
+                "average_checkpoints must be at most keep_best, the number of checkpoints that "
+                f"stay on disk, got {self.average_checkpoints} and keep_best {self.keep_best}; "
+                f"choose training.keep_best={self.average_checkpoints} or average fewer"
             )
 
     @property
     @abstractmethod
     def monitored_metric(self) -> str:
-        """The logged name of the metric that the best checkpoint, early stopping and plateaus depend on."""
+        """The logged name of the metric that the best checkpoint, early stopping and plateaus
+        depend on.
+        """
 
     @property
     def monitor_mode(self) -> Literal["min", "max"]:
@@ -85,7 +93,9 @@ class Training(ABC):
         return "min" if self.monitored_metric.endswith("nll") else "max"
 
     def steps_per_epoch(self, batches: int) -> int:
-        """The optimiser steps of an epoch whose loader gives so many batches, parts of batches counted."""
+        """The optimiser steps of an epoch whose loader gives so many batches, parts of batches
+        counted.
+        """
         return min(batches // self.accumulate, self.limit_batches or batches)
 
     def total_steps(self, steps_per_epoch: int) -> int:
@@ -98,8 +108,8 @@ class Training(ABC):
 class TranslationTraining(Training):
     """Training of a translation model.
 
-    validation_search: how validation decodes for the free-running metrics. It is part of training, because the best
-        checkpoint depends on it; the evaluation has a search of its own.
+    validation_search: how validation decodes for the free-running metrics. It is part of training,
+        because the best checkpoint depends on it; the evaluation has a search of its own.
     """
 
     teacher_forcing: TeacherForcing
@@ -110,8 +120,8 @@ class TranslationTraining(Training):
         super().__post_init__()
         if self.validation_search.replace_unknown:
             raise ValueError(
-                "validation_search.replace_unknown must be false, because validation has no source text, got true; "
-                "choose search.replace_unknown=true, which the evaluation uses"
+                "validation_search.replace_unknown must be false, because validation has no source "
+                "text, got true; choose search.replace_unknown=true, which the evaluation uses"
             )
 
     @property

@@ -18,24 +18,27 @@ from attnlab.batch import Batch
 class SpeedCounters(pl.Callback):
     """Logs counters every `every` steps, in the first process only.
 
-    speed/target_tokens: real target tokens trained on so far, `<eos>` included; speed/sentences: sentences so far.
-    speed/target_tokens_per_cpu_second: the mean so far.
-    time/training_cpu_seconds: of this process and its children. time/validation_cpu_seconds: the same during
-        validations, including pictures, checkpoints and their upload.
-    time/training_wall_seconds, time/validation_wall_seconds: wall-clock time, which includes a GPU's work.
-    system/resident_megabytes: memory of this process.
+    speed/target_tokens: real target tokens trained on so far, `<eos>` included; speed/sentences:
+    sentences so far. speed/target_tokens_per_cpu_second: the mean so far.
+    time/training_cpu_seconds: of this process and its children. time/validation_cpu_seconds: the
+        same during validations, including pictures, checkpoints and their upload.
+    time/training_wall_seconds, time/validation_wall_seconds: wall-clock time, which includes a
+    GPU's work. system/resident_megabytes: memory of this process.
     system/peak_training_megabytes: its peak since this process started to train; Linux only.
     system/peak_cuda_megabytes: the peak of tensors on the GPU since then; on a GPU only.
 
-    The rate uses processor time, which other programs on the machine disturb less than wall-clock time. With several
-    processes, all counters are those of the first one without its children, which may be the others. A resumed
+    The rate uses processor time, which other programs on the machine disturb less than wall-clock
+    time. With several processes, all counters are those of the first one without its children,
+    which may be the others. A resumed
     training continues the counters of its checkpoint, except for the peaks.
     """
 
     def __init__(self, every: int) -> None:
         self._every = every
         self._tokens = self._sentences = 0
-        self._seconds = dict.fromkeys(("training_cpu", "training_wall", "validation_cpu", "validation_wall"), 0.0)
+        self._seconds = dict.fromkeys(
+            ("training_cpu", "training_wall", "validation_cpu", "validation_wall"), 0.0
+        )
         self._since = (0.0, 0.0)  # processor time and wall clock when the seconds were last updated
         self._phase = "training"
         self._children = True
@@ -63,7 +66,12 @@ class SpeedCounters(pl.Callback):
             self._phase = "training"
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
     ) -> None:
         self._sentences += len(batch)
         if isinstance(batch, Batch):
@@ -93,7 +101,9 @@ class SpeedCounters(pl.Callback):
         if self._tokens:
             seconds = self._seconds["training_cpu"]
             counters["speed/target_tokens"] = self._tokens
-            counters["speed/target_tokens_per_cpu_second"] = self._tokens / seconds if seconds else 0.0
+            counters["speed/target_tokens_per_cpu_second"] = (
+                self._tokens / seconds if seconds else 0.0
+            )
         return counters
 
 
@@ -118,7 +128,9 @@ def reset_peaks() -> None:
 
 
 def peak_megabytes() -> dict[str, float]:
-    """The peaks since `reset_peaks`, by the metric's name: of memory on Linux, of tensors on a GPU that is in use."""
+    """The peaks since `reset_peaks`, by the metric's name: of memory on Linux, of tensors on a GPU
+    that is in use.
+    """
     peaks = {}
     with suppress(OSError):
         (kilobytes,) = re.findall(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())

@@ -1,8 +1,9 @@
 """The metric spool: every metric of a run in one append-only file, independent of a tracker.
 
-A line is a JSON object `{"time": unix ms, "step": ..., "epoch": ..., "metrics": {name: value}}`; `step` is the number
-of optimiser steps taken. Values that JSON lacks are written as the strings "nan", "inf" and "-inf". A killed process
-leaves at most one incomplete line, at the end; readers ignore it and the next writer removes it.
+A line is a JSON object `{"time": unix ms, "step": ..., "epoch": ..., "metrics": {name: value}}`;
+`step` is the number of optimiser steps taken. Values that JSON lacks are written as the strings
+"nan", "inf" and "-inf". A killed process leaves at most one incomplete line, at the end; readers
+ignore it and the next writer removes it.
 """
 
 from __future__ import annotations
@@ -66,20 +67,32 @@ class MetricSpool:
         Raises:
             ExperimentError: the file cannot be written (a full disk, a read-only folder).
         """
-        values = {name: float(x) if math.isfinite(x) else str(float(x)) for name, x in metrics.items()}
-        record = {"time": time.time_ns() // 1_000_000, "step": int(step), "epoch": epoch, "metrics": values}
+        values = {
+            name: float(x) if math.isfinite(x) else str(float(x)) for name, x in metrics.items()
+        }
+        record = {
+            "time": time.time_ns() // 1_000_000,
+            "step": int(step),
+            "epoch": epoch,
+            "metrics": values,
+        }
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
         try:
             file = self._opened()
             if not os.fstat(file.fileno()).st_nlink:
-                raise FileNotFoundError(errno.ENOENT, "it was removed; the same command trains again")
+                raise FileNotFoundError(
+                    errno.ENOENT, "it was removed; the same command trains again"
+                )
             file.write(line.encode())
             file.flush()
         except OSError as error:
-            raise ExperimentError(f"the metrics could not be written to {self.path}: {error.strerror}") from error
+            raise ExperimentError(
+                f"the metrics could not be written to {self.path}: {error.strerror}"
+            ) from error
 
     def read(self, offset: int = 0, up_to: int | None = None) -> tuple[list[Record], int]:
-        """The complete records from byte `offset` (up to `up_to`), and the offset after the last one.
+        """The complete records from byte `offset` (up to `up_to`), and the offset after the last
+        one.
 
         Raises:
             ExperimentError: one of them is damaged.
@@ -97,7 +110,9 @@ class MetricSpool:
         return records, start
 
     def size(self) -> int:
-        """The offset after the last complete record. All before it is synced to disk and survives a power failure."""
+        """The offset after the last complete record. All before it is synced to disk and survives a
+        power failure.
+        """
         if not self.path.exists():
             return 0
         with self.path.open("rb") as file:
@@ -108,12 +123,14 @@ class MetricSpool:
         """Remove all after byte `offset`, to resume from a checkpoint.
 
         Raises:
-            ExperimentError: the file was damaged since then, which is checked before training resumes.
+            ExperimentError: the file was damaged since then, which is checked before training
+                resumes.
         """
         self.close()
         if self.read(up_to=offset)[1] != offset:
             raise ExperimentError(
-                f"{self.path} is damaged: no record ends at the offset of the checkpoint; {self.remedy}"
+                f"{self.path} is damaged: no record ends at the offset of the checkpoint; "
+                f"{self.remedy}"
             )
         if self.path.exists() and offset < self.path.stat().st_size:
             os.truncate(self.path, offset)
@@ -138,11 +155,15 @@ class MetricSpool:
             metrics = {name: float(value) for name, value in fields["metrics"].items()}
             return Record(int(fields["time"]), int(fields["step"]), fields["epoch"], metrics)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
-            raise ExperimentError(f"{self.path} is damaged: invalid record at byte {start}; {self.remedy}") from None
+            raise ExperimentError(
+                f"{self.path} is damaged: invalid record at byte {start}; {self.remedy}"
+            ) from None
 
 
 def history(path: Path) -> Iterator[HistoryRow]:
-    """The learning curves as a long table: records in file order, names sorted, without volatile metrics."""
+    """The learning curves as a long table: records in file order, names sorted, without volatile
+    metrics.
+    """
     records, _ = MetricSpool(path).read()
     for record in records:
         for name in sorted(record.metrics):
@@ -151,7 +172,9 @@ def history(path: Path) -> Iterator[HistoryRow]:
 
 
 def write_history(spool: Path, path: Path) -> None:
-    """Write the learning curves as CSV: `step, epoch, name, value`; the same training gives the same bytes."""
+    """Write the learning curves as CSV: `step, epoch, name, value`; the same training gives the
+    same bytes.
+    """
     with atomic_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HistoryRow._fields)

@@ -1,4 +1,6 @@
-"""Teacher forcing: schedules of its ratio, and the coins that decide where the decoder is fed the reference."""
+"""Teacher forcing: schedules of its ratio, and the coins that decide where the decoder is fed the
+reference.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,14 @@ STREAM = 2015
 
 
 class TeacherForcing(ABC):
-    """The probability, at each training step, that the decoder is fed the reference and not its own guess.
+    """The probability, at each training step, that the decoder is fed the reference and not its own
+    guess.
 
     The class is the schedule. Every class has two more settings, independent of it:
 
     coin: what one toss decides for: a `token`, a `sequence` or the whole `batch`.
-    guess: what is fed in place of the reference: the `argmax` of the last step's logits, or a `sample` of their
+    guess: what is fed in place of the reference: the `argmax` of the last step's logits, or a
+        `sample` of their
         softmax (Bengio et al. 2015, section 2.4, names both).
     """
 
@@ -57,10 +61,12 @@ class ConstantTeacherForcing(TeacherForcing):
 
 @dataclass(frozen=True)
 class LinearTeacherForcing(TeacherForcing):
-    """ε_i = max(end, start - slope i), linear decay: max(ε, k - c i) in Bengio et al. 2015, section 2.4.
+    """ε_i = max(end, start - slope i), linear decay: max(ε, k - c i) in Bengio et al. 2015, section
+    2.4.
 
     start, end: the ratio at the first step, and the least one.
-    slope: how much the ratio falls at each optimiser step; it reaches `end` after (start - end) / slope steps.
+    slope: how much the ratio falls at each optimiser step; it reaches `end` after (start - end) /
+        slope steps.
     """
 
     start: Ratio
@@ -92,7 +98,8 @@ class ExponentialTeacherForcing(TeacherForcing):
 class InverseSigmoidTeacherForcing(TeacherForcing):
     """ε_i = k / (k + exp(i / k)), inverse sigmoid decay (Bengio et al. 2015, section 2.4).
 
-    k: how slowly, in optimiser steps; the ratio starts at k / (k + 1) and is one half after k ln k steps.
+    k: how slowly, in optimiser steps; the ratio starts at k / (k + 1) and is one half after k ln k
+        steps.
     """
 
     k: Annotated[float, Field(ge=1)]
@@ -100,19 +107,22 @@ class InverseSigmoidTeacherForcing(TeacherForcing):
     guess: Guess = "argmax"
 
     def ratio_at(self, step: int) -> float:
-        # Numerator and denominator are multiplied by exp(-i / k), because exp(i / k) overflows at i = 710 k.
+        # Numerator and denominator are multiplied by exp(-i / k), because exp(i / k) overflows at i
+        # = 710 k.
         shrunk = self.k * math.exp(-step / self.k)
         return shrunk / (shrunk + 1)
 
 
 def toss(forcing: TeacherForcing, step: int, batch: Batch, seed: int) -> Tensor | None:
-    """(B, T) bool: True feeds the reference. None if that is so everywhere: the model then needs no guesses.
+    """(B, T) bool: True feeds the reference. None if that is so everywhere: the model then needs no
+    guesses.
 
-    One toss for each token is Bengio et al. 2015; tossing once for a sequence, they found "much worse", because one
-    error then leads to the next. One toss for a whole batch is what many implementations do, by intent or not.
+    One toss for each token is Bengio et al. 2015; tossing once for a sequence, they found "much
+    worse", because one error then leads to the next. One toss for a whole batch is what many
+    implementations do, by intent or not.
 
-    A coin depends on the seed, the step and the pair (for a token, also on its position among the pair's tokens), and
-    on nothing else: neither pads nor the number of processes change it.
+    A coin depends on the seed, the step and the pair (for a token, also on its position among the
+    pair's tokens), and on nothing else: neither pads nor the number of processes change it.
     """
     ratio = forcing.ratio_at(step)
     if ratio == 1:
@@ -123,10 +133,14 @@ def toss(forcing: TeacherForcing, step: int, batch: Batch, seed: int) -> Tensor 
     else:
         tosses = shape[1] if forcing.coin == "token" else 1
         draws = np.stack(
-            [np.random.default_rng([seed, STREAM, step, row]).random(tosses) for row in batch.rows.tolist()]
+            [
+                np.random.default_rng([seed, STREAM, step, row]).random(tosses)
+                for row in batch.rows.tolist()
+            ]
         )
     feed_reference = torch.from_numpy(draws < ratio).expand(shape)
     if feed_reference.all():
         return None
-    token = (batch.target_mask.cumsum(1) - 1).clamp(min=0)  # (B, T) position among the row's real tokens
+    # (B, T) position among the row's real tokens
+    token = (batch.target_mask.cumsum(1) - 1).clamp(min=0)
     return feed_reference.to(token.device).gather(1, token)

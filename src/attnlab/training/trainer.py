@@ -36,12 +36,16 @@ from attnlab.training.trainer_section import trainer_arguments
 def own_parts(
     callbacks: Mapping[str, Any], loggers: Mapping[str, Any], folder: Path
 ) -> tuple[list[pl.Callback], list[Logger]]:
-    """The callbacks and the loggers of a config's sections; raises ExperimentError with every problem.
+    """The callbacks and the loggers of a config's sections; raises ExperimentError with every
+    problem.
 
     folder: loggers that need a `save_dir` and are given none have a folder of their names in it.
     """
     problems: list[str] = []
-    own_callbacks = [_own_part(node, pl.Callback, f"callbacks.{name}", problems) for name, node in callbacks.items()]
+    own_callbacks = [
+        _own_part(node, pl.Callback, f"callbacks.{name}", problems)
+        for name, node in callbacks.items()
+    ]
     own_loggers = []
     for name, node in loggers.items():
         needs_folder = str(node.get("_target_")).endswith(("CSVLogger", "TensorBoardLogger"))
@@ -53,14 +57,18 @@ def own_parts(
 
 
 def _own_part(node: Mapping[str, Any], kind: type, path: str, problems: list[str]) -> Any:
-    """The callback or logger of a node; None where it cannot be made, which `problems` then says."""
+    """The callback or logger of a node; None where it cannot be made, which `problems` then
+    says.
+    """
     try:
         return bind(node, kind, path)
     except ExperimentError as error:
         problems += error.problems
     except ImportError as error:  # as of TensorBoardLogger
         missing = str(error).splitlines()[0]
-        problems.append(f"{path}: a package is missing, install it with pip or leave {path} out: {missing}")
+        problems.append(
+            f"{path}: a package is missing, install it with pip or leave {path} out: {missing}"
+        )
     except MisconfigurationException as error:  # Lightning's own checks of its settings
         problems.append(f"{path}: {' '.join(str(error).split())}")
     return None
@@ -84,8 +92,10 @@ def build_trainer(
         batches: of an epoch, as the training loader gives them.
         checkpoints: the folder for the best and the last checkpoint.
         saved: called after each checkpoint with the spool's offset in it.
-        save_every_minutes: between two checkpoints without a validation; None saves at validations only.
-        options: more arguments of Lightning's Trainer, as `trainer_problems` lets a config give them.
+        save_every_minutes: between two checkpoints without a validation; None saves at validations
+            only.
+        options: more arguments of Lightning's Trainer, as `trainer_problems` lets a config give
+            them.
 
     Raises ExperimentError if training is too short for `average_checkpoints`.
     """
@@ -105,11 +115,16 @@ def build_trainer(
         SpeedCounters(settings.log_every),
         ExactResume(spool, saved),
         checkpoint,
-        # After BestCheckpoints, whose path and score it saves; `save_last` saves only when that one does.
+        # After BestCheckpoints, whose path and score it saves; `save_last` saves only when that one
+        # does.
         LastCheckpoint(checkpoints, save_every_minutes, settings.accumulate),
     ]
     if settings.patience is not None:
-        own.append(Patience(settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode))
+        own.append(
+            Patience(
+                settings.monitored_metric, patience=settings.patience, mode=settings.monitor_mode
+            )
+        )
     if sys.stderr.isatty():
         own.append(TrainingBar())
     limit = settings.limit_batches
@@ -122,7 +137,9 @@ def build_trainer(
         "precision": "bf16-mixed" if hardware.precision == "bf16" else "32-true",
         "max_steps": steps,
         "max_epochs": -1,
-        "max_time": None if settings.max_minutes is None else timedelta(minutes=settings.max_minutes),
+        "max_time": None
+        if settings.max_minutes is None
+        else timedelta(minutes=settings.max_minutes),
         "accumulate_grad_batches": settings.accumulate,
         "limit_train_batches": None if limit is None else limit * settings.accumulate,
         "limit_val_batches": limit,
@@ -132,7 +149,8 @@ def build_trainer(
         "logger": [SpoolLogger(spool), *loggers],
         "plugins": [CheckpointFiles()],
         "callbacks": [*own, *callbacks, *averaging, ReturnFreedMemory(), ValidateAtTheEnd()],
-        "use_distributed_sampler": False,  # our sampler gives each process its share of every global batch
+        # Our sampler gives each process its share of every global batch
+        "use_distributed_sampler": False,
         "default_root_dir": checkpoints.parent,
         "num_sanity_val_steps": 0,
         "enable_model_summary": False,
@@ -142,7 +160,8 @@ def build_trainer(
 
 
 def length_of(settings: Training, batches: int) -> tuple[int, int]:
-    """The steps of a training with so many batches an epoch, at most, and those between two validations.
+    """The steps of a training with so many batches an epoch, at most, and those between two
+    validations.
 
     Raises ExperimentError if it is too short for `average_checkpoints`.
     """
@@ -152,18 +171,20 @@ def length_of(settings: Training, batches: int) -> tuple[int, int]:
     validations = math.ceil(steps / validate_every)
     if settings.average_checkpoints > validations:
         raise ExperimentError(
-            f"training.average_checkpoints must be at most the number of validations, each of which writes one "
-            f"checkpoint, got {settings.average_checkpoints}, but {steps} steps are validated {validations} "
-            f"time(s), every {validate_every}; choose a smaller training.validate_every or a longer training"
+            "training.average_checkpoints must be at most the number of validations, each of which "
+            f"writes one checkpoint, got {settings.average_checkpoints}, but {steps} steps are "
+            f"validated {validations} time(s), every {validate_every}; choose a smaller "
+            "training.validate_every or a longer training"
         )
     return steps, validate_every
 
 
 class SpoolLogger(Logger):
-    """Writes Lightning's metrics to the spool, in the first process only; hyperparameters are ignored.
+    """Writes Lightning's metrics to the spool, in the first process only; hyperparameters are
+    ignored.
 
-    Lightning numbers steps from 0. The spool counts the optimiser steps taken, from 1, like the progress lines, the
-    checkpoints and the heat maps.
+    Lightning numbers steps from 0. The spool counts the optimiser steps taken, from 1, like the
+    progress lines, the checkpoints and the heat maps.
     """
 
     def __init__(self, spool: MetricSpool) -> None:
@@ -179,7 +200,9 @@ class SpoolLogger(Logger):
         return ""
 
     @rank_zero_only
-    def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any) -> None:
+    def log_hyperparams(
+        self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any
+    ) -> None:
         pass
 
     @rank_zero_only
@@ -197,13 +220,15 @@ class SpoolLogger(Logger):
 class ValidateAtTheEnd(Checkpoint):
     """Validates after the last step, even if it is no multiple of `validate_every`.
 
-    It writes nothing. It is a Checkpoint, and the last one, because at the end of an epoch Lightning calls those after
-    all others: by then every callback that stops a training has done so.
+    It writes nothing. It is a Checkpoint, and the last one, because at the end of an epoch
+    Lightning calls those after all others: by then every callback that stops a training has done
+    so.
     """
 
     def __init__(self) -> None:
         self._validated_step = -1
-        self._stop_after: int | None = None  # the step at whose end of an epoch a callback stopped the training
+        # The step at whose end of an epoch a callback stopped the training
+        self._stop_after: int | None = None
 
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
         is_asked = self._stop_after is not None and trainer.global_step > self._stop_after
@@ -214,14 +239,17 @@ class ValidateAtTheEnd(Checkpoint):
         self._validated_step = trainer.global_step
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        # Stopped here, Lightning would validate no more. So the training makes one more step, and stops as ever.
+        # Stopped here, Lightning would validate no more. So the training makes one more step, and
+        # stops as ever.
         if trainer.should_stop and self._validated_step != trainer.global_step:
             trainer.should_stop = False
             self._stop_after = trainer.global_step
 
 
 class Patience(EarlyStopping):
-    """Early stopping that also stops a resumed training whose patience had run out at its last checkpoint."""
+    """Early stopping that also stops a resumed training whose patience had run out at its last
+    checkpoint.
+    """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self.wait_count >= self.patience:
@@ -229,22 +257,30 @@ class Patience(EarlyStopping):
 
 
 class AveragedWeights(WeightAveraging):
-    """An exponential moving average of the weights, which validations, their pictures and checkpoints read."""
+    """An exponential moving average of the weights, which validations, their pictures and
+    checkpoints read.
+    """
 
-    # Lightning's own class has put the plain weights back when pictures are drawn, in `on_validation_end`.
+    # Lightning's own class has put the plain weights back when pictures are drawn, in
+    # `on_validation_end`.
     on_validation_epoch_start = on_validation_epoch_end = pl.Callback.on_validation_epoch_end
     on_validation_start = WeightAveraging.on_validation_epoch_start
     on_validation_end = WeightAveraging.on_validation_epoch_end
 
     def __init__(self, decay: float) -> None:
-        # A young average keeps less, as TensorFlow's: the first weights would outweigh those of hundreds of steps.
-        super().__init__(use_buffers=False, avg_fn=lambda a, w, n: a.lerp(w, 1 - min(decay, float((1 + n) / (10 + n)))))
+        # A young average keeps less, as TensorFlow's: the first weights would outweigh those of
+        # hundreds of steps.
+        super().__init__(
+            use_buffers=False,
+            avg_fn=lambda a, w, n: a.lerp(w, 1 - min(decay, float((1 + n) / (10 + n)))),
+        )
 
 
 class ReturnFreedMemory(pl.Callback):
     """Trims the heap after each validation, if the C library can (glibc).
 
-    Decoding and drawing in a validation fragment the heap; without trimming, the process grows with each validation.
+    Decoding and drawing in a validation fragment the heap; without trimming, the process grows with
+    each validation.
     """
 
     def __init__(self) -> None:
@@ -257,15 +293,18 @@ class ReturnFreedMemory(pl.Callback):
 def quiet_lightning(nodes: int = 1) -> None:
     """Hide Lightning's information, but for a profiler's report, and known harmless warnings.
 
-    nodes: of the training; several need `srun`, so that there Lightning may warn that it is not used.
+    nodes: of the training; several need `srun`, so that there Lightning may warn that it is not
+        used.
     """
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    reports = logging.getLogger("pytorch_lightning.profilers")  # of trainer.profiler, for the terminal and the log file
+    # Of trainer.profiler, for the terminal and the log file
+    reports = logging.getLogger("pytorch_lightning.profilers")
     reports.setLevel(logging.INFO)
     reports.handlers = [logging.StreamHandler()]
     harmless = [
-        "does not have many workers", "Checkpoint directory .* exists and is not empty", "sync_dist=True", "LeafSpec",
-        "GPU available but not used", "number of training batches .* is smaller than the logging interval",
+        "does not have many workers", "Checkpoint directory .* exists and is not empty",
+        "sync_dist=True", "LeafSpec", "GPU available but not used",
+        "number of training batches .* is smaller than the logging interval",
     ]  # fmt: skip
     if nodes == 1:
         harmless.append("`srun` command is available on your system but is not used")

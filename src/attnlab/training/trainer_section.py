@@ -1,4 +1,5 @@
-"""Arguments of Lightning's Trainer that a config may give, and attnlab's own setting for each of the others.
+"""Arguments of Lightning's Trainer that a config may give, and attnlab's own setting for each of
+the others.
 
 Free of Lightning, whose import takes seconds: a wrong argument is refused at once.
 """
@@ -15,23 +16,30 @@ from pydantic import NonNegativeInt
 from attnlab.config.binding import TARGET, bind_sections
 from attnlab.errors import ExperimentError, show
 
-_LENGTH = "a training ends at training.max_steps or training.max_epochs, and earlier by training.patience"
+_LENGTH = (
+    "a training ends at training.max_steps or training.max_epochs, and earlier by training.patience"
+)
 _LIMIT = "use training.limit_batches"
 _EVALUATION = "Lightning's test loop is not used; use data.limit"
 _HARDWARE = "use the settings of hardware"
 _VALIDATION = "use training.validate_every"
 
-# What attnlab sets itself: the same argument in a config would break what is promised of a run (that it resumes to the
-# bit, is validated at its end and counts its steps), or would be overruled in silence. The value says what to use.
+# What attnlab sets itself: the same argument in a config would break what is promised of a run
+# (that it resumes to the bit, is validated at its end and counts its steps), or would be overruled
+# in silence. The value says what to use.
 OWN_SETTINGS: dict[str, str] = {
     "accelerator": "use hardware.accelerator",
     "accumulate_grad_batches": "use training.accumulate",
-    "barebones": "it leaves out checkpoints and metrics; use debug=profile to see what a step takes",
+    "barebones": (
+        "it leaves out checkpoints and metrics; use debug=profile to see what a step takes"
+    ),
     "callbacks": "use callbacks, +callbacks.<name>._target_=...",
     "check_val_every_n_epoch": _VALIDATION,
     "default_root_dir": "use paths.runs",
     "devices": "use hardware.devices",
-    "enable_checkpointing": "without checkpoints there is no model; use training.keep_best and save_every_minutes",
+    "enable_checkpointing": (
+        "without checkpoints there is no model; use training.keep_best and save_every_minutes"
+    ),
     "enable_progress_bar": "attnlab shows a bar of its own, at a terminal alone",
     "fast_dev_run": "use debug=one_step",
     "gradient_clip_algorithm": "training.gradient_clip clips by the norm",
@@ -50,7 +58,10 @@ OWN_SETTINGS: dict[str, str] = {
     "model_registry": "use tracking.log_model",
     "num_nodes": "use hardware.nodes",
     "overfit_batches": "use debug=overfit",
-    "plugins": "attnlab has its own for checkpoints, hardware.precision and hardware=slurm choose the others",
+    "plugins": (
+        "attnlab has its own for checkpoints, hardware.precision and hardware=slurm choose the "
+        "others"
+    ),
     "precision": "use hardware.precision",
     "reload_dataloaders_every_n_epochs": "training.batching makes the batches of each epoch",
     "strategy": "use hardware.strategy",
@@ -92,7 +103,8 @@ def trainer_problems(section: Mapping[str, Any]) -> list[str]:
 def trainer_arguments(section: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]:
     """The arguments for Lightning's Trainer; a profiler with a `_target_` is built.
 
-    folder: for the file of a profiler that has a filename and no dirpath; Lightning would write none.
+    folder: for the file of a profiler that has a filename and no dirpath; Lightning would write
+        none.
 
     Raises ExperimentError with every value that is wrong.
     """
@@ -126,4 +138,7 @@ def refusal_of(name: str) -> str:
         return f"trainer.{name} is set by attnlab: {OWN_SETTINGS[name]}"
     close = difflib.get_close_matches(name, [*PASSED_ON, *OWN_SETTINGS], n=1)
     hint = f"did you mean {close[0]}? " if close else ""
-    return f"trainer.{name} is not a setting; {hint}trainer takes, of Lightning's Trainer: {', '.join(PASSED_ON)}"
+    return (
+        f"trainer.{name} is not a setting; {hint}trainer takes, of Lightning's Trainer: "
+        f"{', '.join(PASSED_ON)}"
+    )

@@ -1,4 +1,6 @@
-"""A server on this machine that answers as the Hugging Face hub does for one dataset, whose files lie in a folder."""
+"""A server on this machine that answers as the Hugging Face hub does for one dataset, whose files
+lie in a folder.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +30,37 @@ def small_hub(folder: Path) -> Iterator[str]:
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self._send_json([_entry(folder, name) for name in asked["paths"] if (folder / name).is_file()])
+            self._send_json(
+                [_entry(folder, name) for name in asked["paths"] if (folder / name).is_file()]
+            )
 
         def _answer(self) -> None:
             path = unquote(urlparse(self.path).path)
-            names = [file.relative_to(folder).as_posix() for file in sorted(folder.rglob("*")) if file.is_file()]
+            names = [
+                file.relative_to(folder).as_posix()
+                for file in sorted(folder.rglob("*"))
+                if file.is_file()
+            ]
             if "/resolve/" in path:
                 self._send_file(path.partition("/resolve/")[2].partition("/")[2])
             elif "/tree/" in path:
                 inside = folder / path.partition("/tree/")[2].partition("/")[2]
                 is_recursive = "recursive=true" in self.path.lower()
                 found = sorted(inside.rglob("*") if is_recursive else inside.iterdir())
-                self._send_json([_entry(folder, each.relative_to(folder).as_posix()) for each in found])
+                self._send_json(
+                    [_entry(folder, each.relative_to(folder).as_posix()) for each in found]
+                )
             elif path.startswith(f"/api/datasets/{DATASET}"):
                 siblings = [{"rfilename": name} for name in names]
-                self._send_json({"id": DATASET, "sha": REVISION, "siblings": siblings, "tags": [], "private": False})
+                self._send_json(
+                    {
+                        "id": DATASET,
+                        "sha": REVISION,
+                        "siblings": siblings,
+                        "tags": [],
+                        "private": False,
+                    }
+                )
             else:
                 self.send_error(404)
 
@@ -86,6 +104,16 @@ def small_hub(folder: Path) -> Iterator[str]:
 
 def _entry(folder: Path, name: str) -> dict[str, object]:
     if (folder / name).is_dir():
-        return {"type": "directory", "path": name, "size": 0, "oid": hashlib.sha1(name.encode()).hexdigest()}
+        return {
+            "type": "directory",
+            "path": name,
+            "size": 0,
+            "oid": hashlib.sha1(name.encode()).hexdigest(),
+        }
     content = (folder / name).read_bytes()
-    return {"type": "file", "path": name, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+    return {
+        "type": "file",
+        "path": name,
+        "size": len(content),
+        "oid": hashlib.sha1(content).hexdigest(),
+    }

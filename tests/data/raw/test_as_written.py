@@ -25,9 +25,9 @@ COLUMNS = {"source": "de", "target": "en"}
 
 NO_SURROGATES = st.characters(exclude_categories=["Cs"])
 ANY_TEXT = st.text(NO_SURROGATES, min_size=1).filter(str.strip)
-WITHOUT_LINE_FEEDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1).filter(
-    str.strip
-)
+WITHOUT_LINE_FEEDS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1
+).filter(str.strip)
 WITHOUT_TABS = WITHOUT_LINE_FEEDS.filter(lambda text: "\t" not in text)
 
 
@@ -42,7 +42,9 @@ def write_tsv(folder: Path, rows: Table) -> None:
 
 
 def write_json(folder: Path, rows: Table) -> None:
-    (folder / "train.json").write_text(json.dumps([{"de": de, "en": en} for de, en in rows]), encoding="utf-8")
+    (folder / "train.json").write_text(
+        json.dumps([{"de": de, "en": en} for de, en in rows]), encoding="utf-8"
+    )
 
 
 def write_jsonl(folder: Path, rows: Table) -> None:
@@ -51,7 +53,10 @@ def write_jsonl(folder: Path, rows: Table) -> None:
 
 
 def write_parquet(folder: Path, rows: Table) -> None:
-    pq.write_table(pa.table({"de": [de for de, _ in rows], "en": [en for _, en in rows]}), folder / "train.parquet")
+    pq.write_table(
+        pa.table({"de": [de for de, _ in rows], "en": [en for _, en in rows]}),
+        folder / "train.parquet",
+    )
 
 
 def write_text(folder: Path, rows: Table) -> None:
@@ -86,14 +91,50 @@ def test_any_table_comes_back_as_it_was_written(kind: str) -> None:
 
 
 AWKWARD = [
-    "NA", "null", "None", "nan", "true", "000", "01", "1.50", "1e5", "-0", "2024-01-01", "18 apr 1992", '"Hi" he said',
-    '"', "'", "a\u2028b", "a\x85b", "a\x0cb", "a\rb", "안녕", "한", "é", "e\u0301", "<eos>", "\\n", "a,b", "a;b",
-    "=1+1", "#", "//", "[1, 2]", '{"a": 1}', "  two  spaces  ", "\u00a0no-break", "\x00", "\u202eabc", "👩‍👩‍👧",
-]  # fmt: skip
+    "NA",
+    "null",
+    "None",
+    "nan",
+    "true",
+    "000",
+    "01",
+    "1.50",
+    "1e5",
+    "-0",
+    "2024-01-01",
+    "18 apr 1992",
+    '"Hi" he said',
+    '"',
+    "'",
+    "a\u2028b",
+    "a\x85b",
+    "a\x0cb",
+    "a\rb",
+    "안녕",
+    "한",
+    "é",
+    "e\u0301",
+    "<eos>",
+    "\\n",
+    "a,b",
+    "a;b",
+    "=1+1",
+    "#",
+    "//",
+    "[1, 2]",
+    '{"a": 1}',
+    "  two  spaces  ",
+    "\u00a0no-break",
+    "\x00",
+    "\u202eabc",
+    "👩‍👩‍👧",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_awkward_texts_are_prepared_as_they_were_written(kind: str, tmp_path: Path, hub_corpus) -> None:
+def test_awkward_texts_are_prepared_as_they_were_written(
+    kind: str, tmp_path: Path, hub_corpus
+) -> None:
     rows = [(text, f"{text} {i}") for i, text in enumerate(AWKWARD)]
     folder = tmp_path / "corpus"
     folder.mkdir()

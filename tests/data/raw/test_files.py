@@ -1,4 +1,6 @@
-"""Awkward files, each read as its author meant it or refused by a sentence that says where and what to do."""
+"""Awkward files, each read as its author meant it or refused by a sentence that says where and what
+to do.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,16 @@ Read = Callable[..., tuple[Pairs, list[str]]]
 def read(tmp_path: Path) -> Read:
     """Writes files into a folder, and gives the pairs of its training split and the notes."""
 
-    def pairs_of(files: dict[str, bytes], alone: str | None = None, **form: Any) -> tuple[Pairs, list[str]]:
+    def pairs_of(
+        files: dict[str, bytes], alone: str | None = None, **form: Any
+    ) -> tuple[Pairs, list[str]]:
         folder = tmp_path / "corpus"
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
-        raw = RawData(None, folder / alone if alone else folder, None, None, COLUMNS, Format(**form))
+        raw = RawData(
+            None, folder / alone if alone else folder, None, None, COLUMNS, Format(**form)
+        )
         rows = raw.read("train")
         return list(zip(rows["source"], rows["target"], strict=True)), raw.notes
 
@@ -58,12 +64,18 @@ GOOD = {
     "blank lines in a table": ({"train.csv": b"de,en\n\na,b\r\n\r\nc,d\n\n"}, {}),
     "byte order mark in a table": ({"train.csv": b"\xef\xbb\xbfde,en\na,b\nc,d\n"}, {}),
     "byte order mark in quotes": ({"train.csv": b'\xef\xbb\xbf"de","en"\n"a","b"\n"c","d"\n'}, {}),
-    "byte order marks of both sides": ({"train.de": b"\xef\xbb\xbfa\r\nc\r\n", "train.en": b"\xef\xbb\xbfb\nd"}, {}),
+    "byte order marks of both sides": (
+        {"train.de": b"\xef\xbb\xbfa\r\nc\r\n", "train.en": b"\xef\xbb\xbfb\nd"},
+        {},
+    ),
     "one packed side": ({"train.de": b"a\nc\n", "train.en.gz": gzip.compress(b"b\nd\n")}, {}),
     "names of OpenNMT": ({"de-train.txt": b"a\nc\n", "en-train.txt": b"b\nd\n"}, {}),
     "bz2": ({"train.csv.bz2": bz2.compress(b"de,en\na,b\nc,d\n")}, {}),
     "xz": ({"train.jsonl.xz": lzma.compress(b'{"de":"a","en":"b"}\n{"de":"c","en":"d"}\n')}, {}),
-    "header as in data.columns": ({"train.tsv": b"de\ten\na\tb\nc\td\n"}, {"columns": ["de", "en"]}),
+    "header as in data.columns": (
+        {"train.tsv": b"de\ten\na\tb\nc\td\n"},
+        {"columns": ["de", "en"]},
+    ),
     "header twice": ({"train.csv": b"\xef\xbb\xbfde,en\na,b\n\xef\xbb\xbfde,en\nc,d\n"}, {}),
     "text table by separator": ({"train.txt": b"de\ten\na\tb\nc\td\n"}, {"separator": "\t"}),
     "name in capitals": ({"TRAIN.CSV": b"de,en\na,b\nc,d\n"}, {}),
@@ -71,10 +83,16 @@ GOOD = {
     "separator": ({"train.csv": b"de;en\na;b\nc;d\n"}, {"separator": ";"}),
     "columns": ({"train.tsv": b"b\ta\tCC-BY\nd\tc\tCC-BY\n"}, {"columns": ["en", "de", "licence"]}),
     "utf-16": ({"train.csv": "de,en\na,b\nc,d\n".encode("utf-16")}, {"encoding": "utf-16"}),
-    "pretty printed list": ({"train.json": b'[\n {"de": "a",\n  "en": "b"},\n {"de": "c",\n  "en": "d"}\n]\n'}, {}),
+    "pretty printed list": (
+        {"train.json": b'[\n {"de": "a",\n  "en": "b"},\n {"de": "c",\n  "en": "d"}\n]\n'},
+        {},
+    ),
     "object of lists": ({"train.json": b'{"de": ["a", "c"], "en": ["b", "d"]}'}, {}),
-    "objects behind each other": ({"train.json": b'{"de": "a",\n "en": "b"}\n{"de": "c",\n "en": "d"}'}, {}),
-}  # fmt: skip
+    "objects behind each other": (
+        {"train.json": b'{"de": "a",\n "en": "b"}\n{"de": "c",\n "en": "d"}'},
+        {},
+    ),
+}
 
 
 @pytest.mark.parametrize("case", GOOD)
@@ -84,76 +102,137 @@ def test_awkward_file_is_read_as_meant(case: str, read: Read) -> None:
 
 
 BAD = {
-    "a field too many": ({"train.tsv": b"de\ten\na\tb\tCC\n"}, {}, "train.tsv, line 2: 3 fields, the header has 2"),
+    "a field too many": (
+        {"train.tsv": b"de\ten\na\tb\tCC\n"},
+        {},
+        "train.tsv, line 2: 3 fields, the header has 2",
+    ),
     "a field too many, once": (
-        {"train.csv": b"de,en\na,b\nc,d,\n"}, {},
+        {"train.csv": b"de,en\na,b\nc,d,\n"},
+        {},
         "train.csv, line 3: 3 fields, the header has 2",
     ),
-    "a field too few": ({"train.csv": b"de,en\na,b\nc\n"}, {}, "train.csv, line 3: 1 field, the header has 2"),
+    "a field too few": (
+        {"train.csv": b"de,en\na,b\nc\n"},
+        {},
+        "train.csv, line 3: 1 field, the header has 2",
+    ),
     "too many for the columns": (
-        {"train.tsv": b"a\tb\tc\n"}, {"columns": ["de", "en"]},
+        {"train.tsv": b"a\tb\tc\n"},
+        {"columns": ["de", "en"]},
         "line 1: 3 fields, data.columns has 2",
     ),
     "an open quotation mark": (
-        {"train.csv": b'de,en\n"a,b\nc,d\n'}, {},
+        {"train.csv": b'de,en\n"a,b\nc,d\n'},
+        {},
         "train.csv, line 2: its quotation marks do not pair",
     ),
     "a stray quotation mark": (
-        {"train.csv": b'de,en\n"a" he said,b\n'}, {},
+        {"train.csv": b'de,en\n"a" he said,b\n'},
+        {},
         "train.csv, line 2: its quotation marks do",
     ),
-    "two columns of one name": ({"train.csv": b"de,en,en\na,b,c\n"}, {}, "2 columns are called 'en'"),
+    "two columns of one name": (
+        {"train.csv": b"de,en,en\na,b,c\n"},
+        {},
+        "2 columns are called 'en'",
+    ),
     "latin-1": (
-        {"train.csv": b"de,en\na,b\n\xe4,d\n"}, {},
+        {"train.csv": b"de,en\na,b\n\xe4,d\n"},
+        {},
         "train.csv, line 3: the byte 0xe4 is not UTF-8; name the encoding",
     ),
     "utf-16": ({"train.csv": "de,en\n".encode("utf-16")}, {}, "choose data.encoding=utf-16"),
     "not the encoding": (
-        {"train.csv": b"de,en\n\xff\xff,b\n"}, {"encoding": "cp949"},
+        {"train.csv": b"de,en\n\xff\xff,b\n"},
+        {"encoding": "cp949"},
         "train.csv is not cp949 throughout",
     ),
     "line ends of old Macs": (
-        {"train.de": b"a\rc\r", "train.en": b"b\rd\r"}, {},
+        {"train.de": b"a\rc\r", "train.en": b"b\rd\r"},
+        {},
         "train.de has carriage returns but no line feed",
     ),
     "unequal": ({"train.de": b"a\nb\n", "train.en": b"a\n"}, {}, "train.de has 2 lines, but"),
-    "one side": ({"train.de": b"a\n"}, {}, "train.de, but no train.en beside it; it holds train.de"),
+    "one side": (
+        {"train.de": b"a\n"},
+        {},
+        "train.de, but no train.en beside it; it holds train.de",
+    ),
     "one side twice": (
-        {"train.de": b"a\n", "train.de.gz": b"", "train.en": b"b\n"}, {},
+        {"train.de": b"a\n", "train.de.gz": b"", "train.en": b"b\n"},
+        {},
         "train.de and train.de.gz are one file",
     ),
     "a torn line": (
-        {"train.jsonl": b'{"de": "a", "en": "b"}\n{"de": "c", \n'}, {},
+        {"train.jsonl": b'{"de": "a", "en": "b"}\n{"de": "c", \n'},
+        {},
         "train.jsonl, line 2: this is no JSON",
     ),
     "a row that is a list": (
-        {"train.jsonl": b'{"de": "a", "en": "b"}\n["c", "d"]\n'}, {},
+        {"train.jsonl": b'{"de": "a", "en": "b"}\n["c", "d"]\n'},
+        {},
         "line 2: a row must be an object",
     ),
     "rows under a key": (
-        {"train.json": b'{"version": 1, "data": [{"de": "a"}]}'}, {},
+        {"train.json": b'{"version": 1, "data": [{"de": "a"}]}'},
+        {},
         "give the list of rows under 'data'",
     ),
-    "lists of different lengths": ({"train.json": b'{"de": ["a"], "en": []}'}, {}, "'de' has 1, 'en' has 0"),
-    "not gzip": ({"train.csv.gz": b"de,en\n"}, {}, "train.csv.gz cannot be read: Not a gzipped file"),
-    "torn gzip": ({"train.csv.gz": gzip.compress(b"de,en\na,b\n" * 99)[:-9]}, {}, "train.csv.gz cannot be read"),
-    "gzip without its suffix": ({"train.csv": gzip.compress(b"de,en\n")}, {}, "packed with gzip; call it train.csv.gz"),
+    "lists of different lengths": (
+        {"train.json": b'{"de": ["a"], "en": []}'},
+        {},
+        "'de' has 1, 'en' has 0",
+    ),
+    "not gzip": (
+        {"train.csv.gz": b"de,en\n"},
+        {},
+        "train.csv.gz cannot be read: Not a gzipped file",
+    ),
+    "torn gzip": (
+        {"train.csv.gz": gzip.compress(b"de,en\na,b\n" * 99)[:-9]},
+        {},
+        "train.csv.gz cannot be read",
+    ),
+    "gzip without its suffix": (
+        {"train.csv": gzip.compress(b"de,en\n")},
+        {},
+        "packed with gzip; call it train.csv.gz",
+    ),
     "Excel as csv": ({"train.csv": b"PK\x03\x04\xff\xff"}, {}, "a zip archive or a file of Excel"),
     "pointer of Git LFS": (
-        {"train.csv": b"version https://git-lfs.github.com/spec/v1\n"}, {},
+        {"train.csv": b"version https://git-lfs.github.com/spec/v1\n"},
+        {},
         "fetch it with `git lfs pull`",
     ),
-    "web page": ({"train.csv": b"<!DOCTYPE html>\n<html>"}, {}, "is a web page and not the file itself"),
-    "objects of columns": ({"train.json": b'{"de": {"0": "a"}, "en": {"0": "b"}}'}, {}, "orient='records', lines=True"),
-    "objects of rows": ({"train.json": b'{"0": {"de": "a", "en": "b"}}'}, {}, "orient='records', lines=True"),
-    "separator for json": ({"train.json": b"[]"}, {"separator": ";"}, "data.separator is for tables"),
+    "web page": (
+        {"train.csv": b"<!DOCTYPE html>\n<html>"},
+        {},
+        "is a web page and not the file itself",
+    ),
+    "objects of columns": (
+        {"train.json": b'{"de": {"0": "a"}, "en": {"0": "b"}}'},
+        {},
+        "orient='records', lines=True",
+    ),
+    "objects of rows": (
+        {"train.json": b'{"0": {"de": "a", "en": "b"}}'},
+        {},
+        "orient='records', lines=True",
+    ),
+    "separator for json": (
+        {"train.json": b"[]"},
+        {"separator": ";"},
+        "data.separator is for tables",
+    ),
     "two kinds without splits": (
-        {"data.csv": b"de,en\na,b\n", "package.json": b"{}"}, {},
+        {"data.csv": b"de,en\na,b\n", "package.json": b"{}"},
+        {},
         "data.csv, package.json; give data.path",
     ),
     "empty": ({"train.csv": b""}, {}, "has no rows in split 'train'"),
     "a document": ({"notes.docx": b"a"}, {}, "it holds notes.docx; known kinds are"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -164,29 +243,39 @@ def test_faulty_file_is_refused_with_its_place(case: str, read: Read) -> None:
 
 MISSING = {
     "other separator": (
-        "train.csv", b"de;en\na;b\n",
+        "train.csv",
+        b"de;en\na;b\n",
         "the columns of train.csv are: de;en; its fields seem to be separated",
     ),
     "semicolons": ("train.csv", b"de;en\na;b\n", "otherwise, try data.separator=semicolon"),
     "tabs in csv": ("train.csv", b"de\ten\na\tb\n", "otherwise, try data.separator=tab"),
     "no header": (
-        "train.tsv", b"x\ty\tz\n",
+        "train.tsv",
+        b"x\ty\tz\n",
         "name all columns by data.columns where the first line is a row already",
     ),
-    "a line for Excel": ("train.csv", b"sep=;\nde;en\na;b\n", "its first line is for Excel alone: remove it"),
+    "a line for Excel": (
+        "train.csv",
+        b"sep=;\nde;en\na;b\n",
+        "its first line is for Excel alone: remove it",
+    ),
     "many columns": (
-        "train.csv", ",".join(f"c{i}" for i in range(99)).encode() + b"\n",
+        "train.csv",
+        ",".join(f"c{i}" for i in range(99)).encode() + b"\n",
         "c10, c11 and 87 more; choose",
     ),
     "other names": (
-        "train.jsonl", b'{"src": "a"}',
+        "train.jsonl",
+        b'{"src": "a"}',
         "there is no column 'de' in split 'train'; the columns of train.jsonl are: src",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", MISSING)
-def test_table_without_a_wanted_column_is_refused_with_what_to_try(case: str, tmp_path: Path, hub_corpus: Any) -> None:
+def test_table_without_a_wanted_column_is_refused_with_what_to_try(
+    case: str, tmp_path: Path, hub_corpus: Any
+) -> None:
     name, content, said = MISSING[case]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ExperimentError, match=r"^data\.source: ") as caught:
@@ -220,8 +309,11 @@ REMARKABLE = {
         'de,en\n"a", "b"\n',
         "1 row(s) have a space before a quotation mark, which is then a character like",
     ),
-    "header again": ("de,en\na,b\nde,en\n", "1 row(s) repeat the header, and are left out, the first line 3"),
-}  # fmt: skip
+    "header again": (
+        "de,en\na,b\nde,en\n",
+        "1 row(s) repeat the header, and are left out, the first line 3",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", REMARKABLE)
@@ -252,12 +344,20 @@ def test_files_that_make_one_split_are_said(read: Read) -> None:
 
 @pytest.mark.parametrize("content", [b'{"de": NaN, "en": "a"}\n', b'{"de": null, "en": "a"}\n'])
 def test_nan_is_a_missing_cell_and_quoted_nan_a_text(content: bytes, read: Read) -> None:
-    assert read({"train.jsonl": content + b'{"de": "NaN", "en": "b"}\n'})[0] == [(None, "a"), ("NaN", "b")]
+    assert read({"train.jsonl": content + b'{"de": "NaN", "en": "b"}\n'})[0] == [
+        (None, "a"),
+        ("NaN", "b"),
+    ]
 
 
 def test_nan_of_a_typed_column_is_a_missing_cell(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"de": [1.0, float("nan")], "en": ["a", "b"]}), tmp_path / "train.parquet")
-    assert RawData(None, tmp_path, None, None, COLUMNS, Format()).read("train")["source"] == ["1", None]
+    pq.write_table(
+        pa.table({"de": [1.0, float("nan")], "en": ["a", "b"]}), tmp_path / "train.parquet"
+    )
+    assert RawData(None, tmp_path, None, None, COLUMNS, Format()).read("train")["source"] == [
+        "1",
+        None,
+    ]
 
 
 def test_ignored_fields_are_said_once_for_a_file(read: Read) -> None:
@@ -278,7 +378,10 @@ def test_carriage_return_and_unicode_line_ends_are_text(read: Read) -> None:
         {"train.de": f"{awkward}\n".encode(), "train.en": b"x\n"},
         {"train.csv": f"de,en\n{awkward},x\n".encode()},
         {"train.tsv": f"de\ten\n{awkward}\tx\r\n".encode()},
-        {"train.jsonl": json.dumps({"de": awkward, "en": "x"}, ensure_ascii=False).encode() + b"\n"},
+        {
+            "train.jsonl": json.dumps({"de": awkward, "en": "x"}, ensure_ascii=False).encode()
+            + b"\n"
+        },
     ):
         first = next(iter(files))
         assert read(files, alone=None if first == "train.de" else first)[0] == [(awkward, "x")]
@@ -308,11 +411,19 @@ def test_list_and_surrogate_in_place_of_text_are_faults_with_their_content(tmp_p
 
 
 def test_translation_with_a_missing_key_loses_one_row(tmp_path: Path) -> None:
-    lines = [{"translation": {"de": "a", "en": "b"}}, {"translation": {"de": "c"}}, {"translation": None}]
+    lines = [
+        {"translation": {"de": "a", "en": "b"}},
+        {"translation": {"de": "c"}},
+        {"translation": None},
+    ]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     columns = {"source": "translation.de", "target": "translation.en"}
     rows = RawData(None, tmp_path, None, None, columns, Format()).read("train")
-    assert list(zip(rows["source"], rows["target"], strict=True)) == [("a", "b"), ("c", None), (None, None)]
+    assert list(zip(rows["source"], rows["target"], strict=True)) == [
+        ("a", "b"),
+        ("c", None),
+        (None, None),
+    ]
 
 
 def test_typed_columns_are_read_as_text(tmp_path: Path) -> None:
@@ -329,7 +440,9 @@ COMPOSED, DECOMPOSED = "원문", unicodedata.normalize("NFD", "원문")
 
 
 def write_hangul_column(path: Path) -> str:
-    """A file, or a folder of `save_to_disk`, whose only row has "a" in a decomposed column; returns its name."""
+    """A file, or a folder of `save_to_disk`, whose only row has "a" in a decomposed column; returns
+    its name.
+    """
     rows = {DECOMPOSED: ["a"], "en": ["b"]}
     if path.suffix == ".csv":
         path.write_text(f"{DECOMPOSED},en\na,b\n", encoding="utf-8")
@@ -345,14 +458,18 @@ def write_hangul_column(path: Path) -> str:
 @pytest.mark.parametrize("name", ["train.csv", "train.jsonl", "train.parquet", "saved"])
 def test_column_is_found_in_the_other_form_of_hangul(name: str, tmp_path: Path) -> None:
     columns = {"source": write_hangul_column(tmp_path / name), "target": "en"}
-    assert RawData(None, tmp_path / name, None, None, columns, Format()).read("train")["source"] == ["a"]
+    assert RawData(None, tmp_path / name, None, None, columns, Format()).read("train")[
+        "source"
+    ] == ["a"]
 
 
 def test_nested_column_is_found_in_the_other_form_of_hangul(tmp_path: Path) -> None:
     pairs = pa.array([{DECOMPOSED: "a", "en": "b"}])
     pq.write_table(pa.table({"translation": pairs}), tmp_path / "train.parquet")
     columns = {"source": f"translation.{COMPOSED}", "target": "translation.en"}
-    assert RawData(None, tmp_path / "train.parquet", None, None, columns, Format()).read("train")["source"] == ["a"]
+    assert RawData(None, tmp_path / "train.parquet", None, None, columns, Format()).read("train")[
+        "source"
+    ] == ["a"]
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["splits", "one split"])
@@ -380,5 +497,7 @@ def test_card_of_a_dataset_says_the_separator_and_the_configuration(tmp_path: Pa
     (tmp_path / "a.csv").write_bytes(b"de;en\na;b\n")
     read = RawData(None, tmp_path, "semicolons", None, COLUMNS, Format()).read("train")
     assert (read["source"][:], read["target"][:]) == (["a"], ["b"])
-    with pytest.raises(ExperimentError, match="sets options of `datasets` that attnlab does not read: quotechar="):
+    with pytest.raises(
+        ExperimentError, match="sets options of `datasets` that attnlab does not read: quotechar="
+    ):
         RawData(None, tmp_path, "quoted", None, COLUMNS, Format())

@@ -1,4 +1,6 @@
-"""Attention of one query over one sentence: score, window, normalise, average; in one head or several."""
+"""Attention of one query over one sentence: score, window, normalise, average; in one head or
+several.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ class Attention:
 
 
 def attend(choice: Attention, w: Weights, s, values, t: int, coverage: list | None = None):
-    """Query (H,), encoder outputs (S, D), what each head has seen so far (S,) -> context (D,), a head's weights (S,).
+    """Query (H,), encoder outputs (S, D), what each head has seen so far (S,) -> context (D,), a
+    head's weights (S,).
 
-    Several heads are Vaswani et al. 2017, 3.2.2: concat(head_1, ..., head_N) W_O, each over projections of its own.
+    Several heads are Vaswani et al. 2017, 3.2.2: concat(head_1, ..., head_N) W_O, each over
+    projections of its own.
     """
     if choice.heads is None:
         weights = weigh(choice, w, s, values, t, None if coverage is None else coverage[0])
@@ -45,7 +49,9 @@ def weigh(choice: Attention, w: Weights, s, keys, t: int, coverage=None):
     """The weights (S,) of all source tokens."""
     n = len(keys)
     seen = [0.0] * n if coverage is None else [w["coverage.w.weight"][:, 0] * c for c in coverage]
-    scores = np.array([score_of(choice, part(w, "score."), s, keys[i], i, seen[i]) for i in range(n)])
+    scores = np.array(
+        [score_of(choice, part(w, "score."), s, keys[i], i, seen[i]) for i in range(n)]
+    )
     inside, emphasis = np.ones(n, bool), np.ones(n)
     if choice.scope == "local_m":
         inside, emphasis = local_m(t, n, choice.width)

@@ -1,6 +1,7 @@
 """The decoder's first state.
 
-Every bridge takes its weights, the encoded sentence, the shape of the decoder (layers, size) and whether it is an LSTM.
+Every bridge takes its weights, the encoded sentence, the shape of the decoder (layers, size) and
+whether it is an LSTM.
 """
 
 from __future__ import annotations
@@ -47,4 +48,10 @@ def _mapped(w: Weights, state: State, has_cell: bool, b, b_cell) -> State:
     return State(hidden, [w["cell.weight"] @ c + b_cell for c in memories])
 
 
-BRIDGES = {"zero": zero, "copy": copy, "linear": linear, "mean": mean, "first_backward": first_backward}
+BRIDGES = {
+    "zero": zero,
+    "copy": copy,
+    "linear": linear,
+    "mean": mean,
+    "first_backward": first_backward,
+}

@@ -1,7 +1,7 @@
 """One step of a cell, and of a stack of them.
 
-Elman 1990; Cho et al. 2014, with the reset gate behind the recurrent product, as in cuDNN; Hochreiter and Schmidhuber
-1997 with forget gates. Gates are stacked in PyTorch's order.
+Elman 1990; Cho et al. 2014, with the reset gate behind the recurrent product, as in cuDNN;
+Hochreiter and Schmidhuber 1997 with forget gates. Gates are stacked in PyTorch's order.
 """
 
 from __future__ import annotations
@@ -21,12 +21,17 @@ class State:
 
 
 def weights_of(module) -> dict[str, np.ndarray]:
-    return {name: tensor.detach().double().numpy().copy() for name, tensor in module.state_dict().items()}
+    return {
+        name: tensor.detach().double().numpy().copy()
+        for name, tensor in module.state_dict().items()
+    }
 
 
 def part(w: Weights, prefix: str) -> dict[str, np.ndarray]:
     """The weights whose names start so, without it."""
-    return {name.removeprefix(prefix): value for name, value in w.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value for name, value in w.items() if name.startswith(prefix)
+    }
 
 
 def sigmoid(x):

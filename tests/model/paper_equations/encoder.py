@@ -23,10 +23,17 @@ class Encoded:
 
 
 def encode(
-    w: Weights, kind: str, layers: int, bidirectional: bool, merge: str, reverse_source: bool, tokens: list[int]
+    w: Weights,
+    kind: str,
+    layers: int,
+    bidirectional: bool,
+    merge: str,
+    reverse_source: bool,
+    tokens: list[int],
 ) -> Encoded:
-    """Bahdanau et al. 2015, 3.2. A reversed source (Sutskever et al. 2014, 3.3) is another sentence, whose outputs are
-    turned back to where their tokens stand."""
+    """Bahdanau et al. 2015, 3.2. A reversed source (Sutskever et al. 2014, 3.3) is another
+    sentence, whose outputs are turned back to where their tokens stand.
+    """
     if reverse_source:
         turned = encode(w, kind, layers, bidirectional, merge, False, tokens[::-1])
         return Encoded(turned.outputs[::-1], turned.final, turned.backward)
@@ -39,13 +46,19 @@ def encode(
             turned_outputs, backward_end = run(part(w, f"backward_layers.{layer}."), kind, x[::-1])
             backward_ends.append(backward_end)
             join = MERGES[merge]
-            outputs = [join(ours, theirs) for ours, theirs in zip(outputs, turned_outputs[::-1], strict=True)]
+            outputs = [
+                join(ours, theirs)
+                for ours, theirs in zip(outputs, turned_outputs[::-1], strict=True)
+            ]
             end = tuple(
-                None if ours is None else join(ours, theirs) for ours, theirs in zip(end, backward_end, strict=True)
+                None if ours is None else join(ours, theirs)
+                for ours, theirs in zip(end, backward_end, strict=True)
             )
         ends.append(end)
         x = outputs
-    return Encoded(np.stack(x), stacked(ends, kind), stacked(backward_ends, kind) if bidirectional else None)
+    return Encoded(
+        np.stack(x), stacked(ends, kind), stacked(backward_ends, kind) if bidirectional else None
+    )
 
 
 def run(w: Weights, kind: str, inputs: list[np.ndarray]):

@@ -1,4 +1,6 @@
-"""What the output layer reads of a step: state s, context c (None where it does not go there), last token y."""
+"""What the output layer reads of a step: state s, context c (None where it does not go there), last
+token y.
+"""
 
 from __future__ import annotations
 
@@ -34,4 +36,10 @@ def state(w: Weights, s, c, y):
     return s
 
 
-READOUTS = {"attentional": attentional, "tanh": tanh, "maxout": maxout, "plain": plain, "state": state}
+READOUTS = {
+    "attentional": attentional,
+    "tanh": tanh,
+    "maxout": maxout,
+    "plain": plain,
+    "state": state,
+}

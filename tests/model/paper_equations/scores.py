@@ -1,7 +1,7 @@
 """The scores of one query s and one encoder output h.
 
-seen is what coverage adds to the projected key (See et al. 2017, equation 11: v' tanh(W_h h_i + W_s s_t + w_c c_i + b)
-for the additive score; wherever h enters projected or as it is, in the others).
+seen is what coverage adds to the projected key (See et al. 2017, equation 11: v' tanh(W_h h_i + W_s
+s_t + w_c c_i + b) for the additive score; wherever h enters projected or as it is, in the others).
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def normed_bahdanau(w: Weights, s, h, seen=0.0):
 
 
 def cosine(w: Weights, s, h, seen=0.0):
-    """Graves et al. 2014, 3.3.1: g s' h / (|s| |h|); a vector without length has no direction, and scores 0."""
+    """Graves et al. 2014, 3.3.1: g s' h / (|s| |h|); a vector without length has no direction, and
+    scores 0.
+    """
     lengths = np.sqrt(np.sum(s**2)) * np.sqrt(np.sum((h + seen) ** 2))
     return w["g"] * (s @ (h + seen)) / lengths if lengths > 0 else 0.0
 

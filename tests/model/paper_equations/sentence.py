@@ -59,7 +59,9 @@ class Model:
         )
         kind, layers = self.decoder_cell or self.cell, self.decoder_layers or self.layers
         size = w["decoder.body.cell.cells.0.weight_hh"].shape[1]
-        return encoded, BRIDGES[self.bridge](part(w, "bridge."), encoded, layers, size, kind == "lstm")
+        return encoded, BRIDGES[self.bridge](
+            part(w, "bridge."), encoded, layers, size, kind == "lstm"
+        )
 
     def compute(self, w: Weights, source: list[int], target: list[int]) -> Computed:
         """Feed the target after `<bos>`, token by token."""
@@ -72,7 +74,8 @@ class Model:
         coverage = [np.zeros(len(encoded.outputs)) for _ in range(self.heads or 1)]
         for t, token in enumerate([BOS, *target]):
             y = embedding[token]
-            # Bahdanau et al. 2015, 3.1, asks with s_{t-1}; Luong et al. 2015, 3, with s_t, and so its cell can be
+            # Bahdanau et al. 2015, 3.1, asks with s_{t-1}; Luong et al. 2015, 3, with s_t, and so
+            # its cell can be
             # given no more than c_{t-1}.
             if self.decoder == "attend_then_step":
                 c, weights = self._look(w, state, encoded.outputs, t, coverage)
@@ -81,7 +84,9 @@ class Model:
             conditional = self.decoder == "conditional_gru"
             into_cell = [c] if self.context in self._into_cell and not conditional else []
             kind = self.decoder_cell or self.cell
-            state = stack_step(part(body, "cell.cells."), kind, np.concatenate([y, fed, *into_cell]), state)
+            state = stack_step(
+                part(body, "cell.cells."), kind, np.concatenate([y, fed, *into_cell]), state
+            )
             if self.decoder == "step_then_attend":
                 c, weights = self._look(w, state, encoded.outputs, t, coverage)
             if conditional:  # Nematus, 2: ask, and let a second cell step with the context
@@ -95,9 +100,11 @@ class Model:
             # Luong et al. 2015, 3.3; or what the step expected of the next token.
             if self.input_feeding != "none":
                 p = softmax(logits)
-                fed = {"attentional_hidden": readout, "expected_embedding": p @ embedding, "softmax_output": p}[
-                    self.input_feeding
-                ]
+                fed = {
+                    "attentional_hidden": readout,
+                    "expected_embedding": p @ embedding,
+                    "softmax_output": p,
+                }[self.input_feeding]
             if weights:
                 computed.weights.append(np.mean(weights, axis=0))
             if self.coverage is not None:
@@ -105,21 +112,39 @@ class Model:
                 coverage = [old + new for old, new in zip(coverage, weights, strict=True)]
         return computed
 
-    _into_cell = ("cell", "cell_and_readout", "previous_in_cell", "readout_and_previous_in_cell", "every_step")
+    _into_cell = (
+        "cell",
+        "cell_and_readout",
+        "previous_in_cell",
+        "readout_and_previous_in_cell",
+        "every_step",
+    )
     _into_readout = ("readout", "cell_and_readout", "readout_and_previous_in_cell", "every_step")
 
     def _look(self, w: Weights, state: State, outputs, t: int, coverage):
         assert self.attention is not None
-        choice = Attention(self.attention, self.projection is not None, self.normaliser, self.scope, heads=self.heads)
+        choice = Attention(
+            self.attention,
+            self.projection is not None,
+            self.normaliser,
+            self.scope,
+            heads=self.heads,
+        )
         seen = None if self.coverage is None else coverage
         return attend(choice, part(w, "decoder.attention."), state.hidden[-1], outputs, t, seen)
 
     def _looked_again(self, weights, coverage) -> float:
         """See et al. 2017, equation 12: sum_i min(a_i, c_i), here the mean over the heads."""
-        return float(np.mean([np.minimum(a, c).sum() for a, c in zip(weights, coverage, strict=True)]))
+        return float(
+            np.mean([np.minimum(a, c).sum() for a, c in zip(weights, coverage, strict=True)])
+        )
 
     def _fed_size(self, w: Weights) -> int:
         vocabulary_size, readout_size = w["output.weight"].shape
         embedding_size = w["decoder.body.embedding.weight"].shape[1]
-        sizes = {"attentional_hidden": readout_size, "expected_embedding": embedding_size, "none": 0}
+        sizes = {
+            "attentional_hidden": readout_size,
+            "expected_embedding": embedding_size,
+            "none": 0,
+        }
         return sizes.get(self.input_feeding, vocabulary_size)

@@ -16,7 +16,15 @@ from datasets.exceptions import DataFilesNotFoundError
 from attnlab.data.raw.lines import unpacked_name
 from attnlab.data.raw.parallel import parallel_files
 from attnlab.data.raw.rows import Format, shown_names
-from attnlab.data.raw.sources import KNOWN_KINDS, File, ParallelFiles, Saved, Source, check_format, kind_of
+from attnlab.data.raw.sources import (
+    KNOWN_KINDS,
+    File,
+    ParallelFiles,
+    Saved,
+    Source,
+    check_format,
+    kind_of,
+)
 from attnlab.data.raw.tables import SEPARATORS
 from attnlab.errors import ExperimentError
 
@@ -25,8 +33,8 @@ MODULES = ("csv", "json", "parquet")
 
 # Options that a dataset's card may set, and that are obeyed here, or name the dataset.
 _OBEYED = {
-    "name", "version", "data_dir", "data_files", "description", "features", "sep", "delimiter", "names", "column_names",
-    "header", "encoding", "field",
+    "name", "version", "data_dir", "data_files", "description", "features", "sep", "delimiter",
+    "names", "column_names", "header", "encoding", "field",
 }  # fmt: skip
 # As `datasets` reads the names of files, but in any case.
 _SPLIT_WORDS = {
@@ -63,7 +71,9 @@ def files_of_path(path: Path, name: str | None, columns: Sequence[str], form: Fo
     if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
         return Found(_saved_on_disk(path, form, place))
     parallel = parallel_files(path, columns, place)
-    if whole := {split: files for split, files in parallel.items() if {*columns[:2]} <= files.keys()}:
+    if whole := {
+        split: files for split, files in parallel.items() if {*columns[:2]} <= files.keys()
+    }:
         check_format(form, "parallel text", place)
         splits: dict[str, list[Source]] = {}
         for split, files in whole.items():
@@ -76,7 +86,9 @@ Files = Mapping[str, Sequence[tuple[Path, str]]]
 """Split -> its files, each with its name within the dataset."""
 
 
-def sources_of(files: Files, form: Format, features: datasets.Features | None, place: str) -> dict[str, list[Source]]:
+def sources_of(
+    files: Files, form: Format, features: datasets.Features | None, place: str
+) -> dict[str, list[Source]]:
     """The sources of each split.
 
     features: that the dataset's card gives.
@@ -85,7 +97,9 @@ def sources_of(files: Files, form: Format, features: datasets.Features | None, p
     for split, of_split in files.items():
         sources: list[Source] = []
         for path, name in of_split:
-            its_place = f"{place}, {name}" if place.startswith("data.dataset") else f"data.path: {path}"
+            its_place = (
+                f"{place}, {name}" if place.startswith("data.dataset") else f"data.path: {path}"
+            )
             kind = kind_of(name, form)
             if kind is None:
                 raise ExperimentError(f"{its_place} is no file of a known kind; {KNOWN_KINDS}")
@@ -109,7 +123,8 @@ def check_module(place: str, builder: datasets.DatasetBuilder, files: Sequence[s
     module = type(builder).__module__.rpartition(".")[2]
     if module not in MODULES:
         raise ExperimentError(
-            f"{place} holds files of the kind {module}; {KNOWN_KINDS}; it holds {shown_names(files, 4)}"
+            f"{place} holds files of the kind {module}; {KNOWN_KINDS}; it holds "
+            f"{shown_names(files, 4)}"
         )
 
 
@@ -117,8 +132,8 @@ def _single_file(path: Path, form: Format, place: str) -> Source:
     kind = kind_of(path.name, form)
     if kind is None and unpacked_name(path.name).endswith(".txt"):
         raise ExperimentError(
-            f"{place} is a text file: name the columns of a table by data.columns, such as data.columns=[en,de]; of "
-            "two parallel files give the folder"
+            f"{place} is a text file: name the columns of a table by data.columns, such as "
+            "data.columns=[en,de]; of two parallel files give the folder"
         )
     if kind is None:
         raise ExperimentError(f"{place} is no file of a known kind; {KNOWN_KINDS}")
@@ -135,7 +150,12 @@ def _saved_on_disk(path: Path, form: Format, place: str) -> dict[str, list[Sourc
 
 
 def _as_datasets_resolves(
-    path: Path, name: str | None, columns: Sequence[str], form: Format, place: str, parallel: Mapping[str, Any]
+    path: Path,
+    name: str | None,
+    columns: Sequence[str],
+    form: Format,
+    place: str,
+    parallel: Mapping[str, Any],
 ) -> Found:
     inside = _files_in(path)
     tables = [(file, _name_in(path, file)) for file in inside if kind_of(file.name, form)]
@@ -148,8 +168,8 @@ def _as_datasets_resolves(
             raise ExperimentError(f"data.name: {place}: {one_line(error)}") from error
         if (path / "README.md").is_file():
             raise ExperimentError(
-                f"{place}: its card (README.md) does not say what to read: {one_line(error)}; data.name chooses a "
-                "configuration"
+                f"{place}: its card (README.md) does not say what to read: {one_line(error)}; "
+                "data.name chooses a configuration"
             ) from error
         files = _by_their_names(tables, place)  # names in capitals, or splits of several kinds
         return Found(sources_of(files, form, None, place), _notes_on_files(files, tables))
@@ -170,10 +190,14 @@ def _as_datasets_resolves(
     elif [*files] == ["train"] and len(tables) > 1:
         files = _by_their_names(tables, place)
     form = form_of_card(builder, used, form, place)
-    return Found(sources_of(files, form, builder.info.features, place), _notes_on_files(files, tables))
+    return Found(
+        sources_of(files, form, builder.info.features, place), _notes_on_files(files, tables)
+    )
 
 
-def _by_their_names(tables: Sequence[tuple[Path, str]], place: str) -> dict[str, list[tuple[Path, str]]]:
+def _by_their_names(
+    tables: Sequence[tuple[Path, str]], place: str
+) -> dict[str, list[tuple[Path, str]]]:
     """The files of each split, by the words in their names, whatever the case.
 
     Files that name no split are the training split where no file names one and all are of one kind.
@@ -190,7 +214,8 @@ def _by_their_names(tables: Sequence[tuple[Path, str]], place: str) -> dict[str,
     if len(kinds) > 1:
         raise ExperimentError(
             f"{place} holds files of several kinds, none of which names a split: "
-            f"{', '.join(sorted(name for _, name in tables))}; give data.path the file itself, or call it train"
+            f"{', '.join(sorted(name for _, name in tables))}; give data.path the file itself, or "
+            "call it train"
         )
     return {"train": list(tables)}
 
@@ -198,15 +223,23 @@ def _by_their_names(tables: Sequence[tuple[Path, str]], place: str) -> dict[str,
 def _notes_on_files(files: Files, tables: Sequence[tuple[Path, str]]) -> list[str]:
     """Which files of a folder are not read, and which make one split together."""
     used = [name for of_split in files.values() for _, name in of_split]
-    notes = [f"ignored {name}: the rows are read from {shown_names(used, 4)}" for _, name in tables if name not in used]
+    notes = [
+        f"ignored {name}: the rows are read from {shown_names(used, 4)}"
+        for _, name in tables
+        if name not in used
+    ]
     for split, of_split in files.items():
         if len(of_split) > 1:
             names = [name for _, name in of_split]
-            notes.append(f"the split {split} is read from {len(names)} files: {shown_names(names, 6)}")
+            notes.append(
+                f"the split {split} is read from {len(names)} files: {shown_names(names, 6)}"
+            )
     return notes
 
 
-def form_of_card(builder: datasets.DatasetBuilder, names: Sequence[str], form: Format, place: str) -> Format:
+def form_of_card(
+    builder: datasets.DatasetBuilder, names: Sequence[str], form: Format, place: str
+) -> Format:
     """The format, with what the dataset's card says where the config says nothing.
 
     Raises ExperimentError where the card sets an option that is not read here.
@@ -236,7 +269,9 @@ def form_of_card(builder: datasets.DatasetBuilder, names: Sequence[str], form: F
     )
 
 
-def _nothing_to_read(path: Path, inside: Sequence[Path], columns: Sequence[str], parallel: Mapping[str, Any]) -> str:
+def _nothing_to_read(
+    path: Path, inside: Sequence[Path], columns: Sequence[str], parallel: Mapping[str, Any]
+) -> str:
     """The sentence for a folder without data of a known kind."""
     source, target = columns[:2]
     names = [_name_in(path, file) for file in inside]
@@ -248,16 +283,19 @@ def _nothing_to_read(path: Path, inside: Sequence[Path], columns: Sequence[str],
         column, there = next(iter(files.items()))
         other = target if column == source else source
         return (
-            f"data.path: {path} holds {there.name}, but no {split}.{other} beside it; it holds {shown}; of parallel "
-            f"text files data.source and data.target are the suffixes, and they are {source!r} and {target!r}"
+            f"data.path: {path} holds {there.name}, but no {split}.{other} beside it; it holds "
+            f"{shown}; of parallel text files data.source and data.target are the suffixes, and "
+            f"they are {source!r} and {target!r}"
         )
     return (
-        f"data.path: {path} doesn't contain any data files that can be read; it holds {shown}; {KNOWN_KINDS}; parallel "
-        f"text files are called train.{source} and train.{target}"
+        f"data.path: {path} doesn't contain any data files that can be read; it holds {shown}; "
+        f"{KNOWN_KINDS}; parallel text files are called train.{source} and train.{target}"
     )
 
 
-def _notes_beside_parallel(path: Path, parallel: Mapping[str, Mapping[str, Path]], columns: Sequence[str]) -> list[str]:
+def _notes_beside_parallel(
+    path: Path, parallel: Mapping[str, Mapping[str, Path]], columns: Sequence[str]
+) -> list[str]:
     notes = []
     for files in parallel.values():
         missing = [column for column in columns[:2] if column not in files]
@@ -265,7 +303,9 @@ def _notes_beside_parallel(path: Path, parallel: Mapping[str, Mapping[str, Path]
             notes.append(f"ignored {file.name}: its other side, {', '.join(missing)}, is missing")
     for file in _files_in(path):
         if kind_of(file.name, Format()):
-            notes.append(f"ignored {_name_in(path, file)}: the folder is read as parallel text files")
+            notes.append(
+                f"ignored {_name_in(path, file)}: the folder is read as parallel text files"
+            )
     return notes
 
 

@@ -1,4 +1,6 @@
-"""Rows of JSON: objects line by line, a list of objects, or one object of lists. Numbers keep their spelling."""
+"""Rows of JSON: objects line by line, a list of objects, or one object of lists. Numbers keep their
+spelling.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.data.raw.lines import read_lines, unpacked_name
-from attnlab.data.raw.rows import Cell, Format, MissingColumnError, NotText, Row, as_cell, same_name, shown_names
+from attnlab.data.raw.rows import (
+    Cell,
+    Format,
+    MissingColumnError,
+    NotText,
+    Row,
+    as_cell,
+    same_name,
+    shown_names,
+)
 from attnlab.errors import ExperimentError, show
 
 # Not strict: a tab or another control character within a text is taken as it stands.
 # `NaN` is what pandas and Python write for a missing value.
 _DECODER = json.JSONDecoder(
-    parse_int=str, parse_float=str, parse_constant=lambda name: None if name == "NaN" else name, strict=False
+    parse_int=str,
+    parse_float=str,
+    parse_constant=lambda name: None if name == "NaN" else name,
+    strict=False,
 )
 _BLANK = re.compile(r"[ \t\n\r]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -26,8 +40,11 @@ Placed = Iterator[tuple[str, Any]]
 """(place of a value within the file, the value)."""
 
 
-def read_json(path: Path, name: str, wanted: Sequence[str], form: Format, place: str) -> Iterator[Row]:
-    """The wanted cells of each row, as `read_table` gives them; a dot in a column goes into an object.
+def read_json(
+    path: Path, name: str, wanted: Sequence[str], form: Format, place: str
+) -> Iterator[Row]:
+    """The wanted cells of each row, as `read_table` gives them; a dot in a column goes into an
+    object.
 
     In jsonl and ndjson each line is a row; json may also be one document.
     """
@@ -35,10 +52,13 @@ def read_json(path: Path, name: str, wanted: Sequence[str], form: Format, place:
     seen: set[str] = set()
     keys: dict[str, None] = {}
     is_lines = not unpacked_name(path.name).lower().endswith(".json")
-    for inside, value in _rows(read_lines(path, place, form.encoding), wanted, form.field, place, is_lines):
+    for inside, value in _rows(
+        read_lines(path, place, form.encoding), wanted, form.field, place, is_lines
+    ):
         if not isinstance(value, dict):
             raise ExperimentError(
-                f"{place}, {inside}: a row must be an object with the columns as its keys, got {show(value, 80)}"
+                f"{place}, {inside}: a row must be an object with the columns as its keys, got "
+                f"{show(value, 80)}"
             )
         has_rows = True
         cells = []
@@ -55,14 +75,17 @@ def read_json(path: Path, name: str, wanted: Sequence[str], form: Format, place:
             raise MissingColumnError(name, column, list(keys))
 
 
-def _rows(lines: Iterator[str], wanted: Sequence[str], field: str | None, place: str, is_lines: bool) -> Placed:
+def _rows(
+    lines: Iterator[str], wanted: Sequence[str], field: str | None, place: str, is_lines: bool
+) -> Placed:
     numbered = enumerate(lines, start=1)
     first = _next_with_text(numbered)
     if first is None:
         return
     number, line = first
 
-    # A first line that is an object by itself begins a file of one row a line; else the file is one document.
+    # A first line that is an object by itself begins a file of one row a line; else the file is one
+    # document.
     row = _whole(line) if field is None else None
     if row is None:
         text = "".join(chain([line], (each for _, each in numbered)))
@@ -73,7 +96,8 @@ def _rows(lines: Iterator[str], wanted: Sequence[str], field: str | None, place:
         return
 
     second = _next_with_text(numbered)
-    if second is None and not is_lines:  # the only object of the file may hold each column as a list
+    # The only object of the file may hold each column as a list
+    if second is None and not is_lines:
         yield from _document([(f"line {number}", row)], wanted, place)
         return
     yield f"line {number}", row
@@ -106,8 +130,8 @@ def _line_by_line(numbered: Iterator[tuple[int, str]], place: str) -> Placed:
             yield f"line {number}", _DECODER.decode(line)
         except json.JSONDecodeError as error:
             raise ExperimentError(
-                f"{place}, line {number}: this is no JSON ({error.msg}, column {error.colno}); it reads "
-                f"{show(line.strip(), 80)}"
+                f"{place}, line {number}: this is no JSON ({error.msg}, column {error.colno}); it "
+                f"reads {show(line.strip(), 80)}"
             ) from error
 
 
@@ -132,12 +156,16 @@ def _values(text: str, lines_before: int, place: str) -> Placed:
 def _of_field(values: list[tuple[str, Any]], field: str, place: str) -> list[tuple[str, Any]]:
     document = values[0][1] if len(values) == 1 else None
     if not isinstance(document, dict) or field not in document:
-        raise ExperimentError(f"{place}: it must be one object with the key {field!r}, which holds the rows")
+        raise ExperimentError(
+            f"{place}: it must be one object with the key {field!r}, which holds the rows"
+        )
     return [(values[0][0], document[field])]
 
 
 def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: str) -> Placed:
-    """The rows of a document: of a list its entries, of an object of lists their first, second, ... entries."""
+    """The rows of a document: of a list its entries, of an object of lists their first, second, ...
+    entries.
+    """
     if len(values) != 1:
         yield from values
         return
@@ -152,15 +180,16 @@ def _document(values: Sequence[tuple[str, Any]], wanted: Sequence[str], place: s
         return
     if rows_under := _keys_of_rows(value):
         raise ExperimentError(
-            f"{place} is one object with the keys {shown_names(list(value))}; give the list of rows under "
-            f"{rows_under[0]!r} by itself, or one row a line"
+            f"{place} is one object with the keys {shown_names(list(value))}; give the list of "
+            f"rows under {rows_under[0]!r} by itself, or one row a line"
         )
     if isinstance(value, dict) and any(isinstance(each, dict) for each in value.values()):
         is_a_row = all(isinstance(_cell(value, column), str) for column in wanted[:2])
         if not is_a_row:
             raise ExperimentError(
-                f"{place} is one object with the keys {shown_names(list(value))}, which hold objects; give one row a "
-                "line, as pandas writes with to_json(..., orient='records', lines=True)"
+                f"{place} is one object with the keys {shown_names(list(value))}, which hold "
+                "objects; give one row a line, as pandas writes with to_json(..., "
+                "orient='records', lines=True)"
             )
     yield inside, value
 
@@ -193,7 +222,9 @@ def _keys_of_rows(value: Any) -> list[str]:
 
 
 def _cell(row: dict[str, Any], column: str) -> Any:
-    """The value of a column, or of `a.b` the value `b` of the object `a`; `_MISSING` where there is none."""
+    """The value of a column, or of `a.b` the value `b` of the object `a`; `_MISSING` where there is
+    none.
+    """
     if column in row:
         return row[column]
     value: Any = row
@@ -207,8 +238,12 @@ def _cell(row: dict[str, Any], column: str) -> Any:
 
 def _checked(value: Any) -> Cell:
     cell = as_cell(value)
-    if cell is not None and not cell.isascii() and _SURROGATE.search(cell):  # which cannot be written as UTF-8
-        return NotText(f"text with a lone surrogate: {show(cell.encode('ascii', 'backslashreplace').decode(), 60)}")
+    # Which cannot be written as UTF-8
+    if cell is not None and not cell.isascii() and _SURROGATE.search(cell):
+        return NotText(
+            "text with a lone surrogate: "
+            f"{show(cell.encode('ascii', 'backslashreplace').decode(), 60)}"
+        )
     return cell
 
 

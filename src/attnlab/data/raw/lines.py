@@ -1,4 +1,6 @@
-"""Lines of a text file: unpacked, decoded, split at line feeds alone, and faults named by file and line."""
+"""Lines of a text file: unpacked, decoded, split at line feeds alone, and faults named by file and
+line.
+"""
 
 from __future__ import annotations
 
@@ -49,16 +51,20 @@ def open_bytes(path: Path) -> IO[bytes]:
 def read_lines(path: Path, place: str, encoding: str | None = None) -> Iterator[str]:
     """The lines with their line ends, without a byte order mark before the first.
 
-    A line ends with a line feed, or with a carriage return and a line feed; a carriage return by itself is text.
+    A line ends with a line feed, or with a carriage return and a line feed; a carriage return by
+    itself is text.
 
     encoding: None is UTF-8.
 
-    Raises ExperimentError, which begins with `place`, for bytes of another encoding, a packed file that is damaged, or
-    a file whose only line ends are carriage returns.
+    Raises ExperimentError, which begins with `place`, for bytes of another encoding, a packed file
+    that is damaged, or a file whose only line ends are carriage returns.
     """
     with faults_of(place):
         try:
-            with open_bytes(path) as binary, io.TextIOWrapper(binary, encoding or "utf-8", newline="\n") as text:
+            with (
+                open_bytes(path) as binary,
+                io.TextIOWrapper(binary, encoding or "utf-8", newline="\n") as text,
+            ):
                 first = text.readline().removeprefix(BYTE_ORDER_MARK)
                 _check_line_ends(first, place)
                 _check_is_no_other_file(first, place)
@@ -81,17 +87,22 @@ def faults_of(place: str) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
         reason = (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
-        raise ExperimentError(f"{place} cannot be read: {reason.splitlines()[0].rstrip('.')}") from error
+        raise ExperimentError(
+            f"{place} cannot be read: {reason.splitlines()[0].rstrip('.')}"
+        ) from error
 
 
 def _check_line_ends(first: str, place: str) -> None:
-    """Raise ExperimentError where the first line is the whole of a file that ends its lines as old Macs did."""
+    """Raise ExperimentError where the first line is the whole of a file that ends its lines as old
+    Macs did.
+    """
     if first.endswith("\n"):
         return
     returns = first.count("\r", 0, _SCANNED_FOR_LINE_ENDS) - first.endswith("\r")
     if returns:
         raise ExperimentError(
-            f"{place} has carriage returns but no line feed; end its lines with line feeds, as `tr '\\r' '\\n'` does"
+            f"{place} has carriage returns but no line feed; end its lines with line feeds, as `tr "
+            "'\\r' '\\n'` does"
         )
 
 
@@ -99,16 +110,20 @@ def _check_is_no_other_file(first: str, place: str) -> None:
     """Raise ExperimentError where a download or a checkout left something else than the file."""
     start = first[:200].lower()
     if start.startswith("version https://git-lfs"):
-        raise ExperimentError(f"{place} is a pointer of Git LFS and not the file itself; fetch it with `git lfs pull`")
+        raise ExperimentError(
+            f"{place} is a pointer of Git LFS and not the file itself; fetch it with `git lfs pull`"
+        )
     if start.startswith(("<!doctype html", "<html")):
-        raise ExperimentError(f"{place} is a web page and not the file itself; download the file again")
+        raise ExperimentError(
+            f"{place} is a web page and not the file itself; download the file again"
+        )
 
 
 def _wrong_encoding(path: Path, place: str, encoding: str | None, error: UnicodeError) -> str:
     if encoding is not None:
         return (
-            f"{place} is not {encoding} throughout ({_reason(error)}); data.encoding must name the encoding that the "
-            "file is written in; null is UTF-8"
+            f"{place} is not {encoding} throughout ({_reason(error)}); data.encoding must name the "
+            "encoding that the file is written in; null is UTF-8"
         )
     with open_bytes(path) as file:
         start = file.read(2)
@@ -117,17 +132,22 @@ def _wrong_encoding(path: Path, place: str, encoding: str | None, error: Unicode
     if start == b"PK":
         return f"{place} is a zip archive or a file of Excel; unpack it, or save the table as csv"
     if start in _UTF_16_MARKS:
-        return f"{place} is not UTF-8: it begins with the mark of UTF-16; choose data.encoding=utf-16"
+        return (
+            f"{place} is not UTF-8: it begins with the mark of UTF-16; choose data.encoding=utf-16"
+        )
     with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as fault:
                 return (
-                    f"{place}, line {number}: the byte 0x{line[fault.start]:02x} is not UTF-8; name the encoding of "
-                    "the file by data.encoding, such as cp949 (Korean Windows), cp1252 or latin-1 (Western), or utf-16"
+                    f"{place}, line {number}: the byte 0x{line[fault.start]:02x} is not UTF-8; "
+                    "name the encoding of the file by data.encoding, such as cp949 (Korean "
+                    "Windows), cp1252 or latin-1 (Western), or utf-16"
                 )
-    return f"{place} is not UTF-8 ({_reason(error)}); name the encoding of the file by data.encoding"
+    return (
+        f"{place} is not UTF-8 ({_reason(error)}); name the encoding of the file by data.encoding"
+    )
 
 
 def _reason(error: UnicodeError) -> str:

@@ -1,7 +1,7 @@
 """From a dataset of the hub, or a local folder or file, to a `datasets.Dataset` for each split.
 
-`datasets` resolves splits and file names, and downloads; it runs no script of a folder or of the hub and reads no
-pickle. The bytes go through the readers beside this module.
+`datasets` resolves splits and file names, and downloads; it runs no script of a folder or of the
+hub and reads no pickle. The bytes go through the readers beside this module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from attnlab.errors import ExperimentError
 
 
 class RawData:
-    """The splits of a hub dataset, or of the local `path` that takes its place; each is read when it is asked for.
+    """The splits of a hub dataset, or of the local `path` that takes its place; each is read when
+    it is asked for.
 
     columns: the wanted ones by their new names, two at least.
     notes: sentences about what was ignored.
@@ -50,7 +51,9 @@ class RawData:
         form: Format,
     ) -> None:
         if path is None and dataset is None:
-            raise ExperimentError("data.path and data.dataset are both null; give data.path a local folder or file")
+            raise ExperimentError(
+                "data.path and data.dataset are both null; give data.path a local folder or file"
+            )
         self.place = f"data.dataset: {dataset}" if path is None else f"data.path: {path}"
         with _library(self.place):
             if path is None:
@@ -66,12 +69,19 @@ class RawData:
         return list(self._splits)
 
     def read(self, split: str) -> datasets.Dataset:
-        """The wanted columns of a split, as text, with PLACE and FAULT beside them; raises MissingColumnError, too."""
+        """The wanted columns of a split, as text, with PLACE and FAULT beside them; raises
+        MissingColumnError, too.
+        """
         wanted = list(self._columns.values())
-        rows = chain.from_iterable(source.rows(wanted, self._note) for source in self._splits[split])
-        # Reading anew is cheap, and a cache could go stale. The rows are mapped: they outlive their file's name.
+        rows = chain.from_iterable(
+            source.rows(wanted, self._note) for source in self._splits[split]
+        )
+        # Reading anew is cheap, and a cache could go stale. The rows are mapped: they outlive their
+        # file's name.
         with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
-            read = write_rows(rows, self._columns, Path(folder) / f"{split.replace('/', '_')}.arrow")
+            read = write_rows(
+                rows, self._columns, Path(folder) / f"{split.replace('/', '_')}.arrow"
+            )
         if not len(read):
             raise ExperimentError(f"{self.place} has no rows in split {split!r}")
         return read
@@ -88,7 +98,9 @@ class RawData:
 
 def _files_of_hub(dataset: str, name: str | None, revision: str | None, form: Format) -> Found:
     if Path(dataset).exists():  # `datasets` would read the folder
-        raise ExperimentError(f"data.dataset: {dataset} lies on this machine; give it to data.path instead")
+        raise ExperimentError(
+            f"data.dataset: {dataset} lies on this machine; give it to data.path instead"
+        )
     place = f"data.dataset: {dataset}"
     try:
         builder = datasets.load_dataset_builder(dataset, name=name, revision=revision)
@@ -101,13 +113,23 @@ def _files_of_hub(dataset: str, name: str | None, revision: str | None, form: Fo
         return _prepared_by_datasets(builder, place)
 
     resolved: Mapping[Any, list[str]] = builder.config.data_files or {}
-    check_module(place, builder, [url.rpartition("/")[2] for urls in resolved.values() for url in urls])
-    names = {str(split): [_path_in_repository(url) for url in urls] for split, urls in resolved.items()}
+    check_module(
+        place, builder, [url.rpartition("/")[2] for urls in resolved.values() for url in urls]
+    )
+    names = {
+        str(split): [_path_in_repository(url) for url in urls] for split, urls in resolved.items()
+    }
     wanted = list(chain.from_iterable(names.values()))
-    # The card says which files make which split, and is needed where the next command has no network.
+    # The card says which files make which split, and is needed where the next command has no
+    # network.
     patterns = [*wanted, "README.md", ".huggingface.yaml"]
-    folder = huggingface_hub.snapshot_download(dataset, repo_type="dataset", revision=revision, allow_patterns=patterns)
-    files = {split: [(Path(folder, name), name) for name in of_split] for split, of_split in names.items()}
+    folder = huggingface_hub.snapshot_download(
+        dataset, repo_type="dataset", revision=revision, allow_patterns=patterns
+    )
+    files = {
+        split: [(Path(folder, name), name) for name in of_split]
+        for split, of_split in names.items()
+    }
     form = form_of_card(builder, wanted, form, place)
     return Found(sources_of(files, form, builder.info.features, place))
 
@@ -133,29 +155,42 @@ def _downloaded_before(dataset: str, revision: str | None) -> Path | None:
     return None
 
 
-def _files_of_snapshot(folder: Path, name: str | None, form: Format, place: str, error: Exception) -> Found:
+def _files_of_snapshot(
+    folder: Path, name: str | None, form: Format, place: str, error: Exception
+) -> Found:
     builder = local_builder(folder, name)
     files: dict[str, list[tuple[Path, str]]] = {}
     for split, paths in (builder.config.data_files or {}).items():
-        files[str(split)] = [(Path(path), Path(path).relative_to(folder).as_posix()) for path in paths]
+        files[str(split)] = [
+            (Path(path), Path(path).relative_to(folder).as_posix()) for path in paths
+        ]
     names = [inside for of_split in files.values() for _, inside in of_split]
     check_module(place, builder, names)
     form = form_of_card(builder, names, form, place)
-    note = f"{place}: the hub cannot be reached ({one_line(error)}); read what was downloaded before"
+    note = (
+        f"{place}: the hub cannot be reached ({one_line(error)}); read what was downloaded before"
+    )
     return Found(sources_of(files, form, builder.info.features, place), [note])
 
 
 def _prepared_by_datasets(builder: datasets.DatasetBuilder, place: str) -> Found:
-    """What `datasets` itself prepared before, where the hub cannot be reached: its types are those that it guessed."""
+    """What `datasets` itself prepared before, where the hub cannot be reached: its types are those
+    that it guessed.
+    """
     builder.download_and_prepare()
     prepared: Any = builder.as_dataset()
-    note = f"{place}: the hub cannot be reached; read the copy that `datasets` prepared before, with its types"
+    note = (
+        f"{place}: the hub cannot be reached; read the copy that `datasets` prepared before, with "
+        "its types"
+    )
     return Found({split: [Saved(rows, split)] for split, rows in prepared.items()}, [note])
 
 
 @contextmanager
 def _library(place: str) -> Iterator[None]:
-    """Silence `datasets`, and raise its errors as one sentence that begins with the place in the config."""
+    """Silence `datasets`, and raise its errors as one sentence that begins with the place in the
+    config.
+    """
     logger = logging.getLogger("datasets")
     level, bars = logger.level, datasets.are_progress_bars_disabled()
     logger.setLevel(logging.CRITICAL + 1)

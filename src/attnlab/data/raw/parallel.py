@@ -31,7 +31,9 @@ def parallel_files(folder: Path, columns: Sequence[str], place: str) -> dict[str
                 continue
             sides = splits.setdefault(split, {})
             if column in sides:
-                raise ExperimentError(f"{place}: {sides[column].name} and {path.name} are one file twice; remove one")
+                raise ExperimentError(
+                    f"{place}: {sides[column].name} and {path.name} are one file twice; remove one"
+                )
             sides[column] = path
     return splits
 
@@ -50,7 +52,10 @@ def read_parallel(files: Mapping[str, Path], wanted: Sequence[str], form: Format
     Raises ExperimentError where the files have different numbers of lines.
     """
     present = [column for column in wanted if column in files]
-    readers = [read_lines(files[column], f"data.path: {files[column]}", form.encoding) for column in present]
+    readers = [
+        read_lines(files[column], f"data.path: {files[column]}", form.encoding)
+        for column in present
+    ]
     name = files[wanted[0]].name
     for number, lines in enumerate(zip_longest(*readers), start=1):
         if None in lines:
@@ -73,6 +78,6 @@ def _unequal(
     first = present[0]
     other = next(column for column in present if counts[column] != counts[first])
     return (
-        f"data.path: {files[first]} has {counts[first]} lines, but {files[other]} has {counts[other]}; give files in "
-        "which the same line is the same sentence"
+        f"data.path: {files[first]} has {counts[first]} lines, but {files[other]} has "
+        f"{counts[other]}; give files in which the same line is the same sentence"
     )

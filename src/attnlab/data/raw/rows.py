@@ -1,4 +1,6 @@
-"""Rows of text on their way from a file to a `datasets.Dataset`, each with the place that it comes from."""
+"""Rows of text on their way from a file to a `datasets.Dataset`, each with the place that it comes
+from.
+"""
 
 from __future__ import annotations
 
@@ -59,14 +61,18 @@ def as_cell(value: object) -> Cell:
 
 
 def same_name(column: str, names: Iterable[str]) -> str | None:
-    """The name that is the column's, also in the other Unicode form of Hangul and accents; None where there is none."""
+    """The name that is the column's, also in the other Unicode form of Hangul and accents; None
+    where there is none.
+    """
     wanted = unicodedata.normalize("NFC", column)
     return next((name for name in names if unicodedata.normalize("NFC", name) == wanted), None)
 
 
 def shown_names(names: Sequence[str], most: int = 12) -> str:
     """The first few names, for a message."""
-    return (", ".join(names[:most]) or "none") + (f" and {len(names) - most} more" if len(names) > most else "")
+    return (", ".join(names[:most]) or "none") + (
+        f" and {len(names) - most} more" if len(names) > most else ""
+    )
 
 
 class MissingColumnError(Exception):
@@ -83,9 +89,11 @@ class MissingColumnError(Exception):
 
 
 def write_rows(rows: Iterator[Row], columns: Mapping[str, str], path: Path) -> datasets.Dataset:
-    """Write rows to an Arrow file batch by batch, and open it; the rows are mapped, and survive the file's removal.
+    """Write rows to an Arrow file batch by batch, and open it; the rows are mapped, and survive the
+    file's removal.
 
-    columns: {name in the dataset: name in the file} of the cells. PLACE and FAULT stand behind them.
+    columns: {name in the dataset: name in the file} of the cells. PLACE and FAULT stand behind
+        them.
     """
     schema = pa.schema(dict.fromkeys((*columns, PLACE, FAULT), pa.string()))
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as stream:

@@ -1,4 +1,6 @@
-"""What the rows of a split are read from: a file, parallel text files, or rows with types of their own."""
+"""What the rows of a split are read from: a file, parallel text files, or rows with types of their
+own.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,13 @@ from attnlab.data.raw.typed_rows import class_names, parquet_features, read_parq
 from attnlab.errors import ExperimentError
 
 KINDS = {
-    "json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv", "tsv": "tsv", "parquet": "parquet",
-}  # fmt: skip
+    "json": "json",
+    "jsonl": "json",
+    "ndjson": "json",
+    "csv": "csv",
+    "tsv": "tsv",
+    "parquet": "parquet",
+}
 """Suffix -> how the file is read."""
 
 KNOWN_KINDS = f"known kinds are: {', '.join(KINDS)}, each also with {' or '.join(PACKED)}"
@@ -110,8 +117,11 @@ def check_format(form: Format, kind: str, place: str) -> None:
     is_table = kind in ("csv", "tsv", "txt")
     for name, value in (("columns", form.columns), ("separator", form.separator)):
         if value is not None and not is_table:
-            raise ExperimentError(f"data.{name} is for tables (csv, tsv, txt), but {place} is {kind}; leave it out")
+            raise ExperimentError(
+                f"data.{name} is for tables (csv, tsv, txt), but {place} is {kind}; leave it out"
+            )
     if form.encoding is not None and kind in ("parquet", "datasets"):
         raise ExperimentError(
-            f"data.encoding is for text, but {place} is {kind}, whose text is always UTF-8; leave it out"
+            f"data.encoding is for text, but {place} is {kind}, whose text is always UTF-8; leave "
+            "it out"
         )

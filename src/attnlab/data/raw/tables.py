@@ -20,14 +20,21 @@ from attnlab.errors import ExperimentError, show
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
 """Suffix -> what separates fields."""
 
-_CARRIAGE_RETURN = "\udc0d"  # stands for one in a line: `csv` would end the row there; decoded text never has it
+# Stands for one in a line: `csv` would end the row there; decoded text never has it
+_CARRIAGE_RETURN = "\udc0d"
 
 Numbered = Iterator[tuple[int, int, list[str]]]
 """(number of a row's first line, of its last one, its fields)."""
 
 
 def read_table(
-    path: Path, name: str, kind: str, wanted: Sequence[str], form: Format, place: str, note: Callable[[str], None]
+    path: Path,
+    name: str,
+    kind: str,
+    wanted: Sequence[str],
+    form: Format,
+    place: str,
+    note: Callable[[str], None],
 ) -> Iterator[Row]:
     """The wanted cells of each row.
 
@@ -38,7 +45,8 @@ def read_table(
         place: the file, as an error names it.
         note: takes a sentence about what was ignored.
 
-    Raises ExperimentError where a column is missing, or a row has another number of fields than the header.
+    Raises ExperimentError where a column is missing, or a row has another number of fields than the
+    header.
     """
     separator = form.separator or SEPARATORS[kind]
     lines = read_lines(path, place, form.encoding)
@@ -55,7 +63,8 @@ def read_table(
     seen = _Remarkable(name, quoted=kind == "csv")
     width: int | None = None
     for number, end, fields in rows:
-        # Of files that were put together each brings its header; a file may also have the one that the config gives.
+        # Of files that were put together each brings its header; a file may also have the one that
+        # the config gives.
         if [field.removeprefix(BYTE_ORDER_MARK) for field in fields] == header.names:
             seen.header_again(number, is_first=number == 1)
             continue
@@ -92,8 +101,12 @@ class _Remarkable:
         if not is_first:
             self._add("repeat the header, and are left out", f"line {number}")
 
-    def row(self, number: int, end: int, cells: Sequence[str | None], nameless: Sequence[str]) -> None:
-        """number, end: the first and the last line of the row. nameless: its fields in columns without a name."""
+    def row(
+        self, number: int, end: int, cells: Sequence[str | None], nameless: Sequence[str]
+    ) -> None:
+        """number, end: the first and the last line of the row. nameless: its fields in columns
+        without a name.
+        """
         self._rows += 1
         if end > number:
             self._add("span several lines within quotation marks", f"lines {number} to {end}")
@@ -101,19 +114,25 @@ class _Remarkable:
             self._add("have text in a column without a name, which is not read", f"line {number}")
         texts = [cell for cell in cells if cell is not None]
         if self._quoted and any(text[:1] == " " and _is_in_quotes(text.strip()) for text in texts):
-            self._add("have a space before a quotation mark, which is then a character like others", f"line {number}")
+            self._add(
+                "have a space before a quotation mark, which is then a character like others",
+                f"line {number}",
+            )
         if not self._quoted and all(map(_is_in_quotes, texts)):
             self._in_quotes += 1
 
     def sentences(self) -> Iterator[str]:
         if self.empty_end:
-            yield f"{self._name}: its rows end in {self.empty_end} empty field(s) behind the last column, ignored"
+            yield (
+                f"{self._name}: its rows end in {self.empty_end} empty field(s) behind the last "
+                "column, ignored"
+            )
         for what, count in self._counts.items():
             yield f"{self._name}: {count} row(s) {what}, the first {self._first[what]}"
         if self._rows and self._in_quotes == self._rows:
             yield (
-                f"{self._name}: every cell stands in quotation marks, which are characters in tsv; to have them read "
-                "as quotes, call the file csv and choose data.separator=tab"
+                f"{self._name}: every cell stands in quotation marks, which are characters in tsv; "
+                "to have them read as quotes, call the file csv and choose data.separator=tab"
             )
 
 
@@ -143,11 +162,15 @@ class _Header:
             return None
         if self.names.count(name) > 1:
             count = self.names.count(name)
-            raise ExperimentError(f"{place}: {count} columns are called {column!r}; rename one of them")
+            raise ExperimentError(
+                f"{place}: {count} columns are called {column!r}; rename one of them"
+            )
         return self.names.index(name)
 
     def width_of_rows(self, first: list[str]) -> int:
-        """How many fields each row must have, by the first one: empty ones may follow the last column in every row."""
+        """How many fields each row must have, by the first one: empty ones may follow the last
+        column in every row.
+        """
         named = len(self.names)
         has_empty_end = len(first) > named and not "".join(first[named:]).strip()
         if has_empty_end or len(first) == named:
@@ -179,12 +202,18 @@ def _quoted(lines: Iterator[str], separator: str, place: str) -> Numbered:
         for fields in reader:
             is_blank = len(fields) < 2 and not "".join(fields).strip(" ")
             if not is_blank:
-                yield last_line + 1, reader.line_num, [field.replace(_CARRIAGE_RETURN, "\r") for field in fields]
+                yield (
+                    last_line + 1,
+                    reader.line_num,
+                    [field.replace(_CARRIAGE_RETURN, "\r") for field in fields],
+                )
             last_line = reader.line_num
     except csv.Error as error:
         raise ExperimentError(
-            f"{place}, line {last_line + 1}: its quotation marks do not pair ({error}); write a field with a quotation "
-            'mark in it as "say ""hello"" twice", or give the file as tsv, where quotation marks are characters'
+            f"{place}, line {last_line + 1}: its quotation marks do not pair ({error}); write a "
+            "field with a quotation "
+            'mark in it as "say ""hello"" twice", or give the file as tsv, where quotation marks '
+            "are characters"
         ) from error
 
 
@@ -214,12 +243,25 @@ def _hint(header: _Header, wanted: Sequence[str], separator: str) -> str:
         if other != separator and {*wanted[:2]} <= split_otherwise:
             return f"; its fields seem to be separated otherwise, try data.separator={words[other]}"
     if line.startswith("sep="):
-        return "; its first line is for Excel alone: remove it, and choose data.separator by what it says"
-    return "; choose one of them, or name all columns by data.columns where the first line is a row already"
+        return (
+            "; its first line is for Excel alone: remove it, and choose data.separator by what it "
+            "says"
+        )
+    return (
+        "; choose one of them, or name all columns by data.columns where the first line is a row "
+        "already"
+    )
 
 
 def _wrong_width(place: str, number: int, fields: list[str], header: _Header) -> str:
-    expected = f"data.columns has {header.width}" if header.is_of_config else f"the header has {header.width}"
+    expected = (
+        f"data.columns has {header.width}"
+        if header.is_of_config
+        else f"the header has {header.width}"
+    )
     found = f"{len(fields)} field" if len(fields) == 1 else f"{len(fields)} fields"
     start = show(" | ".join(fields), 80)
-    return f"{place}, line {number}: {found}, {expected}; mend or delete the line, which begins {start}"
+    return (
+        f"{place}, line {number}: {found}, {expected}; mend or delete the line, which begins "
+        f"{start}"
+    )

@@ -1,4 +1,6 @@
-"""Rows of files that know the types of their columns: parquet, and folders that `datasets` saved."""
+"""Rows of files that know the types of their columns: parquet, and folders that `datasets`
+saved.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from attnlab.data.raw.rows import ROWS_OF_A_BATCH, Cell, MissingColumnError, Row
 
 
 def read_parquet(path: Path, name: str, wanted: Sequence[str], place: str) -> Iterator[Row]:
-    """The wanted cells of each row, as `read_table` gives them; a dot in a column goes into a nested one."""
+    """The wanted cells of each row, as `read_table` gives them; a dot in a column goes into a
+    nested one.
+    """
     with faults_of(place), pq.ParquetFile(path) as file:
         top = _top_levels(file.schema_arrow, wanted)
         batches = file.iter_batches(ROWS_OF_A_BATCH, columns=top) if top else ()
@@ -32,7 +36,10 @@ def read_saved(rows: datasets.Dataset, name: str, wanted: Sequence[str]) -> Iter
 
 
 def _rows(
-    batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema, name: str, wanted: Sequence[str]
+    batches: Iterable[pa.RecordBatch | pa.Table],
+    schema: pa.Schema,
+    name: str,
+    wanted: Sequence[str],
 ) -> Iterator[Row]:
     paths = [_path_of(column, schema) for column in wanted]
     for column, path in zip(wanted[:2], paths[:2], strict=False):
@@ -41,7 +48,9 @@ def _rows(
 
     number = 0
     for batch in batches:
-        columns = [_cells(batch, path) if path is not None else [None] * len(batch) for path in paths]
+        columns = [
+            _cells(batch, path) if path is not None else [None] * len(batch) for path in paths
+        ]
         for cells in zip(*columns, strict=True):
             number += 1
             yield f"{name}, row {number}", cells
@@ -58,7 +67,9 @@ def class_names(features: datasets.Features | None, column: str) -> list[str] | 
 
 
 def parquet_features(path: Path) -> datasets.Features | None:
-    """The features that `datasets` noted in a parquet file; None where it did not write the file."""
+    """The features that `datasets` noted in a parquet file; None where it did not write the
+    file.
+    """
     with faults_of(str(path)):
         schema = pq.read_schema(path)
     is_of_datasets = bool(schema.metadata) and b"huggingface" in schema.metadata
@@ -92,7 +103,9 @@ def _top_levels(schema: pa.Schema, wanted: Sequence[str]) -> list[str]:
 
 
 def _path_of(column: str, schema: pa.Schema) -> list[str] | None:
-    """The names that lead to a column, of which the later ones are of fields inside of it; None where there is none."""
+    """The names that lead to a column, of which the later ones are of fields inside of it; None
+    where there is none.
+    """
     name = same_name(column, schema.names)
     if name is not None:
         return [name]

@@ -1,4 +1,6 @@
-"""Attention(Q, K, V): score, mask, normalise, average; with one head or several, with or without coverage."""
+"""Attention(Q, K, V): score, mask, normalise, average; with one head or several, with or without
+coverage.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ from attnlab.model.scopes import Scope
 
 
 class Coverage(nn.Module):
-    """projected keys + w c_t, with c_t = sum_{t' < t} weights_t' (See et al. 2017, equations 10 and 11).
+    """projected keys + w c_t, with c_t = sum_{t' < t} weights_t' (See et al. 2017, equations 10 and
+    11).
 
-    The additive score so becomes v · tanh(W s + U h_i + w c_i). The loss sum_i min(weights_i, c_i) of each target
+    The additive score so becomes v · tanh(W s + U h_i + w c_i). The loss sum_i min(weights_i, c_i)
+    of each target
     token (equation 12) punishes looking again at the same place.
 
     Args:
@@ -46,11 +50,15 @@ def coverage_loss(weights: Tensor, coverage: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """context = normalise(score(Q, K)) V, with minus infinity before the normaliser wherever nothing may be seen."""
+    """context = normalise(score(Q, K)) V, with minus infinity before the normaliser wherever
+    nothing may be seen.
+    """
 
     heads = 1
 
-    def __init__(self, score: Score, normaliser: Normaliser, scope: Scope, coverage: Coverage | None = None) -> None:
+    def __init__(
+        self, score: Score, normaliser: Normaliser, scope: Scope, coverage: Coverage | None = None
+    ) -> None:
         super().__init__()
         self.score = score
         self.normaliser = normaliser
@@ -73,8 +81,8 @@ class Attention(nn.Module):
             coverage: (B, 1, S), the weights so far, where this attention has coverage; T is then 1.
 
         Returns:
-            context (B, T, D) and attention weights (B, 1, T, S), which are exactly 0 at pads and sum to 1 over S
-            (unless a local-p scope does not renormalise).
+            context (B, T, D) and attention weights (B, 1, T, S), which are exactly 0 at pads and
+            sum to 1 over S (unless a local-p scope does not renormalise).
         """
         assert memory.keys is not None
         assert memory.values is not None
@@ -100,7 +108,8 @@ class Attention(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """concat(head_1, ..., head_N) W_O with head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i) (Vaswani et al. 2017,
+    """concat(head_1, ..., head_N) W_O with head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i) (Vaswani
+    et al. 2017,
     section 3.2.2), for any score that compares contents.
 
     Args:
@@ -129,7 +138,8 @@ class MultiHeadAttention(nn.Module):
         self.attentions: Sequence[Attention] = nn.ModuleList(attentions)  # type: ignore[assignment]
         if any(attention.score.by_position for attention in self.attentions):
             raise ValueError(
-                "the location and uniform scores have no keys that heads could project; choose model/heads=one"
+                "the location and uniform scores have no keys that heads could project; choose "
+                "model/heads=one"
             )
 
     @property
@@ -141,16 +151,23 @@ class MultiHeadAttention(nn.Module):
         """Encoder outputs (B, S, D) -> keys (B, N, S, A) and values (B, N, S, size)."""
         keys = self.W_K(outputs).chunk(self.heads, dim=-1)
         values = self.W_V(outputs).chunk(self.heads, dim=-1)
-        projected = [attention.project(key, positions)[0] for attention, key in zip(self.attentions, keys, strict=True)]
+        projected = [
+            attention.project(key, positions)[0]
+            for attention, key in zip(self.attentions, keys, strict=True)
+        ]
         return torch.stack(projected, dim=1), torch.stack(values, dim=1)
 
     def forward(
         self, query: Tensor, memory: Memory, t: Tensor, coverage: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """As `Attention.forward`, with coverage (B, N, S) -> context (B, T, D), attention weights (B, N, T, S)."""
+        """As `Attention.forward`, with coverage (B, N, S) -> context (B, T, D), attention weights
+        (B, N, T, S).
+        """
         queries = self.W_Q(query).chunk(self.heads, dim=-1)
         found = [
-            attention(queries[i], memory.head(i), t, None if coverage is None else coverage[:, i : i + 1])
+            attention(
+                queries[i], memory.head(i), t, None if coverage is None else coverage[:, i : i + 1]
+            )
             for i, attention in enumerate(self.attentions)
         ]
         contexts, weights = zip(*found, strict=True)
@@ -184,4 +201,8 @@ def remember(
         positions=positions,
         lengths=source_mask.sum(1),
     )
-    return memory if intervention is None or not intervention.changes_weights else memory.under(intervention)
+    return (
+        memory
+        if intervention is None or not intervention.changes_weights
+        else memory.under(intervention)
+    )

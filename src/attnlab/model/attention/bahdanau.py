@@ -13,14 +13,18 @@ from attnlab.model.fast_linear import FastLinear
 
 
 class BahdanauScore(Score):
-    """score(s, h) = v · tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2, the alignment model).
+    """score(s, h) = v · tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2, the alignment
+    model).
 
     Args:
         size: width A of the hidden layer.
-        bias: adds a bias to each of the two products, as two Keras `Dense` layers have them; the paper has none.
+        bias: adds a bias to each of the two products, as two Keras `Dense` layers have them; the
+            paper has none.
     """
 
-    def __init__(self, size: PositiveInt, bias: bool = False, *, query_size: int, key_size: int) -> None:
+    def __init__(
+        self, size: PositiveInt, bias: bool = False, *, query_size: int, key_size: int
+    ) -> None:
         super().__init__()
         self.keys_size = size
         self.W = FastLinear(query_size, size, bias=bias)

@@ -16,7 +16,8 @@ from attnlab.model.fast_linear import fast_linear
 class ConcatScore(Score):
     """score(s, h) = v · tanh(W [s; h]) (Luong et al. 2015, section 3.1, "concat").
 
-    One matrix over the joined vectors: its left part meets every query, its right part every key once a batch.
+    One matrix over the joined vectors: its left part meets every query, its right part every key
+    once a batch.
 
     Args:
         size: width A of the hidden layer.

@@ -11,13 +11,15 @@ from attnlab.model.attention.score import Score, check_equal_widths
 
 
 class CosineScore(Score):
-    """score(s, h) = g s · h / (|s| |h|), with a learned scale g (Graves et al. 2014, section 3.3.1, with key
+    """score(s, h) = g s · h / (|s| |h|), with a learned scale g (Graves et al. 2014, section 3.3.1,
+    with key
     strength g).
 
     The keys are normalised at every step, for coverage may have changed them since the last.
 
     Args:
-        initial_scale: g at the start; with 1, no weight over S tokens could exceed e^2 / (e^2 + S - 1).
+        initial_scale: g at the start; with 1, no weight over S tokens could exceed e^2 / (e^2 + S -
+            1).
     """
 
     def __init__(self, initial_scale: PositiveFloat, *, query_size: int, key_size: int) -> None:

@@ -15,23 +15,26 @@ from torch import Tensor
 class Intervention:
     """A change of the attention weights, or of the tokens that a search may write.
 
-    Source positions count the real tokens from 0 on, `<eos>` included, and steps the target tokens from 0 on: `.tokens`
-    and `.source_tokens` of an answer list both. With several heads, each head gets the same change.
+    Source positions count the real tokens from 0 on, `<eos>` included, and steps the target tokens
+    from 0 on: `.tokens` and `.source_tokens` of an answer list both. With several heads, each head
+    gets the same change.
 
-    The kinds: `uniform` weights are equal wherever the attention may look; `permuted` weights change places among
+    The kinds: `uniform` weights are equal wherever the attention may look; `permuted` weights
+    change places among
     those tokens at random, other places at every step (Jain and Wallace 2019, section 4.2.1).
 
     Args:
         kind: uniform, permuted, or None for the model's own weights.
-        weights: step -> one weight for each source position, in place of all others. They need not sum to 1. A whole
-            map (T, S) gives them for its steps.
-        temperature: the scores are divided by it: towards 0 the likeliest position takes all, towards infinity the
-            weights become uniform.
-        hide: source positions that get the weight 0; the others share it. The encoder still reads them. Where all
+        weights: step -> one weight for each source position, in place of all others. They need not
+            sum to 1. A whole map (T, S) gives them for its steps.
+        temperature: the scores are divided by it: towards 0 the likeliest position takes all,
+            towards infinity the weights become uniform.
+        hide: source positions that get the weight 0; the others share it. The encoder still reads
+            them. Where all
             are hidden, all weights and the context are 0.
         mask_pads: False lets the attention weigh pads, as a model without a mask would.
-        force: step -> the target token, as text or as its id, to write there; its score is the model's own. A
-            translation that ends before does not come to it.
+        force: step -> the target token, as text or as its id, to write there; its score is the
+            model's own. A translation that ends before does not come to it.
         seed: of `permuted`.
 
     Raises ValueError for a value out of range.
@@ -50,17 +53,25 @@ class Intervention:
             raise ValueError(f"kind must be 'uniform', 'permuted' or None, got {self.kind!r}")
         if not isinstance(self.hide, str):
             object.__setattr__(self, "hide", tuple(map(int, self.hide)))
-        rows = self.weights.items() if isinstance(self.weights, Mapping) else enumerate(self.weights)
-        object.__setattr__(self, "weights", {int(step): tuple(map(float, row)) for step, row in rows})
+        rows = (
+            self.weights.items() if isinstance(self.weights, Mapping) else enumerate(self.weights)
+        )
+        object.__setattr__(
+            self, "weights", {int(step): tuple(map(float, row)) for step, row in rows}
+        )
         if not self.temperature > 0:
             raise ValueError(f"temperature must be above 0, got {self.temperature}")
         if any(place < 0 for place in (*self.positions_to_hide, *self.weights, *self.force)):
-            raise ValueError("hide, weights and force count positions and steps from 0 on, got a negative number")
+            raise ValueError(
+                "hide, weights and force count positions and steps from 0 on, got a negative number"
+            )
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
         for step, row in self.weights.items():
             if not all(0 <= weight < float("inf") for weight in row):
-                raise ValueError(f"weights of step {step} must be finite and at least 0, got {list(row)}")
+                raise ValueError(
+                    f"weights of step {step} must be finite and at least 0, got {list(row)}"
+                )
 
     @property
     def positions_to_hide(self) -> Sequence[int]:
@@ -69,30 +80,48 @@ class Intervention:
 
     @property
     def steps(self) -> int:
-        """The least number of target tokens, `<eos>` included, that have all steps that it names."""
+        """The least number of target tokens, `<eos>` included, that have all steps that it
+        names.
+        """
         return 1 + max((*self.weights, *self.force), default=-1)
 
     @property
     def changes_weights(self) -> bool:
         """False where it needs no attention: nothing is changed, or tokens are forced alone."""
-        return self.kind is not None or bool(self.weights or self.hide) or self.temperature != 1 or not self.mask_pads
+        return (
+            self.kind is not None
+            or bool(self.weights or self.hide)
+            or self.temperature != 1
+            or not self.mask_pads
+        )
 
     def check_source(self, length: int) -> None:
-        """Raise ValueError where it names a position beyond a source of so many tokens, `<eos>` included."""
+        """Raise ValueError where it names a position beyond a source of so many tokens, `<eos>`
+        included.
+        """
         for position in self.positions_to_hide:
             if position >= length:
-                raise ValueError(f"hide must name positions below {length}, the source's tokens, got {position}")
+                raise ValueError(
+                    f"hide must name positions below {length}, the source's tokens, got {position}"
+                )
         for step, row in self.weights.items():
             if len(row) != length:
-                raise ValueError(f"weights of step {step} must be {length}, one for each source token, got {len(row)}")
+                raise ValueError(
+                    f"weights of step {step} must be {length}, one for each source token, got "
+                    f"{len(row)}"
+                )
 
     def shown(self, positions: Tensor) -> Tensor:
         """positions (B, S) -> (B, S) bool, False at what it hides."""
         if self.hide == "all":
             return torch.zeros_like(positions, dtype=torch.bool)
-        return torch.isin(positions, positions.new_tensor(self.positions_to_hide, dtype=torch.long), invert=True)
+        return torch.isin(
+            positions, positions.new_tensor(self.positions_to_hide, dtype=torch.long), invert=True
+        )
 
-    def weigh(self, scores: Tensor, weigh: Callable[[Tensor], Tensor], positions: Tensor, t: Tensor) -> Tensor:
+    def weigh(
+        self, scores: Tensor, weigh: Callable[[Tensor], Tensor], positions: Tensor, t: Tensor
+    ) -> Tensor:
         """The attention weights in place of `weigh(scores)`.
 
         Args:
@@ -111,7 +140,8 @@ class Intervention:
         if self.kind == "uniform":
             weights = visible.to(weights.dtype) / visible.sum(-1, keepdim=True).clamp(min=1)
         elif self.kind == "permuted":
-            # The kth token that may be seen, in the order of the sentence, gets the weight of the kth in random order.
+            # The kth token that may be seen, in the order of the sentence, gets the weight of the
+            # kth in random order.
             last = torch.iinfo(torch.long).max
             to = positions.masked_fill(~visible, last).argsort(-1)
             of = self._random_ranks(positions, t).masked_fill(~visible, last).argsort(-1)
@@ -126,5 +156,10 @@ class Intervention:
         """Numbers that depend on the seed, the step and the position alone: (B, T, S) long."""
         length = positions.shape[-1]
         steps = range(int(t.max()) + 1)
-        drawn = np.stack([np.random.default_rng([self.seed, step]).integers(2**62, size=length) for step in steps])
+        drawn = np.stack(
+            [
+                np.random.default_rng([self.seed, step]).integers(2**62, size=length)
+                for step in steps
+            ]
+        )
         return torch.from_numpy(drawn).to(t.device)[t.unsqueeze(2), positions]

@@ -38,19 +38,22 @@ class Attention(nn.Module):
     """context = normalise(score(query, keys)) values.
 
     Args:
-        score: a name ("bahdanau", "dot", ...), a subclass of Score, an instance of one, or a function that makes one
+        score: a name ("bahdanau", "dot", ...), a subclass of Score, an instance of one, or a
+            function that makes one
             of query_size and key_size.
         query_size: H.
         key_size: D of the keys; the query's by default.
-        normaliser: a name, a subclass or an instance of Normaliser, or a function from scores (B, T, S), minus
+        normaliser: a name, a subclass or an instance of Normaliser, or a function from scores (B,
+            T, S), minus
             infinity where nothing may be seen, to weights (B, T, S).
-        scope: a name, a subclass or an instance of Scope, or a function that makes one of query_size.
+        scope: a name, a subclass or an instance of Scope, or a function that makes one of
+            query_size.
         projection: a common width to which query and keys are projected before the score.
         settings: those of the score, the normaliser and the scope, such as size=256 or width=10;
             docs/attention_module.md lists them.
 
-    Raises ValueError for an unknown name, a wrong or missing setting, and choices that do not go together; TypeError
-    for an unknown setting and a part that cannot be used.
+    Raises ValueError for an unknown name, a wrong or missing setting, and choices that do not go
+    together; TypeError for an unknown setting and a part that cannot be used.
     """
 
     def __init__(
@@ -94,31 +97,40 @@ class Attention(nn.Module):
             query: (B, T, H), or (B, H) for one query a row.
             keys: (B, S, D).
             values: (B, S, E); the keys by default.
-            mask: (B, S) bool, True at real keys; None where all are. Positions count the real keys from 0 on.
-            t: positions of the queries for a local scope, (B, T), (T,) or a number; 0, 1, ..., T-1 by default. For a
-                query (B, H): (B,) or a number; 0 by default.
+            mask: (B, S) bool, True at real keys; None where all are. Positions count the real keys
+                from 0 on.
+            t: positions of the queries for a local scope, (B, T), (T,) or a number; 0, 1, ..., T-1
+                by default. For a query (B, H): (B,) or a number; 0 by default.
 
         Returns:
-            context (B, T, E) and attention weights (B, T, S), or (B, E) and (B, S) for a query (B, H). Weights are
-            exactly 0 at pads and sum to 1 over S (unless a local-p scope does not renormalise). In a row without a
+            context (B, T, E) and attention weights (B, T, S), or (B, E) and (B, S) for a query (B,
+            H). Weights are exactly 0 at pads and sum to 1 over S (unless a local-p scope does not
+            renormalise). In a row without a
             real key, both are zeros.
 
-        Raises ValueError for wrong shapes and a source too long for the location score; RuntimeError where `t` does not
-        expand to (B, T); TypeError for a mask that is not bool.
+        Raises ValueError for wrong shapes and a source too long for the location score;
+        RuntimeError where `t` does not expand to (B, T); TypeError for a mask that is not bool.
         """
         return self.attend(query, self.remember(keys, values, mask), t=t)
 
-    def remember(self, keys: Tensor, values: Tensor | None = None, mask: Tensor | None = None) -> Memory:
+    def remember(
+        self, keys: Tensor, values: Tensor | None = None, mask: Tensor | None = None
+    ) -> Memory:
         """What `attend` needs of the keys, projected once, for a decoder that asks step by step."""
         values = keys if values is None else values
         if keys.dim() != 3 or keys.shape[2] != self.key_size:
             raise ValueError(f"keys must be (B, S, {self.key_size}), got {_shape(keys)}")
         if values.dim() != 3 or values.shape[:2] != keys.shape[:2]:
-            raise ValueError(f"values must be ({keys.shape[0]}, {keys.shape[1]}, E) as the keys, got {_shape(values)}")
+            raise ValueError(
+                f"values must be ({keys.shape[0]}, {keys.shape[1]}, E) as the keys, got "
+                f"{_shape(values)}"
+            )
         if mask is not None and mask.dtype != torch.bool:
             raise TypeError(f"mask must be bool, True at real keys, got {mask.dtype}")
         if mask is not None and mask.shape != keys.shape[:2]:
-            raise ValueError(f"mask must be ({keys.shape[0]}, {keys.shape[1]}) as the keys, got {_shape(mask)}")
+            raise ValueError(
+                f"mask must be ({keys.shape[0]}, {keys.shape[1]}) as the keys, got {_shape(mask)}"
+            )
 
         real = keys.new_ones(keys.shape[:2], dtype=torch.bool) if mask is None else mask
         positions = count_positions(real)
@@ -129,18 +141,23 @@ class Attention(nn.Module):
         no_summary = keys.new_empty(len(keys), 0)  # only decoders without attention read it
         return Memory(no_summary, projected, values, mask, positions, real.sum(1))
 
-    def attend(self, query: Tensor, memory: Memory, *, t: Tensor | int | None = None) -> tuple[Tensor, Tensor]:
+    def attend(
+        self, query: Tensor, memory: Memory, *, t: Tensor | int | None = None
+    ) -> tuple[Tensor, Tensor]:
         """As `forward`, with what `remember` returned, also `under` an intervention."""
         single = query.dim() == 2
         queries = query.unsqueeze(1) if single else query
         if queries.dim() != 3 or queries.shape[::2] != (len(memory.lengths), self.query_size):
             rows, width = len(memory.lengths), self.query_size
-            raise ValueError(f"query must be ({rows}, T, {width}) or ({rows}, {width}), got {_shape(query)}")
+            raise ValueError(
+                f"query must be ({rows}, T, {width}) or ({rows}, {width}), got {_shape(query)}"
+            )
         t = torch.as_tensor(torch.arange(queries.shape[1]) if t is None else t, device=query.device)
         t = t.unsqueeze(1) if single and t.dim() == 1 else t
         t = t.expand(queries.shape[:2])
 
-        # A row without a real key attends to its pads, so that nothing is divided by 0; then it gets its zeros.
+        # A row without a real key attends to its pads, so that nothing is divided by 0; then it
+        # gets its zeros.
         empty = memory.lengths == 0
         if memory.mask is not None:
             mask = memory.mask | empty.unsqueeze(1)
@@ -153,13 +170,18 @@ class Attention(nn.Module):
 
 @functools.cache
 def classes_by_name(kind: type[T]) -> Mapping[str, type[T]]:
-    """The package's classes of a kind: `NormedBahdanauScore` is "normed_bahdanau", `LocalM` is "local_m".
+    """The package's classes of a kind: `NormedBahdanauScore` is "normed_bahdanau", `LocalM` is
+    "local_m".
 
-    Those that need more of the program than widths, such as a projection around a score, have no name.
+    Those that need more of the program than widths, such as a projection around a score, have no
+    name.
     """
     classes = [class_named(target, kind) for target in known_targets(kind)]
     usable = [found for found in classes if set(runtime_arguments(found)) <= set(SIZES)]
-    return {re.sub(r"(?<=.)(?=[A-Z])", "_", c.__name__.removesuffix(kind.__name__)).lower(): c for c in usable}
+    return {
+        re.sub(r"(?<=.)(?=[A-Z])", "_", c.__name__.removesuffix(kind.__name__)).lower(): c
+        for c in usable
+    }
 
 
 class _Part:
@@ -172,10 +194,13 @@ class _Part:
         if isinstance(choice, str) and choice not in names:
             raise ValueError(f"{word} must be one of {', '.join(names)}, got {choice!r}")
         self.chosen: Any = names[choice] if isinstance(choice, str) else choice
-        is_right = issubclass(self.chosen, kind) if inspect.isclass(self.chosen) else callable(self.chosen)
+        is_right = (
+            issubclass(self.chosen, kind) if inspect.isclass(self.chosen) else callable(self.chosen)
+        )
         if not is_right:
             raise TypeError(
-                f"{word} must be one of {', '.join(names)}, or a {kind.__name__} of your own, got {choice!r}"
+                f"{word} must be one of {', '.join(names)}, or a {kind.__name__} of your own, got "
+                f"{choice!r}"
             )
         # An instance or a function has settings of its own already.
         is_class = inspect.isclass(self.chosen)
@@ -199,17 +224,30 @@ class _Part:
 
 
 def _hand_out(settings: dict[str, Any], parts: list[_Part]) -> None:
-    """Give each part its settings; raises TypeError for one that no part has, or that two parts have."""
+    """Give each part its settings; raises TypeError for one that no part has, or that two parts
+    have.
+    """
     for name, value in settings.items():
         owners = [part for part in parts if name in part.settings]
         if not owners:
-            owners = [part for part in parts if part.takes_more and name not in part.runtime_arguments]
+            owners = [
+                part for part in parts if part.takes_more and name not in part.runtime_arguments
+            ]
         if not owners:
-            having = [f"{part.chosen.__name__} has: {', '.join(part.settings)}" for part in parts if part.settings]
-            raise TypeError(f"{name} is not a setting; {'; '.join(having) or 'the chosen parts have no settings'}")
+            having = [
+                f"{part.chosen.__name__} has: {', '.join(part.settings)}"
+                for part in parts
+                if part.settings
+            ]
+            raise TypeError(
+                f"{name} is not a setting; "
+                f"{'; '.join(having) or 'the chosen parts have no settings'}"
+            )
         if len(owners) > 1:
             both = " and of ".join(part.chosen.__name__ for part in owners)
-            raise TypeError(f"{name} is a setting of {both}; give one of them as an instance or a function")
+            raise TypeError(
+                f"{name} is a setting of {both}; give one of them as an instance or a function"
+            )
         owners[0].given[name] = value
 
 

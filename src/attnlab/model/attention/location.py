@@ -11,7 +11,8 @@ from attnlab.model.fast_linear import FastLinear
 
 
 class LocationScore(Score):
-    """score(s, i) = (W s)_i, for the token at position i, whatever it is (Luong et al. 2015, equation 8).
+    """score(s, i) = (W s)_i, for the token at position i, whatever it is (Luong et al. 2015,
+    equation 8).
 
     Positions are counted over real tokens from the first one on, `<eos>` included.
 
@@ -32,8 +33,9 @@ class LocationScore(Score):
         longest = int(keys.max()) + 1
         if longest > self.max_length:
             raise ExperimentError(
-                f"model.attention.max_length is {self.max_length}, but a source of {longest} tokens (`<eos>` included) "
-                f"was met; raise it and train anew, or give shorter sources"
+                f"model.attention.max_length is {self.max_length}, but a source of {longest} "
+                "tokens (`<eos>` included) was met; raise it and train anew, or give shorter "
+                "sources"
             )
         return keys
 

@@ -18,8 +18,8 @@ from attnlab.model.scopes import GlobalScope, Scope
 
 
 class LinearProjection(Score):
-    """score(P s, R h): any score, over linear projections of query and keys to a common width (Vaswani et al. 2017,
-    section 3.2.2, for one head).
+    """score(P s, R h): any score, over linear projections of query and keys to a common width
+    (Vaswani et al. 2017, section 3.2.2, for one head).
 
     Args:
         size: the common width.
@@ -27,15 +27,17 @@ class LinearProjection(Score):
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("score", "query_size", "key_size")
 
-    def __init__(self, size: PositiveInt, *, score: Callable[..., Score], query_size: int, key_size: int) -> None:
+    def __init__(
+        self, size: PositiveInt, *, score: Callable[..., Score], query_size: int, key_size: int
+    ) -> None:
         super().__init__()
         self.P = FastLinear(query_size, size, bias=False)
         self.R = FastLinear(key_size, size, bias=False)
         self.score: Score = score(query_size=size, key_size=size)
         if self.score.by_position:
             raise ValueError(
-                "the location and uniform scores have no keys to project; choose model/projection=none "
-                "(of attnlab.Attention: no projection)"
+                "the location and uniform scores have no keys to project; choose "
+                "model/projection=none (of attnlab.Attention: no projection)"
             )
         self.keys_size = self.score.keys_size
 
@@ -48,7 +50,9 @@ class LinearProjection(Score):
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Score x projection x normaliser x scope x coverage x heads: each goes with each, or is refused by a sentence."""
+    """Score x projection x normaliser x scope x coverage x heads: each goes with each, or is
+    refused by a sentence.
+    """
 
     score: Part[Score]
     normaliser: Normaliser
@@ -68,7 +72,11 @@ class Mechanism:
 
     def _one(self, query_size: int, value_size: int) -> Attention:
         sizes = {"query_size": query_size, "key_size": value_size}
-        score = self.score(**sizes) if self.projection is None else self.projection(score=self.score, **sizes)
+        score = (
+            self.score(**sizes)
+            if self.projection is None
+            else self.projection(score=self.score, **sizes)
+        )
         if self.coverage is not None and score.by_position:
             raise ValueError(
                 "coverage is added to the keys, but the location and uniform scores have none; "
@@ -76,8 +84,8 @@ class Mechanism:
             )
         if self.coverage is not None and score.keys_size is None:
             raise ValueError(
-                f"coverage needs the width of the projected keys, which {type(score).__name__} does not give; set "
-                "keys_size in its constructor, or choose model/coverage=none"
+                f"coverage needs the width of the projected keys, which {type(score).__name__} "
+                "does not give; set keys_size in its constructor, or choose model/coverage=none"
             )
         coverage = None if self.coverage is None else self.coverage(key_size=score.keys_size)
         return Attention(score, self.normaliser, self.scope(query_size=query_size), coverage)
@@ -107,7 +115,7 @@ def mechanism_of(
     for name, chosen in idle.items():
         if chosen:
             raise ValueError(
-                f"{name} is chosen for an attention, but model.attention is null; choose a model/attention, or leave "
-                f"model/{name} at its default"
+                f"{name} is chosen for an attention, but model.attention is null; choose a "
+                f"model/attention, or leave model/{name} at its default"
             )
     return None

@@ -17,10 +17,11 @@ RecordT = TypeVar("RecordT", bound=Any)
 class Memory:
     """The encoded source; a decoder reads it and never changes it.
 
-    summary is the top layer's final state, the one context vector of models without attention. keys and values have
-    a further axis N where the attention has several heads; they are None without attention. mask is None where the
-    attention may weigh pads. positions count real tokens from 0 on; pads come behind the last of them. intervention
-    changes the weights; None leaves them as they are.
+    summary is the top layer's final state, the one context vector of models without attention. keys
+    and values have
+    a further axis N where the attention has several heads; they are None without attention. mask is
+    None where the attention may weigh pads. positions count real tokens from 0 on; pads come behind
+    the last of them. intervention changes the weights; None leaves them as they are.
     """
 
     summary: Tensor  # (B, D)
@@ -32,7 +33,9 @@ class Memory:
     intervention: Intervention | None = None
 
     def select(self, rows: Tensor) -> Memory:
-        """The memory of some rows of the batch, in their order, repeated where a row is named twice."""
+        """The memory of some rows of the batch, in their order, repeated where a row is named
+        twice.
+        """
         return rows_of(self, rows)
 
     def under(self, intervention: Intervention) -> Memory:
@@ -46,7 +49,9 @@ class Memory:
     def for_rows(self, count: int) -> Memory:
         """Every row as often as it takes to have so many, its copies side by side."""
         rows = torch.arange(len(self.lengths), device=self.lengths.device)
-        return self if count == len(rows) else self.select(rows.repeat_interleave(count // len(rows)))
+        return (
+            self if count == len(rows) else self.select(rows.repeat_interleave(count // len(rows)))
+        )
 
     def head(self, number: int) -> Memory:
         """What one of several heads looks at."""
@@ -57,10 +62,14 @@ class Memory:
 
 def rows_of(record: RecordT, rows: Tensor) -> RecordT:
     """A dataclass with some rows of each of its tensors, whose first axis is the batch."""
-    return replace(record, **{name: x[rows] for name, x in vars(record).items() if isinstance(x, Tensor)})
+    return replace(
+        record, **{name: x[rows] for name, x in vars(record).items() if isinstance(x, Tensor)}
+    )
 
 
 def count_positions(mask: Tensor) -> Tensor:
-    """mask (B, S) -> (B, S) long: 0, 1, ... over the real tokens, and then on over the pads, wherever they stand."""
+    """mask (B, S) -> (B, S) long: 0, 1, ... over the real tokens, and then on over the pads,
+    wherever they stand.
+    """
     behind = mask.sum(1, keepdim=True) + (~mask).cumsum(1) - 1
     return torch.where(mask, mask.cumsum(1) - 1, behind)

@@ -15,7 +15,8 @@ from attnlab.model.fast_linear import FastLinear
 class NormedBahdanauScore(Score):
     """score(s, h) = g v/|v| · tanh(W s + U h + b) ("normed_bahdanau" of tensorflow/nmt).
 
-    Weight normalisation of v (Salimans and Kingma 2016, equation 2): a learned scale g, which starts at 1/sqrt(A),
+    Weight normalisation of v (Salimans and Kingma 2016, equation 2): a learned scale g, which
+    starts at 1/sqrt(A),
     and a direction.
 
     Args:

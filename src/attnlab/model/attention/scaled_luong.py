@@ -10,7 +10,9 @@ from attnlab.model.fast_linear import FastLinear
 
 
 class ScaledLuongScore(Score):
-    """score(s, h) = g (s · W h), with a learned scale g that starts at 1 ("scaled_luong" of tensorflow/nmt)."""
+    """score(s, h) = g (s · W h), with a learned scale g that starts at 1 ("scaled_luong" of
+    tensorflow/nmt).
+    """
 
     def __init__(self, *, query_size: int, key_size: int) -> None:
         super().__init__()

@@ -14,7 +14,8 @@ class Score(nn.Module, ABC):
     """How well each query goes with each key, before the softmax.
 
     keys_size: width A of the projected keys, which coverage needs; None where a score does not say.
-    by_position: True where the query is compared with positions; `project_keys` is then given positions (B, S).
+    by_position: True where the query is compared with positions; `project_keys` is then given
+        positions (B, S).
     """
 
     runtime_arguments: ClassVar[tuple[str, ...]] = ("query_size", "key_size")
@@ -26,7 +27,9 @@ class Score(nn.Module, ABC):
         super().__init__()
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """What depends on the keys alone, computed once a batch: keys (B, S, D) -> projected keys (B, S, A)."""
+        """What depends on the keys alone, computed once a batch: keys (B, S, D) -> projected keys
+        (B, S, A).
+        """
         return keys
 
     @abstractmethod
@@ -35,20 +38,25 @@ class Score(nn.Module, ABC):
 
 
 def check_equal_widths(name: str, query_size: int, key_size: int) -> None:
-    """Raise ValueError where a score without weights would have to compare vectors of different widths."""
+    """Raise ValueError where a score without weights would have to compare vectors of different
+    widths.
+    """
     if query_size != key_size:
         raise ValueError(
-            f"the {name} score needs a query and keys of one width, but the query has {query_size} and the encoder's "
-            f"output {key_size}; make them equal, or choose model/projection=linear or model/attention=general "
-            "(of attnlab.Attention: projection=<size>, or the score general)"
+            f"the {name} score needs a query and keys of one width, but the query has {query_size} "
+            f"and the encoder's output {key_size}; make them equal, or choose "
+            "model/projection=linear or model/attention=general (of attnlab.Attention: "
+            "projection=<size>, or the score general)"
         )
 
 
 def additive(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-    """v · tanh(q + k) of every query with every key: query (B, T, A), keys (B, S, A), v (A,) -> (B, T, S).
+    """v · tanh(q + k) of every query with every key: query (B, T, A), keys (B, S, A), v (A,) -> (B,
+    T, S).
 
-    By tanh(x) = 2 sigmoid(2x) - 1: on a CPU the sigmoid is several times cheaper, and takes the sum's own place. The
-    constant goes into the product's own sum: in half precision a score rounded before it is taken off loses digits.
+    By tanh(x) = 2 sigmoid(2x) - 1: on a CPU the sigmoid is several times cheaper, and takes the
+    sum's own place. The constant goes into the product's own sum: in half precision a score rounded
+    before it is taken off loses digits.
     """
     x = torch.add(2 * query.unsqueeze(2), keys.unsqueeze(1), alpha=2)  # (B, T, S, A)
     return linear(x.sigmoid_(), (2 * v).unsqueeze(0), -v.sum().unsqueeze(0)).squeeze(-1)

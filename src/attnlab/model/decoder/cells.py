@@ -1,7 +1,8 @@
-"""Recurrent cells: a step as its formula, all steps at once by torch's own recurrences, and a stack of cells.
+"""Recurrent cells: a step as its formula, all steps at once by torch's own recurrences, and a stack
+of cells.
 
-A step: the input's product W x + b (B, G) and the state (B, H) -> the state after. All steps: x (B, T, I) and the state
-before -> (B, T, H). Both use the same weights.
+A step: the input's product W x + b (B, G) and the state (B, H) -> the state after. All steps: x (B,
+T, I) and the state before -> (B, T, H). Both use the same weights.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ class RNNCell(nn.RNNCell):
 
 
 class GRUCell(nn.GRUCell):
-    """h' = (1 - z) n + z h, with n = tanh(W_n x + b_n + r (U_n h + b'_n)) and the gates r and z (Cho et al. 2014,
-    the reset gate behind the recurrent product)."""
+    """h' = (1 - z) n + z h, with n = tanh(W_n x + b_n + r (U_n h + b'_n)) and the gates r and z
+    (Cho et al. 2014,
+    the reset gate behind the recurrent product).
+    """
 
     def forward(self, from_x: Tensor, hidden: Tensor) -> Tensor:  # type: ignore[override]
         from_hidden = fast_linear(hidden, self.weight_hh, self.bias_hh)
@@ -43,7 +46,9 @@ class GRUCell(nn.GRUCell):
 
 
 class LSTMCell(nn.LSTMCell):
-    """c' = f c + i tanh(g), h' = o tanh(c') (Hochreiter and Schmidhuber 1997, with forget gates)."""
+    """c' = f c + i tanh(g), h' = o tanh(c') (Hochreiter and Schmidhuber 1997, with forget
+    gates).
+    """
 
     def forward(  # type: ignore[override]
         self, from_x: Tensor, state: tuple[Tensor, Tensor]
@@ -56,7 +61,9 @@ class LSTMCell(nn.LSTMCell):
 
     def all_steps(self, x: Tensor, hidden: Tensor, cell: Tensor | None) -> Tensor:
         assert cell is not None
-        return torch.lstm(x, (hidden.unsqueeze(0), cell.unsqueeze(0)), _weights(self), *ONE_LAYER)[0]
+        return torch.lstm(x, (hidden.unsqueeze(0), cell.unsqueeze(0)), _weights(self), *ONE_LAYER)[
+            0
+        ]
 
 
 def _stack(layers: list[Tensor]) -> Tensor:
@@ -64,18 +71,24 @@ def _stack(layers: list[Tensor]) -> Tensor:
 
 
 def _weights(cell: nn.RNNCellBase) -> list[Tensor]:
-    # cuDNN wants them side by side in memory. They are not, so on a GPU torch warns and copies them at every call; it
-    # has no public function that lays a cell's weights out so.
+    # cuDNN wants them side by side in memory. They are not, so on a GPU torch warns and copies them
+    # at every call; it has no public function that lays a cell's weights out so.
     return [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
 
 
-_CELLS: dict[str, Callable[..., nn.RNNCellBase]] = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
+_CELLS: dict[str, Callable[..., nn.RNNCellBase]] = {
+    "rnn": RNNCell,
+    "gru": GRUCell,
+    "lstm": LSTMCell,
+}
 
 
 class StackedCell(nn.Module):
     """tanh RNN, GRU or LSTM cells one above the other, with dropout between them."""
 
-    def __init__(self, cell: str, input_size: int, hidden_size: int, layers: int, dropout: float) -> None:
+    def __init__(
+        self, cell: str, input_size: int, hidden_size: int, layers: int, dropout: float
+    ) -> None:
         super().__init__()
         sizes = [input_size] + [hidden_size] * (layers - 1)
         cells = [_CELLS[cell](size, hidden_size) for size in sizes]
@@ -84,7 +97,9 @@ class StackedCell(nn.Module):
         self.state_shape = StateShape(layers, hidden_size, has_cell=cell == "lstm")
 
     def forward(self, from_x: Tensor, state: RecurrentState) -> RecurrentState:
-        """The first layer's W x + b (B, G), the state before -> the state after; its top hidden state is the output."""
+        """The first layer's W x + b (B, G), the state before -> the state after; its top hidden
+        state is the output.
+        """
         hiddens: list[Tensor] = []
         memories: list[Tensor] = []
         for layer, cell in enumerate(self.cells):
@@ -103,8 +118,10 @@ class StackedCell(nn.Module):
         return fast_linear(x, self.cells[0].weight_ih, self.cells[0].bias_ih)
 
     def split_product(self, first: Tensor) -> tuple[Tensor, Tensor]:
-        """W x + b in two parts: that of the first features, (..., E) -> (..., G), and the weights of the others,
-        (G, input - E)."""
+        """W x + b in two parts: that of the first features, (..., E) -> (..., G), and the weights
+        of the others,
+        (G, input - E).
+        """
         weight, size = self.cells[0].weight_ih, first.shape[-1]
         return fast_linear(first, weight[:, :size], self.cells[0].bias_ih), weight[:, size:]
 

@@ -29,7 +29,9 @@ ContextT = TypeVar("ContextT", bound=str)
 
 @dataclass(frozen=True)
 class DecoderState:
-    """What a decoder carries from step to step: the recurrent state, and what its mechanism needs (else None)."""
+    """What a decoder carries from step to step: the recurrent state, and what its mechanism needs
+    (else None).
+    """
 
     recurrent: RecurrentState
     position: Tensor  # (B,) long: the target position of the next step, counted over real tokens
@@ -38,7 +40,9 @@ class DecoderState:
     coverage: Tensor | None = None  # (B, N, S): the sum of all attention weights so far
 
     def select(self, rows: Tensor) -> DecoderState:
-        """The state of some rows of the batch, in their order, repeated where a row is named twice."""
+        """The state of some rows of the batch, in their order, repeated where a row is named
+        twice.
+        """
         return replace(rows_of(self, rows), recurrent=self.recurrent.select(rows))
 
 
@@ -46,8 +50,9 @@ class DecoderState:
 class Token:
     """The last token as a step reads it.
 
-    projected and others are None where each step makes the whole product of its cell's input. Where all last tokens are
-    known from the start, their part is made at once, W_e e(y_{t-1}) + b; others are the weights of the other inputs.
+    projected and others are None where each step makes the whole product of its cell's input. Where
+    all last tokens are known from the start, their part is made at once, W_e e(y_{t-1}) + b; others
+    are the weights of the other inputs.
     """
 
     embedded: Tensor  # (B, E), after dropout
@@ -89,20 +94,34 @@ class DecoderBody(nn.Module):
         if input_feeding is not None:
             self.input_feeding = input_feeding(readout=self.readout, **sizes)
         fed_size = 0 if self.input_feeding is None else self.input_feeding.size
-        self.cell = StackedCell(cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout)
+        self.cell = StackedCell(
+            cell, embedding_size + fed_size + into_cell, hidden_size, layers, layer_dropout
+        )
         self.state_shape = self.cell.state_shape
 
     def embed(self, tokens: Tensor, sparse: bool = False) -> Tensor:
-        """tokens (...) -> their embeddings (..., E) after dropout; sparse: their gradient is a sparse tensor."""
-        found = embedding(tokens, self.embedding.weight, PAD, sparse=True) if sparse else self.embedding(tokens)
+        """tokens (...) -> their embeddings (..., E) after dropout; sparse: their gradient is a
+        sparse tensor.
+        """
+        found = (
+            embedding(tokens, self.embedding.weight, PAD, sparse=True)
+            if sparse
+            else self.embedding(tokens)
+        )
         return self.dropout(found)
 
     def known_tokens(self, embedded: Tensor) -> list[Token]:
-        """The last tokens of all steps, (T, B, E) after dropout, with their part of the cell's product made at once."""
+        """The last tokens of all steps, (T, B, E) after dropout, with their part of the cell's
+        product made at once.
+        """
         projected, others = self.cell.split_product(embedded)
-        return [Token(*each, others) for each in zip(embedded.unbind(), projected.unbind(), strict=True)]
+        return [
+            Token(*each, others) for each in zip(embedded.unbind(), projected.unbind(), strict=True)
+        ]
 
-    def forward(self, token: Token, context: Tensor | None, state: DecoderState) -> tuple[Tensor, DecoderState]:
+    def forward(
+        self, token: Token, context: Tensor | None, state: DecoderState
+    ) -> tuple[Tensor, DecoderState]:
         """s_t = f(s_{t-1}, [e(y_{t-1}); fed_{t-1}; c]).
 
         Args:
@@ -121,7 +140,9 @@ class DecoderBody(nn.Module):
             if others:
                 from_input = from_input + fast_linear(torch.cat(others, dim=-1), token.others)
         recurrent = self.cell(from_input, state.recurrent)
-        return recurrent.hidden[-1], replace(state, recurrent=recurrent, position=state.position + 1)
+        return recurrent.hidden[-1], replace(
+            state, recurrent=recurrent, position=state.position + 1
+        )
 
     def all_steps(self, tokens: Tensor, context: Tensor | None, state: DecoderState) -> Tensor:
         """T steps that read nothing of each other but the recurrent state, at once.
@@ -134,15 +155,17 @@ class DecoderBody(nn.Module):
         Returns:
             s_t (B, T, H).
         """
-        return self.cell.all_steps(tokens if context is None else torch.cat([tokens, context], dim=-1), state.recurrent)
+        return self.cell.all_steps(
+            tokens if context is None else torch.cat([tokens, context], dim=-1), state.recurrent
+        )
 
 
 @dataclass(frozen=True)
 class StepOutput:
     """The result of a step: what the readout reads, and where the attention looked.
 
-    context is None where it does not go into the readout, attention_weights without an attention. All steps at once
-    have a further axis T: (B, T, H), and (B, N, T, S) of the weights.
+    context is None where it does not go into the readout, attention_weights without an attention.
+    All steps at once have a further axis T: (B, T, H), and (B, N, T, S) of the weights.
     """
 
     hidden: Tensor  # (B, H)
@@ -158,7 +181,8 @@ class StepOutput:
 class Decoder(nn.Module, ABC, Generic[ContextT]):
     """Writes the target one token at a time; a subclass defines when the attention looks.
 
-    A subclass names the choices of `context` as its type argument, and in `destinations` where each of them sends the
+    A subclass names the choices of `context` as its type argument, and in `destinations` where each
+    of them sends the
     context: into the cell, into the readout.
 
     Args:
@@ -204,13 +228,14 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         super().__init__()
         if self.attends and mechanism is None:
             raise ValueError(
-                "this decoder asks an attention at every step, but model.attention is null; choose a model/attention, "
-                "or model/decoder=no_attention"
+                "this decoder asks an attention at every step, but model.attention is null; choose "
+                "a model/attention, or model/decoder=no_attention"
             )
         if mechanism is not None and not self.attends:
             raise ValueError(
                 f"this decoder never looks back at the source, but model.attention is "
-                f"{mechanism.score.target.__name__}; choose model/attention=none, or a model/decoder that attends"
+                f"{mechanism.score.target.__name__}; choose model/attention=none, or a "
+                "model/decoder that attends"
             )
         self.into_cell, self.into_readout = self.destinations[context]
         self.attention = None if mechanism is None else mechanism.build(hidden_size, value_size)
@@ -252,11 +277,16 @@ class Decoder(nn.Module, ABC, Generic[ContextT]):
         return reads_context or self.body.input_feeding is not None or self.coverage is not None
 
     @abstractmethod
-    def step(self, token: Token, state: DecoderState, memory: Memory) -> tuple[StepOutput, DecoderState]:
+    def step(
+        self, token: Token, state: DecoderState, memory: Memory
+    ) -> tuple[StepOutput, DecoderState]:
         """The last token, the state before it and the memory -> output and state after."""
 
-    def all_steps(self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor) -> StepOutput:
-        """The result of a loop over `step`, where nothing feeds back; a decoder that always feeds back has none.
+    def all_steps(
+        self, tokens: Tensor, state: DecoderState, memory: Memory, positions: Tensor
+    ) -> StepOutput:
+        """The result of a loop over `step`, where nothing feeds back; a decoder that always feeds
+        back has none.
 
         Args:
             tokens: (B, T, E), the last token of each step, embedded and after dropout.
@@ -271,10 +301,13 @@ def look(
 ) -> tuple[Tensor, Tensor]:
     """Attend for one step: the query (B, H) -> context (B, D) and attention weights (B, N, S).
 
-    A row of the memory may serve several queries, which stand side by side: (B, H) is then read as (B / T, T, H).
+    A row of the memory may serve several queries, which stand side by side: (B, H) is then read as
+    (B / T, T, H).
     """
     if state.coverage is not None:
         memory = memory.for_rows(len(hidden))  # the coverage of each query changes its keys
     queries = hidden.unflatten(0, (len(memory.lengths), -1))  # (B / T, T, H)
-    context, weights = attention(queries, memory, state.position.view(queries.shape[:2]), state.coverage)
+    context, weights = attention(
+        queries, memory, state.position.view(queries.shape[:2]), state.coverage
+    )
     return context.flatten(0, 1), weights.transpose(1, 2).flatten(0, 1)
