@@ -73,7 +73,7 @@ from attnlab.experiment.launch import ENVIRONMENT
 import os, sys
 os.environ.update(ENVIRONMENT)
 from attnlab.experiment.composition import compose
-from attnlab.stages.dry_run import estimate
+from attnlab.experiment.dry_run import estimate
 print(json.dumps(asdict(estimate(compose(sys.argv[1:]), psutil.Process().create_time()))))
 """
 

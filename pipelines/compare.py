@@ -21,6 +21,6 @@ from attnlab.experiment.launch import mistakes_as_sentences
 if __name__ == "__main__":
     with mistakes_as_sentences():
         settings = read_settings(CompareSettings, sys.argv[1:])
-        from attnlab.stages.compare import main
+        from attnlab.report.compare import main
 
         main(settings)

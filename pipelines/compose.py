@@ -19,6 +19,6 @@ from attnlab.experiment.launch import help_shown, mistakes_as_sentences
 if __name__ == "__main__":
     with mistakes_as_sentences():
         if not help_shown():
-            from attnlab.stages.compose import main
+            from attnlab.experiment.params_file import main
 
             main(sys.argv[1:])

@@ -17,6 +17,6 @@ from attnlab.experiment.launch import mistakes_as_sentences
 if __name__ == "__main__":
     with mistakes_as_sentences():
         settings = read_settings(DeliverSettings, sys.argv[1:])
-        from attnlab.stages.deliver import main
+        from attnlab.runs.delivery import main
 
         main(settings)

@@ -47,6 +47,6 @@ if __name__ == "__main__":
     )
     arguments = parser.parse_intermixed_args()
     with mistakes_as_sentences():
-        from attnlab.stages.study import main
+        from attnlab.studies.study import main
 
         main(arguments)

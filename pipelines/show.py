@@ -10,6 +10,6 @@ from attnlab.experiment.launch import help_shown, mistakes_as_sentences
 if __name__ == "__main__":
     with mistakes_as_sentences():
         if not help_shown():
-            from attnlab.stages.report import show
+            from attnlab.report.reporting import show
 
             show()

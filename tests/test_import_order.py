@@ -32,21 +32,20 @@ LEVELS = {
     "evaluation": 6,
     "plots": 7,
     "inference": 8,
-    "tracking": 9,
-    "sweeps": 10,
+    "runs": 9,
+    "experiment": 10,
     "report": 11,
-    "experiment": 12,
-    "stages": 13,
-    "api": 14,
-    "explorer": 15,
-    "commands": 16,
-    "__init__": 17,  # the names that `import attnlab` offers
+    "studies": 12,
+    "api": 13,
+    "explorer": 14,
+    "commands": 15,
+    "__init__": 16,  # the names that `import attnlab` offers
 }
 HOMES = {
-    "mlflow": {"tracking"},
+    "mlflow": {"runs"},
     "datasets": {"data"},
     "hydra": {"experiment", "pipelines"},
-    "omegaconf": {"experiment", "stages", "pipelines"},
+    "omegaconf": {"experiment", "pipelines"},
 }
 FILES = sorted([*PACKAGE.rglob("*.py"), *PIPELINES.rglob("*.py")])
 

@@ -23,9 +23,10 @@ import sys
 SET_BY_IMPORTS: dict[str, str] = {}
 IMPORTED = (
     "datasets", "matplotlib.pyplot", "mlflow", "pytorch_lightning", "rich.progress", "sacrebleu",
-    "torchmetrics", "attnlab.stages.prepare", "attnlab.stages.chain", "attnlab.stages.train",
-    "attnlab.stages.evaluate", "attnlab.stages.report", "attnlab.experiment.composition",
-    "attnlab.experiment.launch", "attnlab.tracking.settings",
+    "torchmetrics", "attnlab.experiment.preparation", "attnlab.experiment.chain",
+    "attnlab.experiment.training",
+    "attnlab.experiment.evaluation", "attnlab.report.reporting", "attnlab.experiment.composition",
+    "attnlab.experiment.launch", "attnlab.runs.tracking",
 )  # fmt: skip
 
 

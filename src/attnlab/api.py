@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from attnlab.inference.answers import load_folder
 
 if TYPE_CHECKING:
+    from attnlab.experiment.notebook import NotebookExperiment
     from attnlab.inference.classifier import SentenceClassifier
     from attnlab.inference.translator import Translator
-    from attnlab.stages.notebook import NotebookExperiment
 
 
 def load(
@@ -34,7 +34,7 @@ def load(
     """
     if not str(model).startswith(("runs:/", "models:/")):
         return load_folder(Path(model), device, allow)
-    from attnlab.tracking.stored_models import download_model  # costs an import of mlflow
+    from attnlab.runs.stored_models import download_model  # costs an import of mlflow
 
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         return load_folder(download_model(str(model), Path(folder), tracking_uri), device, allow)
@@ -49,6 +49,8 @@ def compose(overrides: Sequence[str] = ()) -> NotebookExperiment:
 
     Raises ExperimentError with every problem of the config.
     """
-    from attnlab.stages.notebook import NotebookExperiment  # costs imports of Hydra and Lightning
+    from attnlab.experiment.notebook import (
+        NotebookExperiment,  # costs imports of Hydra and Lightning
+    )
 
     return NotebookExperiment.compose(overrides)

@@ -219,7 +219,7 @@ def test_edit_of_what_training_computes_with_changes_its_identity_and_of_what_it
     assert [after[score] == before[score] for score in after] == [name in SHOWS] * 2
 
 
-@pytest.mark.parametrize("folder", ["plots", "tracking", "report", "sweeps", "experiment"])
+@pytest.mark.parametrize("folder", ["plots", "runs", "report", "studies"])
 def test_edit_of_what_only_shows_changes_no_training(package, experiments, before, folder):
     for file in (package / folder).rglob("*.py"):
         append(file)
@@ -398,7 +398,7 @@ def test_source_that_does_not_exist_is_an_error():
     with pytest.raises(ModuleNotFoundError, match=r"attnlab\.modle, which does not exist"):
         experiment_identity(SECTIONS, "data", ["attnlab.modle"])
     with pytest.raises(KeyError, match="trian"):
-        experiment_identity(SECTIONS, "data", ["attnlab.stages.train:trian"])
+        experiment_identity(SECTIONS, "data", ["attnlab.experiment.training:trian"])
 
 
 @pytest.mark.parametrize("task", TASKS)

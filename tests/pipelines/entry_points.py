@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlflow import MlflowClient
 
-from attnlab.sweeps.record import SweepFolder
+from attnlab.runs.sweep_record import SweepFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINES = ROOT / "pipelines"

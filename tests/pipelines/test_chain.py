@@ -12,11 +12,11 @@ from omegaconf import OmegaConf
 from test_refusals import refused
 
 from attnlab.config.identity import config_digest
+from attnlab.config.names import readable_name
+from attnlab.experiment.chain import data_to_train_on
 from attnlab.experiment.composition import compose
-from attnlab.stages.chain import data_to_train_on
-from attnlab.tracking.connection import Connection
-from attnlab.tracking.names import readable_name
-from attnlab.tracking.settings import MlflowTracking
+from attnlab.runs.connection import Connection
+from attnlab.runs.tracking import MlflowTracking
 
 
 def folder_of(base: Path, name: str) -> Path:

@@ -17,8 +17,8 @@ from mlflow import MlflowClient
 from test_chain import folder_of
 from test_refusals import left, refused
 
+from attnlab.config.names import readable_name
 from attnlab.experiment.composition import compose
-from attnlab.tracking.names import readable_name
 
 TASK = (
     "task=classification", "model.encoder.embedding_size=8", "model.encoder.hidden_size=8",

@@ -112,8 +112,8 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
 
     from mlflow import MlflowClient
 
-    from attnlab.tracking.run_folder import RunRecord
-    from attnlab.tracking.settings import MlflowTracking
+    from attnlab.runs.run_folder import RunRecord
+    from attnlab.runs.tracking import MlflowTracking
 
     sweep = write_sweep(folder / "runs", {"dot": 0.8, "none": 0.3}, failed=False)
     tracking = MlflowTracking(None, "attnlab", None, False, 0, False, "refuse")

@@ -112,7 +112,7 @@ def test_finished_run_in_a_moved_project_asks_mlflow_for_nothing(
     """What the run folder says of the database and of the data is right in the new place as
     well.
     """
-    from attnlab.tracking.settings import MlflowTracking
+    from attnlab.runs.tracking import MlflowTracking
 
     finished = ("train.py", *TRACKED, "seed=1")
     succeeded(command(*finished))

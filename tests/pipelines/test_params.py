@@ -10,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 from test_refusals import left, refused
 
-from attnlab.stages.compose import _as_override, compose
+from attnlab.experiment.params_file import _as_override, compose
 
 VALUES = [
     "bahdanau",

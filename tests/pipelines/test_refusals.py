@@ -318,7 +318,7 @@ def test_bug_keeps_its_traceback(
     def broken(*_: object) -> None:
         raise KeyError("a mistake of the program")
 
-    monkeypatch.setattr("attnlab.stages.prepare.prepare_corpus", broken)
+    monkeypatch.setattr("attnlab.experiment.preparation.prepare_corpus", broken)
     alone = command("prepare.py", *tiny)
     sweep = command("prepare.py", "-m", "seed=1,2", *tiny)
     for ended in (alone, sweep):

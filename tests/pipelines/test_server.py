@@ -20,8 +20,8 @@ from mlflow import MlflowClient
 from PIL import Image
 from servers import free_port, mlflow_server, wait_for_port
 
+from attnlab.config.names import readable_name
 from attnlab.experiment.composition import compose
-from attnlab.tracking.names import readable_name
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -35,7 +35,7 @@ SOURCES = {
     "train": experiment.TRAIN_SOURCES,
     "evaluate": experiment.EVALUATE_SOURCES,
     "report": experiment.REPORT_SOURCES,
-    "compare": ("attnlab.stages.compare",),
+    "compare": ("attnlab.report.compare",),
 }
 
 

@@ -19,8 +19,8 @@ from test_refusals import left
 
 import attnlab.config.identity
 from attnlab.config.identity import Code
-from attnlab.stages.measurements import AXES, MEASUREMENTS
-from attnlab.stages.study import STUDIES, read_study
+from attnlab.studies.measurements import AXES, MEASUREMENTS
+from attnlab.studies.study import STUDIES, read_study
 
 SMALL = (
     "data.num_pairs=200", "data.test_fraction=0.2", "model.encoder.embedding_size=4",

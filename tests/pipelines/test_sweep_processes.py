@@ -18,7 +18,7 @@ import psutil
 import pytest
 from entry_points import ANY_ATTENTION, PIPELINES, TINY, mlflow_client, the_sweep
 
-from attnlab.sweeps.record import SweepFolder
+from attnlab.runs.sweep_record import SweepFolder
 
 POINTS = ("model/attention=dot,none,general",)
 # Long enough to be killed in: twenty validations.

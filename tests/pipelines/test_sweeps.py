@@ -14,9 +14,9 @@ import pytest
 from entry_points import ANY_ATTENTION, TINY, Command, mlflow_client, succeeded, the_sweep
 from test_refusals import refused
 
+from attnlab.config.names import readable_name
 from attnlab.experiment.composition import compose
-from attnlab.sweeps.record import SweepFolder
-from attnlab.tracking.names import readable_name
+from attnlab.runs.sweep_record import SweepFolder
 
 TRACKED = (*ANY_ATTENTION, "tracking.system_metrics=false", "tracking.heat_map_sentences=1")
 

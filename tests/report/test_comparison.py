@@ -20,7 +20,7 @@ from attnlab.report.comparison_figures import attention_side_by_side
 from attnlab.report.findings import Findings, Wanted, findings_of
 from attnlab.report.measures import chosen_measure, measure_named
 from attnlab.report.run_sources import runs_of_sweep, short_names, system_names, varying
-from attnlab.sweeps.record import SweepFolder, find_sweep
+from attnlab.runs.sweep_record import SweepFolder, find_sweep
 from made_sweep import IDENTITY, SYSTEMS, write_sweep
 
 WANTED = Wanted("bleu", None, 200, 0.95, 1)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.classify import Classification
@@ -23,7 +24,6 @@ from attnlab.report.page import (
     sample_translations,
     write_report,
 )
-from attnlab.tracking.names import readable_name
 from made_sweep import SIDE, write_stages
 
 EVIL = "<script>alert('x')</script> & \"q\" 안녕 カナ שלום 😀"

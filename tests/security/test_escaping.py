@@ -19,7 +19,7 @@ from attnlab.report.comparison import write_comparison
 from attnlab.report.findings import Wanted, findings_of
 from attnlab.report.page import write_report
 from attnlab.report.run_sources import runs_of_sweep
-from attnlab.sweeps.record import find_sweep
+from attnlab.runs.sweep_record import find_sweep
 from made_sweep import SIDE, write_stages, write_sweep
 
 # Any code point, half characters among them, but the glyphs of fonts that would have to be cut for

@@ -16,7 +16,7 @@ from hostile import Payload
 from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap, load_maps, save_maps
 from attnlab.report.compared_runs import read_json
-from attnlab.sweeps.record import SweepFolder, find_sweep
+from attnlab.runs.sweep_record import SweepFolder, find_sweep
 
 
 def pickled_array(mark: Path) -> bytes:
@@ -92,7 +92,7 @@ def test_mlflow_loads_no_pickled_model(
     import mlflow.pyfunc
     from mlflow.exceptions import MlflowException
 
-    from attnlab.tracking import DEFAULTS
+    from attnlab.runs import DEFAULTS
 
     model = tmp_path / "model"
     model.mkdir()

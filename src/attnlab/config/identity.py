@@ -32,8 +32,7 @@ NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
     "attnlab.progress",
-    "attnlab.sweeps",
-    "attnlab.tracking",
+    "attnlab.runs",
     "attnlab.training.progress",
 )
 

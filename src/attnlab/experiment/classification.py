@@ -21,7 +21,7 @@ from attnlab.training.settings import CLASSIFIED, LOGGED_STEPS, ClassificationTr
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.tracking.pictures import Pictures
+    from attnlab.runs.pictures import Pictures
 
 
 class Classification(Task):
@@ -68,7 +68,7 @@ class Classification(Task):
         self, experiment: Experiment, data: LabelledData
     ) -> Callable[[Any], Pictures | None]:
         from attnlab.evaluation.classify import sentence_maps
-        from attnlab.tracking.pictures import write_sentences
+        from attnlab.runs.pictures import write_sentences
 
         def draw(module: Any) -> Pictures | None:
             maps = sentence_maps(
@@ -91,7 +91,7 @@ class Classification(Task):
         progress: Progress,
     ) -> Metrics:
         from attnlab.evaluation.classify import classify_split
-        from attnlab.tracking.pictures import write_sentences
+        from attnlab.runs.pictures import write_sentences
 
         classifier = load_classifier(
             model, experiment.hardware.device, set(target_modules(experiment.config))

@@ -21,8 +21,8 @@ from attnlab.config.binding import TARGET, bind
 from attnlab.config.paths import NotEmpty, runs_folder
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_config import CONF
-from attnlab.tracking.mlflow_variables import said_by_environment, with_environment
-from attnlab.tracking.settings import MlflowTracking, Tracking
+from attnlab.runs.mlflow_variables import said_by_environment, with_environment
+from attnlab.runs.tracking import MlflowTracking, Tracking
 
 SettingsT = TypeVar("SettingsT", bound="Settings")
 Texts = Annotated[list[NotEmpty], Field(min_length=1)]

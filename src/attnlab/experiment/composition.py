@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from attnlab.batch import Padding
 from attnlab.config.binding import TARGET, bind_sections
+from attnlab.config.params import leaves
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.experiment.classification import Classification
@@ -29,10 +30,9 @@ from attnlab.experiment.hydra_config import (
 )
 from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
-from attnlab.sweeps.settings import Launcher, Sweep
-from attnlab.tracking.mlflow_variables import with_environment
-from attnlab.tracking.params import leaves
-from attnlab.tracking.settings import Tracking
+from attnlab.runs.mlflow_variables import with_environment
+from attnlab.runs.sweep_settings import Launcher, Sweep
+from attnlab.runs.tracking import Tracking
 from attnlab.training.hardware import Hardware
 from attnlab.training.trainer_section import trainer_problems
 
@@ -106,7 +106,7 @@ def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
     """What is wrong with the addresses of Lightning's MLFlowLoggers; MLflow itself would try for
     minutes.
     """
-    from attnlab.tracking.connection import knock  # imports MLflow, which takes seconds
+    from attnlab.runs.connection import knock  # imports MLflow, which takes seconds
     from attnlab.training.extension_checks import mlflow_loggers
 
     problems = []

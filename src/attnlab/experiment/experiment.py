@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from attnlab.batch import Padding
     from attnlab.config.part import Part
     from attnlab.config.paths import Paths
-    from attnlab.sweeps.settings import Launcher, Sweep
-    from attnlab.tracking.pictures import Pictures
-    from attnlab.tracking.settings import Tracking
+    from attnlab.runs.pictures import Pictures
+    from attnlab.runs.sweep_settings import Launcher, Sweep
+    from attnlab.runs.tracking import Tracking
     from attnlab.training.hardware import Hardware
 
 # Which sections decide a stage's output, and the functions that make it, those of the experiment's
 # task among them. dvc.yaml says the same to DVC, and a test derives it from these.
 PREPARE_SECTIONS = ("data",)
-PREPARE_SOURCES = ("attnlab.stages.prepare:prepare",)
+PREPARE_SOURCES = ("attnlab.experiment.preparation:prepare",)
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer", "callbacks")
-TRAIN_SOURCES = ("attnlab.stages.train:train", "task:module,sizes,read_data")
+TRAIN_SOURCES = ("attnlab.experiment.training:train", "task:module,sizes,read_data")
 EVALUATE_SECTIONS = ("search", "hardware")
 EVALUATE_SOURCES = (
-    "attnlab.stages.evaluate:evaluate",
+    "attnlab.experiment.evaluation:evaluate",
     "task:evaluate,read_data",
-    "attnlab.tracking.pictures",
+    "attnlab.runs.pictures",
 )
-REPORT_SOURCES = ("attnlab.stages.report:report",)
+REPORT_SOURCES = ("attnlab.report.reporting:report",)
 # How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged
 # of it.
 SWEEP_SECTIONS = ("sweep", "launcher")

@@ -17,10 +17,10 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
+from attnlab.config.params import value_at
 from attnlab.errors import ExperimentError, show
 from attnlab.experiment.override_text import PARSER, unreadable
-from attnlab.sweeps.settings import directions
-from attnlab.tracking.params import value_at
+from attnlab.runs.sweep_settings import directions
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
 _LIBRARIES = ("hydra", "hydra_plugins", "omegaconf")

@@ -21,14 +21,14 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
 from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.experiment.override_text import unreadable
-from attnlab.sweeps.job import end_with, running, starter
-from attnlab.tracking.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
-from attnlab.tracking.names import readable_name
+from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
+from attnlab.runs.sweep_job import end_with, running, starter
 
 log = logging.getLogger("attnlab")
 
@@ -45,6 +45,12 @@ ENVIRONMENT = {
     "LRU_CACHE_CAPACITY": "16",
     # Otherwise Hydra prints what failed in its own words, and ends the process.
     "HYDRA_FULL_ERROR": "1",
+}
+STAGES = {
+    "chain": "attnlab.experiment.chain",
+    "prepare": "attnlab.experiment.preparation",
+    "evaluate": "attnlab.experiment.evaluation",
+    "report": "attnlab.report.reporting",
 }
 # Which Hydra takes with dashes.
 HYDRA_OPTIONS = (
@@ -117,7 +123,7 @@ def help_text(overrides: list[str]) -> str:
 
 
 def run_job(stage: str, config: DictConfig) -> Any:
-    """Check the config that Hydra composed, and run `main` of `attnlab.stages.<stage>` with it.
+    """Check the config that Hydra composed, and run `main` of the stage's module with it.
 
     The stage is imported after the check, so that a wrong value is refused at once. Paths of the
     config start at the folder that the command was given in, also where `hydra.job.chdir` changed
@@ -151,7 +157,7 @@ def _run(stage: str, config: DictConfig) -> Any:
 
     with chdir(HydraConfig.get().runtime.cwd), _same_tracker_after():
         experiment = check(with_task_of_model(config) if stage == "evaluate" else config)
-        return importlib.import_module(f"attnlab.stages.{stage}").main(experiment)
+        return importlib.import_module(STAGES[stage]).main(experiment)
 
 
 @contextmanager
@@ -175,7 +181,7 @@ def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
     """
     if _leader is None:
         raise ExperimentError("dry_run is for pipelines/train.py; leave it out")
-    importlib.import_module("attnlab.stages.dry_run").main(experiments, points)
+    importlib.import_module("attnlab.experiment.dry_run").main(experiments, points)
     sys.exit(0)
 
 

@@ -19,7 +19,7 @@ from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import TRAIN_SECTIONS, TRAIN_SOURCES, Experiment, here
 from attnlab.files import atomic_folder, read_own_record
 from attnlab.model.model_folder import read_config, read_facts
-from attnlab.tracking.run_folder import DONE, RUN_FOLDER, clear, reset_without_checkpoint
+from attnlab.runs.run_folder import DONE, RUN_FOLDER, clear, reset_without_checkpoint
 from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
 
 

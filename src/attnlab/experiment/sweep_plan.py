@@ -20,10 +20,10 @@ from attnlab.errors import ExperimentError, masked_values, show
 from attnlab.experiment.composition import check
 from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
 from attnlab.experiment.hydra_config import compose_in_command
-from attnlab.sweeps.leader import led
-from attnlab.sweeps.record import SweepRecord, short_key
-from attnlab.sweeps.settings import Slurm
-from attnlab.tracking.mlflow_variables import said_by_environment
+from attnlab.runs.mlflow_variables import said_by_environment
+from attnlab.runs.sweep_leader import led
+from attnlab.runs.sweep_record import SweepRecord, short_key
+from attnlab.runs.sweep_settings import Slurm
 
 # Of a larger grid each value is checked once, and not all combinations.
 LARGEST_CHECKED_GRID = 64

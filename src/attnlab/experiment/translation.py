@@ -29,7 +29,7 @@ from attnlab.training.settings import (
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-    from attnlab.tracking.pictures import Pictures
+    from attnlab.runs.pictures import Pictures
 
 
 class Translation(Task):
@@ -137,7 +137,7 @@ class Translation(Task):
         self, experiment: Experiment, data: PreparedData
     ) -> Callable[[Any], Pictures | None]:
         from attnlab.evaluation.hypotheses import example_maps
-        from attnlab.tracking.pictures import write_heat_maps
+        from attnlab.runs.pictures import write_heat_maps
 
         def draw(module: Any) -> Pictures | None:
             search, count = (

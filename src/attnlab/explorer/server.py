@@ -27,6 +27,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from attnlab.api import load
+from attnlab.config.names import readable_name
 from attnlab.data.prepared import LabelledData, PreparedData
 from attnlab.errors import ExperimentError
 from attnlab.explorer import analysis
@@ -35,7 +36,6 @@ from attnlab.explorer.step_numbers import step_numbers
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.cleaning import cleaned
 from attnlab.inference.translator import Translator
-from attnlab.tracking.names import readable_name
 
 PAGE = Path(__file__).parent / "page"
 MOST_PAIRS = 200  # of a corpus, beside which a model's attention is shown

@@ -12,6 +12,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from sacrebleu.metrics import CHRF
 
+from attnlab.config.names import readable_name
+from attnlab.config.params import as_text, choice_name, leaves, value_at
 from attnlab.evaluation.attention_map import load_maps
 from attnlab.files import atomic_folder
 from attnlab.plots.attention import coloured_row, coloured_sentences, heat_map, heat_map_table
@@ -21,8 +23,6 @@ from attnlab.plots.histograms import confusion_matrix, length_histogram, offset_
 from attnlab.plots.html import inline_png, render
 from attnlab.report.compared_runs import read_history, read_json, read_lines
 from attnlab.report.measures import CLASSIFICATION, TRANSLATION, measure_named
-from attnlab.tracking.names import readable_name
-from attnlab.tracking.params import as_text, choice_name, leaves, value_at
 
 # What "What was run" shows: paths in the config.
 _CHOICES = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
+from attnlab.config.params import dotted_params, short_params
 from attnlab.errors import ExperimentError
 from attnlab.report.compared_runs import (
     ComparedRun,
@@ -22,12 +23,11 @@ from attnlab.report.compared_runs import (
     read_json,
 )
 from attnlab.report.measures import CPU_SECONDS, PEAK_MEGABYTES
-from attnlab.sweeps.record import JobRecord, SweepFolder, name_of, short_key
-from attnlab.tracking.params import dotted_params, short_params
+from attnlab.runs.sweep_record import JobRecord, SweepFolder, name_of, short_key
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 if TYPE_CHECKING:
-    from attnlab.tracking.stored_runs import StoredRun  # imports MLflow
+    from attnlab.runs.stored_runs import StoredRun  # imports MLflow
 
 SEED = "seed"
 # Columns of the table of runs; choices need other names.

@@ -1,0 +1,242 @@
+"""The one name of an experiment: of its run, a sweep's child, its model, its report's title, the
+explorer's menu.
+
+It follows from the config alone, so that a model folder has the name of the run that trained it:
+the score, every choice and setting that is not the default, the data and the seed. Where a preset
+says the same in fewer words, its name stands for them.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from attnlab.config.choices import CONF, choice_of, conf_file, default_choices, differences, merged
+from attnlab.config.params import as_text, choice_name, leaves, short_params, value_at
+from attnlab.errors import masked
+
+LONGEST = 100  # characters, but for the score, the data and the seed, which always stand there
+# Groups and the place of each in the config, in the order of the name. The score comes first and
+# the data last.
+_PLACES = {
+    "model.attention": "model/attention",
+    **{
+        f"model.{name}": f"model/{name}"
+        for name in (
+            "projection", "normaliser", "scope", "coverage", "heads", "encoder", "bridge",
+            "decoder", "readout", "input_feeding", "initialisation",
+        )
+    },
+    "padding": "padding",
+    "training.teacher_forcing": "training/teacher_forcing",
+    "training.optimizer": "training/optimizer",
+    "training.schedule": "training/schedule",
+    "data.tokenizer": "data/tokenizer",
+    "data.source_tokenizer": "data/tokenizer",
+    "data.target_tokenizer": "data/tokenizer",
+    "hardware": "hardware",
+    "search": "search",
+    "model": "model",
+    "training": "training",
+    "data": "data",
+}  # fmt: skip
+# What the name says of these stands at its beginning and at its end, or is the task.
+_ALWAYS_NAMED = ("model.attention", "model", "training", "data")
+# Groups whose choices say by themselves what they are choices of.
+_PLAIN_CHOICES = ("model.encoder", "model.decoder", "padding", "hardware", "search")
+# Sections whose names say nothing that the setting itself does not.
+_PLAIN_SECTIONS = ("data", "hardware", "model", "training")
+# What the name of the data is made of.
+_OF_THE_DATA = ("data.path", "data.dataset", "data.split", "data.language")
+
+
+class Words(NamedTuple):
+    """What a name says of a choice or a setting. place: in the config."""
+
+    place: str
+    text: str
+
+
+def readable_name(config: Mapping[str, Any], shown: Iterable[str] = ()) -> str:
+    """`general · post_post · teacher forcing ratio 0.5 · dates · seed 1`. Sections may be missing
+    or null.
+
+    shown: settings and groups that are not left out where the name would become too long, as those
+        that a sweep varies.
+    """
+    # Keys that YAML made numbers of can only be sorted as text.
+    with_text_keys = json.loads(json.dumps(config, default=str))
+    return _name_of(
+        json.dumps(with_text_keys, sort_keys=True), tuple(key.replace("/", ".") for key in shown)
+    )
+
+
+@functools.lru_cache
+def _name_of(config_as_json: str, shown: tuple[str, ...]) -> str:
+    """The name, for which many places ask."""
+    config = json.loads(config_as_json)
+    short = short_params(config)
+    attention = short.get("attention")
+    first = "no attention" if attention == "none" else attention
+    seed = f"seed {short['seed']}" if "seed" in short else None
+    words = [first, *_shortened(_fewest_words(config), shown), short.get("data"), seed]
+    return " · ".join(word for word in words if word) or "run"
+
+
+def setting_words(path: str, value: Any) -> str:
+    """`optimizer learning rate 0.01` of a setting and its value; `no patience` of null. Passwords
+    are masked.
+    """
+    parts = path.replace("/", ".").split(".")
+    if parts[0] in _PLAIN_SECTIONS and parts[1:] and parts[1:] != ["seed"]:
+        parts = parts[1:]
+    setting = " ".join(parts).replace("_", " ")
+    if value is None or value == "none":
+        return f"no {setting}"
+    if isinstance(value, list):
+        return masked(f"{setting} {', '.join(map(as_text, value))}")
+    if isinstance(value, float) and len(as_text(value)) > 8:  # a sampler draws seventeen digits
+        return f"{setting} {value:.6g}"
+    return masked(f"{setting} {as_text(value)}")
+
+
+def _shortened(words: list[Words], shown: tuple[str, ...]) -> list[str]:
+    """The words, or as many as there is room for and a digest of the others, by which names still
+    differ.
+    """
+    left_out: list[Words] = []
+    while True:
+        texts = [each.text for each in words if each not in left_out]
+        if left_out:
+            hidden = "\n".join(sorted(each.text for each in left_out))
+            texts.append(
+                f"{len(left_out)} more ({hashlib.sha256(hidden.encode()).hexdigest()[:4]})"
+            )
+        can_go = [each for each in words if each not in left_out and each.place not in shown]
+        if len(" · ".join(texts)) <= LONGEST or not can_go:
+            return texts
+        left_out.append(can_go[-1])
+
+
+def _fewest_words(config: Mapping[str, Any]) -> list[Words]:
+    """What differs from the defaults, or from a preset and its name, whichever is shorter."""
+    task = _task_of(config)
+    fewest = _different(config, task, None)
+    cost = len(fewest)
+    for preset in _presets_of(task):
+        if cost < 2:
+            break
+        words = _different(config, task, preset)
+        chosen = conf_file("experiment", preset).overrides.get("model/attention")
+        has_another_score = chosen not in (
+            None,
+            choice_of("model/attention", value_at(config, "model.attention")),
+        )
+        if 1 + len(words) + has_another_score < cost:
+            fewest = [Words("experiment", preset), *words]
+            cost = len(fewest) + has_another_score
+    return fewest
+
+
+def _presets_of(task: str) -> list[str]:
+    """The presets of a task; those that others build on come first."""
+    presets = [path.stem for path in (CONF / "experiment").glob("*.yaml")]
+    of_task = [
+        name
+        for name in presets
+        if conf_file("experiment", name).overrides.get("task", "translation") == task
+    ]
+    return sorted(of_task, key=lambda name: (conf_file("experiment", name).bases, name))
+
+
+def _task_of(config: Mapping[str, Any]) -> str:
+    """The task; a model folder does not name it, but its model belongs to one."""
+    if isinstance(config.get("task"), str):
+        return str(config["task"])
+    model = choice_of("model", config.get("model"))
+    tasks = [path.stem for path in (CONF / "task").glob("*.yaml")]
+    return next(
+        (task for task in tasks if conf_file("task", task).overrides.get("model") == model),
+        "translation",
+    )
+
+
+def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list[Words]:
+    """What differs from the defaults, or from a preset: first choices, then settings."""
+    if not CONF.is_dir():
+        return []
+    data = choice_of("data", config.get("data"))
+    defaults = default_choices(task, preset, data)
+    files = [conf_file("data", data or "")] + (
+        [] if preset is None else [conf_file("experiment", preset)]
+    )
+    choices: list[Words] = []
+    settings: list[Words] = []
+    implied: dict[str, str] = {}  # by other choices: a decoder may choose its readout
+    for place, group in _PLACES.items():
+        if not _is_there(config, place):
+            continue
+        node = value_at(config, place)
+        is_section = "." not in place and place != "search"
+        if node == {} or (is_section and node is None):
+            continue
+        # The tokenizer of one side is by default that of both sides.
+        default = defaults.get(group) if place == group.replace("/", ".") else "none"
+        chosen = (
+            choice_of(group, node, default) if node is not None or default != "none" else "none"
+        )
+        if chosen != implied.get(group, default) and place not in _ALWAYS_NAMED:
+            choices.append(
+                Words(place, _choice_words(place, chosen or choice_name(node) or as_text(node)))
+            )
+        if chosen is None:
+            settings += _setting_words(leaves(node, place), place)
+            continue
+        if chosen != default:
+            implied |= conf_file(group, chosen).overrides
+        written = value_at(conf_file(group, chosen).values, group.replace("/", "."))
+        for file in files:
+            if isinstance(of_file := value_at(file.values, place), Mapping):
+                written = merged(written, of_file)
+        settings += _setting_words(differences(written, node, config, f"{place}."), place)
+    for section in ("trainer", "callbacks"):
+        written = value_at(files[-1].values, section) or {}
+        settings += _setting_words(
+            differences(written, config.get(section) or {}, config, f"{section}."), section
+        )
+    return [*choices, *settings]
+
+
+def _is_there(config: Mapping[str, Any], place: str) -> bool:
+    section, _, name = place.rpartition(".")
+    above = value_at(config, section) if section else config
+    return isinstance(above, Mapping) and name in above
+
+
+def _choice_words(place: str, choice: str) -> str:
+    """`post_post`, `bridge mean`, `no coverage`: a choice behind the name of its group where that
+    says more.
+    """
+    return choice if place in _PLAIN_CHOICES and choice != "none" else setting_words(place, choice)
+
+
+def _setting_words(settings: Iterable[tuple[str, Any]], place: str) -> list[Words]:
+    """The settings of a section without those that belong to a group inside of it, or name the
+    data.
+    """
+    inner = tuple(f"{other}." for other in _PLACES if other.startswith(f"{place}."))
+    words = []
+    for key, value in settings:
+        is_of_another = (
+            f"{key}.".startswith(inner) or key in _OF_THE_DATA or key.endswith("._target_")
+        )
+        # `auto` becomes what it means on this machine, which differs from the usual only where it
+        # is bf16.
+        is_usual_precision = key == "hardware.precision" and str(value) in ("32", "auto")
+        if not is_of_another and not is_usual_precision:
+            text = setting_words(key, choice_name(value) if isinstance(value, Mapping) else value)
+            words.append(Words(key, text))
+    return words

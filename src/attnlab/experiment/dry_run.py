@@ -1,0 +1,209 @@
+"""What experiments would cost (`dry_run=true`): parameters, memory and minutes, measured on a few
+real batches.
+
+Each experiment is trained for a few steps, validated and evaluated on a few rows, in a temporary
+folder, by the same functions as a real run. An untrained model never ends a sentence by itself, so
+the searches stop at the mean length.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import psutil
+import pytorch_lightning as pl
+from rich.console import Console
+from rich.table import Table
+
+from attnlab.config.names import readable_name
+from attnlab.data.prepared import write_sample
+from attnlab.errors import ExperimentError
+from attnlab.experiment.chain import parameters
+from attnlab.experiment.evaluation import evaluate
+from attnlab.experiment.experiment import Experiment
+from attnlab.experiment.launch import log
+from attnlab.experiment.preparation import prepare, prepared_folder
+from attnlab.experiment.training import train
+from attnlab.progress import progress_bars
+from attnlab.runs.run import UntrackedRun
+from attnlab.runs.tracking import MlflowTracking
+from attnlab.training.speed import peak_megabytes
+
+WARM_UP, MEASURED = 4, 16  # steps
+# Rows that are evaluated, to tell what each row costs from what every evaluation does
+FEW, MANY = 32, 256
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """minutes: from the start of the command to its metrics of the test split. megabytes: of memory
+    at most.
+    """
+
+    name: str
+    parameters: int
+    steps: int
+    seconds_a_step: float
+    minutes: float
+    megabytes: float
+
+
+def main(experiments: Sequence[Experiment], points: int) -> None:
+    """Print a table of the estimates. points: of the whole sweep, of which these are some."""
+    began, level = psutil.Process().create_time(), log.level
+    estimates: list[Estimate] = []
+    log.setLevel(logging.WARNING)  # the steps of a trial are no news
+    try:
+        with progress_bars() as progress:
+            for done, experiment in enumerate(experiments):
+                progress("dry run", done, len(experiments))
+                estimates.append(estimate(experiment, began))
+                began = time.time()
+    finally:
+        log.setLevel(level)
+    heads = ("experiment", "parameters", "steps", "seconds a step", "memory, MB", "minutes")
+    table = Table(*heads, title="Dry run: nothing was trained or kept")
+    for each in estimates:
+        costs = (f"{each.seconds_a_step:.3g}", f"{each.megabytes:,.0f}", f"{each.minutes:.2g}")
+        table.add_row(each.name, f"{each.parameters:,}", f"{each.steps:,}", *costs)
+    Console(width=max(120, Console().width)).print(table)
+    minutes = sum(each.minutes for each in estimates) * points / len(estimates)
+    print(
+        f"{points} experiment{'s' if points > 1 else ''}, one after the other: about {minutes:.2g} "
+        "minutes"
+    )
+
+
+def estimate(experiment: Experiment, began: float) -> Estimate:
+    """Measure one experiment. began: when its command started, in seconds since 1970."""
+    settings, hardware = experiment.training, experiment.hardware
+    if hardware.devices * hardware.nodes > 1:
+        raise ExperimentError(
+            "dry_run measures one process; choose hardware.devices=1 hardware.strategy=single"
+        )
+    experiment.use_hardware()
+    folder = prepared_folder(experiment)
+    with TemporaryDirectory(prefix="attnlab-dry-run-") as temporary, redirect_stdout(io.StringIO()):
+        place = Path(temporary)
+        if not (folder / "data.json").is_file():
+            prepare(experiment, folder := place / "data")
+        data = experiment.task.open_data(folder)
+        experiment.task.check_data(experiment, data)
+        for count in (FEW, MANY):
+            write_sample(folder, place / f"{count} rows", count)
+        if isinstance(experiment.tracking, MlflowTracking):
+            experiment.tracking.connection(place)  # imports MLflow, which takes time and memory
+        trial = _short(experiment, math.ceil(data.split("validation").target_lengths.mean()) + 1)
+        watch, point = _Watch(), place / "point"
+        with redirect_stderr(io.StringIO()):
+            train(
+                trial,
+                experiment.task.open_data(place / f"{MANY} rows"),
+                point,
+                UntrackedRun(),
+                watch=[watch],
+            )
+            ended, peak = time.time(), max(peak_megabytes().values())
+            seconds = {}
+            for count in (FEW, MANY):
+                since = time.monotonic()
+                evaluate(
+                    trial, point / "model", place / f"{count} rows", point / f"evaluated {count}"
+                )
+                seconds[count] = time.monotonic() - since
+        steps_per_epoch = settings.steps_per_epoch(len(watch.sizes) * settings.accumulate)
+        steps = settings.total_steps(steps_per_epoch)
+        validations = math.ceil(steps / min(settings.validate_every or steps_per_epoch, steps))
+        shown = min(
+            data.sizes["validation"], (settings.limit_batches or math.inf) * settings.batching.size
+        )
+        of_validation = watch.validation * max(1, shown / MANY) + ended - watch.validated
+        rows = data.sizes["test"]
+        each = max(0.0, seconds[MANY] - seconds[FEW]) / max(1, min(MANY, rows) - FEW)
+        of_evaluation = seconds[MANY] + each * max(0, rows - MANY) if experiment.chain else 0.0
+        most = 60 * (settings.max_minutes or math.inf)
+        of_training = min(steps * watch.seconds_a_step + validations * of_validation, most)
+        return Estimate(
+            readable_name(experiment.logged),
+            watch.parameters,
+            steps,
+            watch.seconds_a_step,
+            (watch.started - began + of_training + of_evaluation) / 60,
+            peak,
+        )
+
+
+def _short(experiment: Experiment, length: int) -> Experiment:
+    """The same for a few steps and one validation, with searches that write so many tokens."""
+    steps, settings = WARM_UP + MEASURED, experiment.training
+    changed: dict[str, Any] = {
+        "max_steps": steps,
+        "max_epochs": None,
+        "max_minutes": None,
+        "limit_batches": None,
+        "validate_every": steps,
+        "patience": None,
+        "average_checkpoints": 1,
+        "continue_from": None,
+    }
+    search = experiment.search
+    if search is not None:
+        changed["validation_search"] = _shortened(settings.validation_search, length)
+        search = _shortened(search, length)
+    return replace(experiment, training=replace(settings, **changed), search=search)
+
+
+def _shortened(search: Any, length: int) -> Any:
+    shorter = min(length, search.max_length)
+    return replace(search, max_length=shorter, min_length=min(search.min_length, shorter))
+
+
+class _Watch(pl.Callback):
+    """Times the steps and the validation.
+
+    sizes: of each batch of the epoch, rows times the padded length of both sides; the first of them
+        are measured.
+    validation, validated: seconds without pictures and checkpoints; when they were over.
+    """
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        self.parameters = sum(parameters(pl_module.model).values())
+        sampler: Any = trainer.train_dataloader.sampler  # type: ignore[union-attr]
+        lengths = sampler.source_lengths, sampler.target_lengths
+        self.sizes = [
+            len(rows) * sum(side[rows].max() + 1 for side in lengths) for rows in sampler.batches()
+        ]
+        self._ends = [(0, time.monotonic())]
+        self.started = time.time()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
+        if trainer.global_step > self._ends[-1][0]:  # not between two parts of a batch
+            self._ends.append((trainer.global_step, time.monotonic()))
+
+    @property
+    def seconds_a_step(self) -> float:
+        """From the batches that were measured to the mean of the epoch."""
+        measured = (self._ends[-1][1] - self._ends[WARM_UP][1]) / MEASURED
+        sizes = self.sizes[WARM_UP : WARM_UP + MEASURED]
+        return (
+            float(measured * np.mean(self.sizes) / np.mean(sizes))
+            if len(sizes) == MEASURED
+            else measured
+        )
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        self.validation = -time.time()
+
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        self.validated = time.time()
+        self.validation += self.validated

@@ -1,0 +1,58 @@
+"""An experiment in a notebook: composed as on the command line, trained by a `pl.Trainer` of one's
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import pytorch_lightning as pl
+
+from attnlab.data.datamodule import SeqDataModule
+from attnlab.data.prepared import LabelledData
+from attnlab.experiment.chain import data_to_train_on
+from attnlab.experiment.composition import compose
+from attnlab.experiment.experiment import Experiment
+from attnlab.experiment.training import batches_of, module_of
+from attnlab.inference.classifier import SentenceClassifier
+from attnlab.inference.translator import Translator
+
+
+class NotebookExperiment(Experiment):
+    """A checked config, with its data, its LightningModule and its batches."""
+
+    @classmethod
+    def compose(cls, overrides: Sequence[str] = ()) -> NotebookExperiment:
+        """As Hydra composes it; raises ExperimentError with every problem."""
+        experiment = compose(overrides)
+        return cls(**{field.name: getattr(experiment, field.name) for field in fields(experiment)})
+
+    def prepare(self) -> Any:
+        """Its prepared data, under `paths.runs`; made where they are missing.
+
+        Raises ExperimentError where the corpus cannot be read, or the model could not read some
+        sentence of it.
+        """
+        return data_to_train_on(self)
+
+    def module(self, data: Any) -> pl.LightningModule:
+        """What trains and validates the model; the same seed gives the same weights each time."""
+        return module_of(self, data)
+
+    def datamodule(self, data: Any) -> SeqDataModule:
+        """The batches of training and validation."""
+        return batches_of(self, data)
+
+    def predictor(self, module: pl.LightningModule, data: Any) -> Translator | SentenceClassifier:
+        """The module's model as `attnlab.load` gives a saved one; in evaluation mode from here
+        on.
+        """
+        model: Any = module.model
+        if isinstance(data, LabelledData):
+            return SentenceClassifier(model.eval(), data.tokenizer, data.labels, self.data.cleaning)
+        tokenizers = (data.source_tokenizer, data.target_tokenizer)
+        return Translator(
+            model.eval(), *tokenizers, self.values["search"], cleaning=self.data.cleaning
+        )

@@ -1,0 +1,109 @@
+"""The stage `pipelines/compose.py`: params.yaml -> build/resolved.yaml, the one config that all
+later stages read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+from omegaconf import OmegaConf
+
+from attnlab.config.identity import config_digest
+from attnlab.config.params import leaves
+from attnlab.errors import ExperimentError
+from attnlab.experiment import composition
+from attnlab.experiment.experiment import EVALUATE_SECTIONS, PREPARE_SECTIONS, TRAIN_SECTIONS
+from attnlab.experiment.launch import CommandCallback
+from attnlab.experiment.override_text import quoted
+from attnlab.files import atomic_file
+
+INTO = "build"
+# Groups of the config that params.yaml has by the name of a choice. `-S data.num_pairs=300` would
+# replace that name.
+NAMED_CHOICES = ("data", "experiment", "hardware", "padding", "search")
+
+
+def outputs(into: str = INTO) -> dict[str, str]:
+    """Where the stages write, by the name of the stage's path."""
+    return {"data": f"{INTO}/data"} | {
+        name: f"{into}/{name}" for name in ("model", "training", "evaluation", "report")
+    }
+
+
+def compose(
+    params: dict[str, Any], more: list[str] | None = None, into: str = INTO
+) -> dict[str, Any]:
+    """The resolved config of params.yaml's content and more overrides; raises ExperimentError with
+    every problem.
+    """
+    overrides = params.get("overrides") or []
+    if not isinstance(overrides, list) or not all(
+        isinstance(override, str) for override in overrides
+    ):
+        raise ExperimentError(
+            f"overrides must be a list of texts such as 'search.size=10', got {overrides!r}"
+        )
+    for group in NAMED_CHOICES:
+        if isinstance(params.get(group), Mapping):
+            raise ExperimentError(
+                f"{group} must be the name of a choice in params.yaml, got settings; restore the "
+                "file with `git checkout params.yaml`, and set them with -S "
+                f"'overrides=[\"{group}.<setting>=<value>\"]'"
+            )
+    choices = leaves({key: value for key, value in params.items() if key != "overrides"})
+    chosen = [f"{key}={_as_override(value)}" for key, value in choices if value not in (None, {})]
+    places = [f"paths.{stage}={_as_override(folder)}" for stage, folder in outputs(into).items()]
+    experiment = composition.compose([*chosen, *overrides, *(more or []), *places, "chain=false"])
+    hydra = {
+        # The stages compose no groups: what was chosen here is what their report shows.
+        "runtime": {"choices": experiment.choices},
+        # Hydra writes its log of each stage here, out of DVC's sight.
+        "run": {"dir": "${paths.runs}/dvc/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"},
+        "job_logging": {"root": {"handlers": ["file"]}},
+        "callbacks": {
+            "command": {"_target_": f"{CommandCallback.__module__}.{CommandCallback.__qualname__}"}
+        },
+    }
+    return {**experiment.config, "hydra": hydra}
+
+
+def digests(resolved: dict[str, Any]) -> dict[str, str]:
+    """SHA-256 of each section, which the stages depend on beside the section itself.
+
+    DVC's run cache leaves out every key called `size` when it looks whether a stage ran with the
+    same params before (`dvc.stage.cache`), so that another beam size alone would get the results of
+    the last one.
+    """
+    names = {*PREPARE_SECTIONS, *TRAIN_SECTIONS, *EVALUATE_SECTIONS}
+    return {name: config_digest({name: resolved[name]}) for name in names}
+
+
+def _as_override(value: Any) -> str:
+    """A value in Hydra's override grammar."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "[" + ",".join(_as_override(item) for item in value) + "]"
+    return str(value)
+
+
+def main(arguments: list[str]) -> None:
+    places = [text.removeprefix("into=") for text in arguments if text.startswith("into=")]
+    into = places[-1] if places else INTO
+    overrides = [text for text in arguments if not text.startswith("into=")]
+    # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
+    params: Any = OmegaConf.to_container(OmegaConf.load("params.yaml"))
+    resolved = compose(params, overrides, into)
+    with atomic_file(Path(into, "resolved.yaml")) as path:
+        path.write_text(
+            OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8"
+        )
+    with atomic_file(Path(into, "digests.yaml")) as path:
+        path.write_text(yaml.safe_dump(digests(resolved)), encoding="utf-8")

@@ -1,0 +1,125 @@
+"""The stage `pipelines/compare.py`: which of the compared systems differ, by how much, and at what
+price.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from attnlab.config.paths import COMPARISON, check_replaceable
+from attnlab.errors import ExperimentError
+from attnlab.experiment.command_settings import CompareSettings
+from attnlab.progress import progress_bars
+from attnlab.report.compared_runs import ComparedRuns
+from attnlab.report.comparison import (
+    PAGE,
+    letters_sentence,
+    notes,
+    percent,
+    ranking,
+    write_comparison,
+)
+from attnlab.report.findings import Findings, Wanted, findings_of
+from attnlab.report.measures import chosen_measure, measure_named
+from attnlab.report.run_sources import runs_of_builds, runs_of_sweep, runs_of_tracker
+from attnlab.runs.stored_runs import StoredRuns
+from attnlab.runs.sweep_record import SweepFolder, find_sweep
+from attnlab.runs.tracking import MlflowTracking
+
+
+def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
+    """Write the comparison to a folder, whole or not at all, and return what it found."""
+    check_replaceable("into", into, COMPARISON)  # before anything is measured
+    measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
+    wanted = Wanted(
+        measure, settings.baseline, settings.samples, settings.confidence, settings.seed
+    )
+    with progress_bars() as progress:
+        findings = findings_of(compared.runs, wanted, progress)
+    write_comparison(compared, findings, into, settings.sentences)
+    return findings
+
+
+def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedRuns:
+    """From the sweep's records, from folders, or from MLflow."""
+    if sweep is not None:
+        return runs_of_sweep(sweep, settings.runs_folder)
+    if settings.builds is not None:
+        return runs_of_builds([Path(folder).expanduser() for folder in settings.builds])
+    if not isinstance(settings.tracking, MlflowTracking):
+        raise ExperimentError("tracking must be mlflow where runs or filter is given")
+    reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
+    with tempfile.TemporaryDirectory(prefix="attnlab-compare-") as folder:
+        if settings.runs is not None:
+            stored, asked = (
+                reader.by_ids(settings.runs, Path(folder)),
+                ("runs", ", ".join(settings.runs)),
+            )
+        else:
+            assert settings.filter is not None
+            stored, asked = (
+                reader.by_filter(settings.filter, Path(folder)),
+                ("filter", settings.filter),
+            )
+        return runs_of_tracker(stored, asked, named=settings.runs is not None)
+
+
+def place_of(compared: ComparedRuns, sweep: SweepFolder | None) -> str:
+    """The place of a comparison beside others: a sweep has one, and any choice of runs another."""
+    if sweep is not None:
+        return "comparison"
+    ids = "\n".join(sorted(run.run_id or run.name for run in compared.runs))
+    return f"comparisons/{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
+
+
+def log(
+    compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None, folder: Path
+) -> str:
+    """Add the folder to the run that the compared ones are children of; a sentence says whether
+    that was possible.
+
+    The run itself is not reopened: it says how the sweep ended, and when.
+    """
+    if settings.into is not None:
+        return "not logged: into names a folder of its own"
+    if not isinstance(settings.tracking, MlflowTracking) or compared.parent is None:
+        return "not logged: no sweep's run that all of these are children of"
+    if sweep is not None and sweep.read().ended is None:
+        return "not logged: the sweep has not ended"
+    try:
+        reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
+        reader.add_folder(compared.parent, folder, place_of(compared, sweep))
+    except ExperimentError as error:  # the comparison itself is there
+        return f"not logged: {error}"
+    return f"logged to the sweep's run {compared.parent}"
+
+
+def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
+    level = percent(findings.wanted.confidence)
+    table = Table("system", measure_named(findings.wanted.measure).heading, level, "group", "seeds")
+    for row in ranking(findings):
+        table.add_row(
+            row["system"], row["value"], row["interval"], row["letters"], str(row["seeds"])
+        )
+    Console().print(table)
+    if len(findings.systems) > 1:
+        print(" ".join([letters_sentence(findings), *notes(findings)]))
+    for point in compared.left_out:
+        print(f"left out: {point.name}: {point.reason}", file=sys.stderr)
+    print(f"MLflow: {logged}", file=sys.stderr)
+    print(f"page: {folder / PAGE}")
+
+
+def main(settings: CompareSettings) -> None:
+    sweep = None if settings.sweep is None else find_sweep(settings.runs_folder, settings.sweep)
+    compared = read_runs(settings, sweep)
+    own = (settings.runs_folder if sweep is None else sweep.path) / place_of(compared, sweep)
+    folder = own if settings.into is None else Path(settings.into).expanduser().resolve()
+    findings = compare(compared, settings, folder)
+    show(compared, findings, folder, log(compared, settings, sweep, folder))

@@ -1,0 +1,66 @@
+"""The description of a run in MLflow: its note, its result, its data, and the commands that repeat
+it, in Markdown.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from attnlab.config.params import short_params
+from attnlab.runs.run_folder import RunRecord, RunState
+
+# Of the metrics of a split, those that a person looks at first.
+MAIN = ("bleu", "chrf", "exact_match", "aer", "accuracy", "f1", "token_nll", "nll")
+
+
+def description(state: RunState, metrics: Mapping[str, float]) -> str:
+    """metrics: the last value of each."""
+    result = _result(metrics) if state.result is None else state.result
+    parts = (state.record.note, result, _data(state.record), _commands(state))
+    return "\n\n".join(filter(None, parts))
+
+
+def main_metrics(metrics: Mapping[str, float], split: str) -> dict[str, float]:
+    """{`bleu`: ...} of `test/bleu`, `validation/free_running/bleu`, ..., in the order of `MAIN`."""
+    of_split = {
+        name.rpartition("/")[2]: value
+        for name, value in metrics.items()
+        if name.startswith(f"{split}/")
+    }
+    return {name: of_split[name] for name in MAIN if name in of_split}
+
+
+def _result(metrics: Mapping[str, float]) -> str:
+    """The main metrics of the test split, or those of the validation while there are none."""
+    for split, label in (("test", "Test"), ("validation", "Latest validation")):
+        if found := main_metrics(metrics, split):
+            return (
+                f"**{label}:** {' · '.join(f'{name} {value:.4g}' for name, value in found.items())}"
+            )
+    return ""
+
+
+def _data(record: RunRecord) -> str:
+    """`**Data:** dates · train 8000, validation 1000, test 1000 rows · SHA-256 8c79...`, of which a
+    tag has all.
+    """
+    if not record.data_digest:
+        return ""
+    rows = ", ".join(f"{split} {count}" for split, count in record.data_facts.items())
+    name = short_params(record.config).get("data", "data")
+    return f"**Data:** {name} · {rows} rows · SHA-256 `{record.data_digest[:16]}`..."
+
+
+def _commands(state: RunState) -> str:
+    """A block of shell commands, a line for each override; empty where nothing repeats the run."""
+    if not state.record.command:
+        return ""
+    revision = state.origin.get("mlflow.source.git.commit")
+    lines = [
+        "# the code was in no git checkout" if revision is None else f"git checkout {revision}"
+    ]
+    if revision is not None and state.origin.get("git_dirty") != "false":
+        lines.insert(0, "# there were changes that were not committed")
+    program, words = state.record.command[:2], map(shlex.quote, state.record.command[2:])
+    return "\n".join(["```sh", *lines, " \\\n  ".join([shlex.join(program), *words]), "```"])

@@ -1,0 +1,299 @@
+"""A run while something works on it: whatever it is given is first in its run folder, and uploaded
+from there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from attnlab.config.identity import config_digest
+from attnlab.errors import ExperimentError, masked, masked_values
+from attnlab.files import atomic_folder, write_json
+from attnlab.runs.run_folder import (
+    DONE,
+    LATER_METRICS,
+    MODEL,
+    OUTBOX,
+    STATE,
+    UPLOADED,
+    RunRecord,
+    RunState,
+    Status,
+    Uploaded,
+    places_of_runs,
+    read_state,
+    read_uploaded,
+)
+from attnlab.training.spool import RUN_FOLDER, SPOOL_NAME, MetricSpool
+
+# Seconds without another try after an upload failed: training does not wait for it again and again
+PAUSE = 300.0
+
+
+class Run:
+    """A run, open from `start` to `finish`; as a context manager it finishes itself.
+
+    Whatever it is given is on disk when a call returns; `upload` copies it to MLflow, at once if
+    possible. In a forked child that inherits it, it does nothing.
+
+    place: the folder of the experiment, evaluation or sweep; `folder` in it is the run's own.
+    upload: `sync` with a connection: returns why something could not be uploaded, None where all
+        was.
+    stop_monitor: ends the sampling of system metrics, where there is any.
+    """
+
+    def __init__(self, place: Path, state: RunState, upload: Upload | None = None) -> None:
+        self.place, self.folder, self.state = place, place / RUN_FOLDER, state
+        self.uploaded = read_uploaded(place)
+        self.stop_monitor: Callable[[], None] | None = None
+        self._upload = upload
+        self._process: int | None = os.getpid()
+        self._finished = False
+        self._try_again_at = 0.0
+
+    @classmethod
+    def start(
+        cls,
+        place: Path,
+        record: RunRecord,
+        origin: Callable[[], Mapping[str, str]] = dict,
+        log_model: bool = False,
+        upload: Upload | None = None,
+    ) -> Self:
+        """Start the run of a place, or open again the one that it has.
+
+        origin: is called for a run that starts for the first time.
+
+        Raises ExperimentError where a file of the run is damaged, or cannot be written.
+        """
+        record = RunRecord(**masked_values(vars(record)))
+        before = read_state(place)
+        if before is None:
+            state = RunState(record, origin(), log_model, started=_now())
+        else:
+            record = replace(record, command=before.record.command or record.command)
+            ended = before.ended if before.status == "FINISHED" else None
+            state = replace(
+                before, record=record, log_model=log_model, status=None, error=None, ended=ended
+            )
+        run = cls(place, state, upload)
+        run._write()
+        # All is compared again: there may be news, or the run was deleted in MLflow
+        if run.uploaded is not None:
+            run.remember(replace(run.uploaded, state=""))
+        return run
+
+    @classmethod
+    def read(cls, place: Path, upload: Upload | None = None) -> Self | None:
+        """The run that a place has; None where it has none. Raises ExperimentError for a damaged
+        file.
+        """
+        state = read_state(place)
+        return None if state is None else cls(place, state, upload)
+
+    @property
+    def run_id(self) -> str | None:
+        """MLflow's id of the run; None until MLflow has it."""
+        return None if self.uploaded is None else self.uploaded.run_id
+
+    @property
+    def pending(self) -> bool:
+        """Whether it has ended and MLflow lacks something of it."""
+        return self.state.status is not None and not self.is_described
+
+    @property
+    def is_described(self) -> bool:
+        """Whether MLflow has the present state."""
+        return self.uploaded is not None and self.uploaded.state == self.digest()
+
+    def digest(self) -> str:
+        """SHA-256 of the state; how far the spool is safe is no part of it."""
+        return config_digest({**asdict(self.state), "safe_offset": None})
+
+    @property
+    def model(self) -> Path | None:
+        """The folder of the trained model, where it belongs to the run."""
+        is_whole = (
+            self.state.status == "FINISHED"
+            and self.state.log_model
+            and (self.place / MODEL).is_dir()
+        )
+        return self.place / MODEL if is_whole else None
+
+    def spools(self) -> list[tuple[MetricSpool, int | None]]:
+        """Of the training, and of what follows it; each with the offset up to which it may be
+        uploaded.
+        """
+        later = MetricSpool(self.folder / LATER_METRICS, "remove it, and evaluate again")
+        return [(MetricSpool(self.place / SPOOL_NAME), self.state.safe_offset), (later, None)]
+
+    def log_metrics(
+        self, metrics: Mapping[str, float], step: int, epoch: int | None = None
+    ) -> None:
+        """Metrics of after the training, such as those of the test split; logged again, they count
+        once.
+        """
+        if not self._is_ours():
+            return
+        _, (later, _) = self.spools()
+        before = {
+            (each.step, name): value
+            for each in later.read()[0]
+            for name, value in each.metrics.items()
+        }
+        new = {name: value for name, value in metrics.items() if before.get((step, name)) != value}
+        if new:
+            later.append(new, step, epoch)
+            later.close()
+            self._try_to_upload()
+
+    def log_artifact(self, folder: Path) -> None:
+        """A folder with all it holds, under its own name."""
+        if not self._is_ours():
+            return
+        with atomic_folder(self.folder / OUTBOX / folder.name) as temporary:
+            shutil.copytree(folder, temporary, dirs_exist_ok=True)
+        self._try_to_upload()
+
+    def sync(self, safe_offset: int | None = None) -> None:
+        """Upload what is new. A tracker that cannot be reached is a warning and a later retry.
+
+        safe_offset: how far the spool may be uploaded (see `RunState`).
+        """
+        if self._is_ours():
+            self.change(safe_offset=safe_offset)
+            self._try_to_upload()
+
+    def finish(self, status: Status = "FINISHED", error: str | None = None) -> None:
+        """Note how the run ended, and upload the rest; a second call does nothing.
+
+        Raises ExperimentError where the end cannot be written to the disk.
+        """
+        if not self._is_ours() or self._finished:
+            return
+        self._finished = True
+        if self.stop_monitor is not None:
+            self.stop_monitor()
+        all_is_safe = status == "FINISHED" or (self.place / DONE).is_file()
+        try:
+            self.change(
+                status=status,
+                error=None if error is None else masked(error),
+                ended=(status == "FINISHED" and self.state.ended) or _now(),
+                safe_offset=None if all_is_safe else self.state.safe_offset,
+            )
+        finally:  # on a full disk, MLflow gets to know it all the same
+            self._try_to_upload(at_the_end=True)
+
+    def remember(self, uploaded: Uploaded) -> None:
+        """Note how much MLflow has."""
+        self.uploaded = uploaded
+        if self.folder.is_dir():
+            write_json(self.folder / UPLOADED, asdict(uploaded))
+
+    def change(self, **changes: Any) -> None:
+        """Set fields of the state, and write it where it is another one."""
+        if self._is_ours() and (changed := replace(self.state, **changes)) != self.state:
+            self.state = changed
+            if (self.folder / STATE).is_file():  # somebody may have removed the folder
+                self._write()
+
+    def _write(self) -> None:
+        try:
+            write_json(self.folder / STATE, asdict(self.state))
+        except OSError as error:
+            raise ExperimentError(
+                f"{self.folder / STATE} could not be written: {error.strerror}; make room there, "
+                "or allow it, and give the same command again"
+            ) from error
+
+    def _try_to_upload(self, at_the_end: bool = False) -> None:
+        if self._upload is None or (time.monotonic() < self._try_again_at and not at_the_end):
+            return
+        problem = self._upload(self)
+        if problem is None:
+            return
+        self._try_again_at = time.monotonic() + PAUSE
+        later = (
+            "; everything is on disk, and the same command again or pipelines/deliver.py uploads it"
+        )
+        print(
+            f"warning: {problem}{later if (self.folder / STATE).is_file() else ''}", file=sys.stderr
+        )
+
+    def _is_ours(self) -> bool:
+        return os.getpid() == self._process
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            return self.finish("FINISHED")
+        try:
+            if isinstance(error, Exception):
+                self.finish("FAILED", f"{type(error).__name__}: {error}")
+            else:  # Ctrl-C, or a signal that became SystemExit
+                self.finish("KILLED", type(error).__name__)
+        except (OSError, ExperimentError) as another:
+            # As on a full disk: report the original error, not this one.
+            print(
+                f"warning: how the run ended could not be written down: {another}", file=sys.stderr
+            )
+
+
+Upload = Callable[[Run], str | None]
+
+
+class UntrackedRun(Run):
+    """A run that records nothing, for tracking is off or its tracker has all of it: it is of no
+    process.
+    """
+
+    def __init__(self, uploaded: Uploaded | None = None) -> None:
+        self.uploaded, self._process = uploaded, None
+
+
+def conclude_runs(place: Path, upload: Upload | None = None) -> None:
+    """Close the runs in the folder of an experiment or a sweep, whose lock is held, so that it can
+    be cleared.
+
+    Those whose processes were killed are closed; what MLflow lacks is uploaded.
+
+    Raises ExperimentError where MLflow lacks something of a run, and there is no `upload`, or it
+    failed.
+    """
+    for inside in places_of_runs(place):
+        run = Run.read(inside)
+        assert run is not None
+        if run.state.status is None and (
+            run.uploaded is not None or any(spool.size() for spool, _ in run.spools())
+        ):
+            written = int((run.folder / STATE).stat().st_mtime * 1000)
+            run.change(status="KILLED", error="stopped before it was finished", ended=written)
+        if run.pending:
+            run.change(safe_offset=None)  # no training goes on with it
+            problem = "tracking is off" if upload is None else upload(run)
+            if problem is not None:
+                raise ExperimentError(
+                    f"MLflow lacks metrics or files of an earlier run in {run.folder} ({problem}); "
+                    "upload them with pipelines/deliver.py, or remove that folder, and give the "
+                    "same command again"
+                )
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

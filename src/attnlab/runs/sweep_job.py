@@ -1,0 +1,189 @@
+"""One job of a sweep, in the process that runs it, which does not outlive what started it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from attnlab.config.names import readable_name
+from attnlab.errors import masked
+from attnlab.runs.sweep_record import JobRecord, SweepFolder, SweepRecord, choices_of, name_of
+
+# Environment variables that the first process sets for its workers, wherever they run.
+FOLDER_VARIABLE, LEADER_VARIABLE = "ATTNLAB_SWEEP", "ATTNLAB_SWEEP_LEADER"
+
+_WATCH_INTERVAL = 1.0  # seconds
+# Settings that decide no result, and stand in no name of an experiment.
+_BESIDE_THE_EXPERIMENT = ("tracking", "loggers", "paths", "save_every_minutes", "chain", "rerun")
+_SHELLS = ("sh", "bash", "dash", "zsh", "fish")
+_watched: set[tuple[int, float]] = set()
+_current: SweepJob | None = None
+
+
+class SweepJob:
+    """What a job says of itself while it runs; each call is on disk when it returns."""
+
+    def __init__(self, folder: SweepFolder, sweep: SweepRecord, record: JobRecord) -> None:
+        self.sweep, self.record = sweep, record
+        self._folder = folder
+        folder.write_job(record)
+
+    def update(self, **found: Any) -> None:
+        """Set fields of the `JobRecord`, and write it."""
+        self.record = replace(self.record, **found)
+        self._folder.write_job(self.record)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Of the run in the tracker."""
+        parent = {} if self.sweep.run_id is None else {"mlflow.parentRunId": self.sweep.run_id}
+        return {"sweep": self.sweep.identity, **parent}
+
+
+def current_job() -> SweepJob | None:
+    """The job that this process runs; None outside of sweeps."""
+    return _current
+
+
+@contextmanager
+def running(
+    number: int, overrides: Sequence[str], output: Path, config: Mapping[str, Any]
+) -> Iterator[SweepJob | None]:
+    """Run a job: `with running(...) as job`. Its record ends as finished or, where something is
+    raised, as failed.
+
+    config: of what it runs, as it is composed, not checked yet.
+
+    Gives None where no sweep's first process leads. What the job prints goes to `output/output.log`
+    where many run beside each other.
+    """
+    global _current
+    if FOLDER_VARIABLE not in os.environ:
+        yield None
+        return
+    end_with(os.environ[LEADER_VARIABLE])
+    folder = SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
+    sweep = folder.read()
+    choices = choices_of(overrides, sweep.varies)
+    name = _distinct_name(readable_name(config, sweep.varies), number, choices, folder)
+    now = time.time()
+    record = JobRecord(
+        number, name, choices, list(overrides), "running", sweep.started, now, str(output)
+    )
+    job = _current = SweepJob(folder, sweep, record)
+    try:
+        with _output_to(output / "output.log") if sweep.quiet else nullcontext():
+            yield job
+    except BaseException as error:
+        job.update(status="failed", ended=time.time(), error=sentence(error))
+        raise
+    else:
+        job.update(status="finished", ended=time.time())
+    finally:
+        _current = None
+
+
+def _distinct_name(
+    experiment: str, number: int, choices: Mapping[str, str], folder: SweepFolder
+) -> str:
+    """The name of the experiment, with what a sweep varies that is no part of it, as an address of
+    MLflow.
+
+    Two points that still share one, for they differ in a digit that the name leaves out, get their
+    numbers.
+    """
+    beside = {
+        key: value for key, value in choices.items() if key.startswith(_BESIDE_THE_EXPERIMENT)
+    }
+    name = " · ".join([experiment, name_of(beside)]) if beside else experiment
+    is_taken = any(job.name == name and job.number != number for job in folder.jobs())
+    return f"{name} · point {number}" if is_taken else name
+
+
+def sentence(error: BaseException) -> str:
+    """An error as a person reads it, without secrets."""
+    problems: Sequence[str] | None = getattr(error, "problems", None)
+    return masked(
+        "; ".join(problems) if problems else f"{type(error).__name__}: {error}".rstrip(": ")
+    )
+
+
+@contextmanager
+def _output_to(path: Path) -> Iterator[None]:
+    """Send what this process and its children print to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    terminal = os.dup(1), os.dup(2)
+    with path.open("w", encoding="utf-8") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for old, new in zip(terminal, (1, 2), strict=True):
+                os.dup2(old, new)
+                os.close(old)
+
+
+# A process that is killed by SIGKILL cannot end those that it started: they watch it.
+
+
+def this_process() -> str:
+    """A process in words that another one can find it by, `host pid birth`."""
+    return _words(psutil.Process())
+
+
+def starter() -> str:
+    """The process that started this one, a shell between them not counted."""
+    parent = psutil.Process().parent()
+    above = parent.parent() if parent is not None and parent.name() in _SHELLS else None
+    return _words(above or parent or psutil.Process())
+
+
+def _words(process: psutil.Process) -> str:
+    return f"{platform.node()} {process.pid} {process.create_time()!r}"
+
+
+def end_with(process: str) -> None:
+    """End this process and its children when that one, on this same machine, is gone; returns at
+    once.
+    """
+    host, pid, birth = process.rsplit(" ", 2)
+    watched = int(pid), float(birth)
+    if host == platform.node() and watched[0] != os.getpid() and watched not in _watched:
+        _watched.add(watched)
+        threading.Thread(target=_watch, args=watched, name="watch the leader", daemon=True).start()
+
+
+def _watch(pid: int, birth: float) -> None:
+    while _lives(pid, birth):
+        time.sleep(_WATCH_INTERVAL)
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    os._exit(128 + signal.SIGKILL)
+
+
+def _lives(pid: int, birth: float) -> bool:
+    """Whether it is there and no zombie; a number may belong to another process by now."""
+    try:
+        found = psutil.Process(pid)
+        # The time of birth is reckoned from the machine's start, which the clock's corrections move
+        # a little.
+        return abs(found.create_time() - birth) < 2 and found.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,242 @@
+"""The first process of a sweep: it opens the sweep's run, passes it to the jobs, watches them, and
+closes it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+from filelock import FileLock, Timeout
+
+from attnlab.errors import ExperimentError, JobFailedError
+from attnlab.runs.run import Run
+from attnlab.runs.run_folder import RunRecord, places_of_runs
+from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence, this_process
+from attnlab.runs.sweep_record import (
+    LOCK,
+    JobRecord,
+    SweepFolder,
+    SweepRecord,
+    as_markdown,
+    ranking,
+)
+from attnlab.runs.sweep_settings import Launcher
+from attnlab.runs.tracking import Tracking
+
+_PATIENCE = 15.0  # seconds for a worker to close its run
+_LOOK_INTERVAL = 1.0  # seconds
+
+
+@contextmanager
+def led(
+    record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher
+) -> Iterator[SweepFolder]:
+    """Lead a sweep while the block runs its jobs.
+
+    record: without `run_id` and `started`, which are found here.
+    launcher: jobs on this machine end when this process does.
+
+    Raises ExperimentError, in place of whatever the block raised, where jobs failed.
+    """
+    tracking.follow_moved_folder(runs_folder)
+    folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.of_sweep()
+    folder.path.mkdir(parents=True, exist_ok=True)
+    before = psutil.Process().children(recursive=True)
+    with _one_leader(folder), _terminable():
+        tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
+        command = ("python", "pipelines/train.py", "-m", *record.overrides)
+        of_run = RunRecord(
+            {}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command
+        )
+        # The database, the experiment and the sweep's run are there before the first job asks for
+        # them.
+        with of_sweep.start(runs_folder, folder.path, of_run) as run:
+            record = replace(record, run_id=run.run_id, started=time.time())
+            folder.write(record)
+            progress = showing_progress(folder, record.points, launcher.workers, record.started)
+            try:
+                with _job_environment(folder), progress:
+                    yield folder
+            except BaseException as error:
+                if launcher.on_this_machine:
+                    _end_what_runs(folder, record, tracking, runs_folder, before)
+                if isinstance(error, Exception):
+                    _close(run, folder, record, runs_folder, error)
+                raise
+            _close(run, folder, record, runs_folder, None)
+
+
+def _end_what_runs(
+    folder: SweepFolder,
+    record: SweepRecord,
+    tracking: Tracking,
+    runs_folder: Path,
+    before: Sequence[psutil.Process],
+) -> None:
+    """Stop the workers, and close the jobs that one of them left in the middle: nobody else will.
+
+    before: children of this process that are none of the sweep's.
+    """
+    children = [child for child in psutil.Process().children(recursive=True) if child not in before]
+    # Joblib's tracker of resources ends by itself, behind the workers, and complains of being
+    # stopped.
+    workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+    for stop in (psutil.Process.terminate, psutil.Process.kill):
+        for worker in workers:
+            with suppress(psutil.NoSuchProcess):
+                stop(worker)
+        _, workers = psutil.wait_procs(workers, timeout=_PATIENCE)
+    left = (
+        "its process is gone: stopped with the sweep, or killed, as where memory runs out; the "
+        "same command goes on"
+    )
+    for job in folder.jobs(record.started):
+        if job.status == "running":
+            folder.write_job(replace(job, status="failed", ended=time.time(), error=left))
+            for place in places_of_runs(runs_folder / "points" / str(job.identity)):
+                with suppress(Timeout), FileLock(place / LOCK).acquire(timeout=0):
+                    tracking.close(runs_folder, place, left)
+
+
+def _close(
+    run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path, error: Exception | None
+) -> None:
+    """Report how the jobs ended, and have the sweep's run show the ranking of its points and the
+    best one's metrics.
+    """
+    jobs = folder.jobs(record.started)
+    if error is None or len(jobs) >= record.points:
+        folder.write(replace(record, ended=time.time()))
+    finished = [job for job in jobs if job.status == "finished"]
+    failed = [job.name for job in jobs if job.status == "failed"]
+    # Where the records and the runs are is not to be found in the records.
+    places = [
+        text
+        for text in record.overrides
+        if text.startswith(("paths.runs=", "tracking=", "tracking."))
+    ]
+    compare = shlex.join(["python", "pipelines/compare.py", f"sweep={record.identity}", *places])
+    print(
+        f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points "
+        f"finished, {sum(job.new for job in finished)} of them trained "
+        f"now{f'; compare them: {compare}' if finished else ''}",
+        file=sys.stderr,
+    )
+    ended, ranked = f"{len(finished)} of {record.points} points finished, {len(failed)} failed", []
+    with suppress(ExperimentError):  # of a damaged file, which whoever reads it next reports
+        ranked = ranking(finished, runs_folder)
+    run.change(result=f"{as_markdown(ranked)}\n\n{ended}".strip())
+    for best in ranked[:1]:
+        run.log_metrics({best.monitor: best.quality, **best.test}, best.step)
+    if failed:
+        reason = f"{len(failed)} of {record.points} jobs failed: {', '.join(failed)}"
+        run.finish("FAILED", reason)
+        # What Hydra stopped at outside of any job has not been said.
+        own = (
+            error.problems
+            if isinstance(error, ExperimentError) and not isinstance(error, JobFailedError)
+            else []
+        )
+        raise ExperimentError([*own, f"{reason}; what they say stands above"]) from error
+    if error is not None:
+        run.finish("FAILED", sentence(error))
+
+
+@contextmanager
+def showing_progress(
+    folder: SweepFolder, points: int, workers: int, start: float
+) -> Iterator[None]:
+    """Print `sweep: 3 of 12 done, 2 running, 0 failed, 0:04:10 left` whenever a job ends."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        shown, last_look = 0, False
+        while not last_look:
+            last_look = is_over.wait(_LOOK_INTERVAL)
+            jobs = folder.jobs(start)
+            ended = sum(job.ended is not None for job in jobs)
+            if ended > shown:
+                shown = ended
+                print(line_of(jobs, points, workers, time.time()), file=sys.stderr)
+
+    thread = threading.Thread(target=watch, name="sweep progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) -> str:
+    """The line, and the time left as the jobs that trained took it; those that were finished before
+    take none.
+    """
+    count = {
+        status: sum(job.status == status for job in jobs)
+        for status in ("finished", "running", "failed")
+    }
+    line = (
+        f"sweep: {count['finished']} of {points} done, {count['running']} running, "
+        f"{count['failed']} failed"
+    )
+    took = [job.ended - job.started for job in jobs if job.ended is not None and job.new]
+    left = points - count["finished"] - count["failed"]
+    if left and took:
+        mean = sum(took) / len(took)
+        spent = sum(min(now - job.started, mean) for job in jobs if job.status == "running")
+        seconds = round(max(0.0, left * mean - spent) / min(workers, left))
+        line += f", {timedelta(seconds=seconds)} left"
+    return line
+
+
+@contextmanager
+def _job_environment(folder: SweepFolder) -> Iterator[None]:
+    """The environment of the jobs says which sweep they are of, and whom they must not outlive."""
+    os.environ.update({FOLDER_VARIABLE: str(folder.path), LEADER_VARIABLE: this_process()})
+    try:
+        yield
+    finally:
+        del os.environ[FOLDER_VARIABLE], os.environ[LEADER_VARIABLE]
+
+
+@contextmanager
+def _one_leader(folder: SweepFolder) -> Iterator[None]:
+    """Refuse a second leader of the same sweep: two would write contradictory records."""
+    try:
+        held = FileLock(folder.path / LOCK).acquire(timeout=0)
+    except Timeout:
+        name = folder.path.name
+        raise ExperimentError(
+            f"the sweep {name} is running already; wait for it, or stop it first"
+        ) from None
+    with held:
+        yield
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the sweep as Ctrl-C does, so that its run is closed and its workers are
+    stopped.
+    """
+
+    def end(number: int, frame: Any) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

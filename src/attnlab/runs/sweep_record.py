@@ -1,0 +1,256 @@
+"""What a sweep keeps on disk of itself: `sweep.json`, `jobs/<number>.json` for each job; points'
+names and ranking.
+
+Whoever wants to know how a sweep stands, or what it found, reads these files and no tracker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from attnlab.errors import ExperimentError
+from attnlab.files import read_own_record, write_json
+from attnlab.runs.description import main_metrics
+from attnlab.runs.run_folder import DONE
+
+LOCK = "lock"
+LAST = "last"
+MOST_ROWS = 20  # of the table of points; MLflow limits a description
+# Sections whose names say nothing that the setting itself does not.
+_PLAIN = ("data", "hardware", "model", "training")
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """A sweep. Times are in seconds since 1970.
+
+    identity: sixteen hexadecimal digits that a repeated sweep has again.
+    name: for people, `attention × seed`.
+    varies: the keys that differ from point to point, in the order of the command.
+    overrides: the command's, without what is secret in them.
+    points: how many there are in all.
+    run_id: of the sweep's own run in the tracker; None where nothing is tracked.
+    started: when it was last started.
+    quiet: whether each job's output goes to a file of its own.
+    ended: when its last job had ended; None where it was stopped before that, or runs.
+    """
+
+    identity: str
+    name: str
+    varies: list[str]
+    overrides: list[str]
+    points: int
+    run_id: str | None
+    started: float
+    quiet: bool
+    ended: float | None = None
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A job of a sweep, which is one point of it. Times are in seconds since 1970.
+
+    choices: what varies, by key, as text.
+    start_of_sweep: `SweepRecord.started` of the start that ran it last.
+    output: the folder with its results, absolute; on disk relative to the runs folder, where it
+        lies in it.
+    identity: the experiment's; None until it is known.
+    data: the folder of its prepared data, as `output`.
+    new: whether it trained; False where the point was finished before.
+    run_id: in the tracker.
+    error: one sentence or more, of a failed job.
+    """
+
+    number: int
+    name: str
+    choices: dict[str, str]
+    overrides: list[str]
+    status: Literal["running", "finished", "failed"]
+    start_of_sweep: float
+    started: float
+    output: str
+    ended: float | None = None
+    identity: str | None = None
+    data: str | None = None
+    new: bool = True
+    run_id: str | None = None
+    error: str | None = None
+
+
+class SweepFolder:
+    """`runs/sweeps/<identity>`: the records, and beside them the jobs' outputs, each under its
+    number.
+
+    The outputs lie elsewhere where the command sets hydra.sweep.dir or hydra.sweep.subdir.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._runs_folder = path.parents[1]
+
+    def read(self) -> SweepRecord:
+        return read_own_record(self.path / "sweep.json", SweepRecord, "remove it")
+
+    def write(self, record: SweepRecord) -> None:
+        write_json(self.path / "sweep.json", asdict(record))
+
+    def jobs(self, start_of_sweep: float | None = None) -> list[JobRecord]:
+        """All jobs by their numbers, or those alone that this start of the sweep has run so far."""
+        paths = (self.path / "jobs").glob("[0-9]*.json")
+        found = (self._read_job(path) for path in paths)
+        wanted = (job for job in found if start_of_sweep in (None, job.start_of_sweep))
+        return sorted(wanted, key=lambda job: job.number)
+
+    def write_job(self, job: JobRecord) -> None:
+        # A runs folder can be moved: the paths in it must not say where it was.
+        output = self._movable(job.output)
+        data = None if job.data is None else self._movable(job.data)
+        write_json(
+            self.path / "jobs" / f"{job.number}.json",
+            asdict(replace(job, output=output, data=data)),
+        )
+
+    def _read_job(self, path: Path) -> JobRecord:
+        job = read_own_record(path, JobRecord, "remove it")
+        output = self._runs_folder / job.output  # an absolute path stays
+        data = None if job.data is None else str(self._runs_folder / job.data)
+
+        # Earlier versions wrote absolute paths; the runs folder may lie elsewhere now.
+        usual = self.path / str(job.number)
+        if Path(job.output).parts[-3:] == usual.parts[-3:]:
+            output = usual
+        return replace(job, output=str(output), data=data)
+
+    def _movable(self, path: str) -> str:
+        """The path relative to the runs folder, where it lies in it."""
+        whole, runs_folder = Path(path).resolve(), self._runs_folder.resolve()
+        return (
+            whole.relative_to(runs_folder).as_posix() if whole.is_relative_to(runs_folder) else path
+        )
+
+
+def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
+    """The sweep of this identity, or the one that was started last; raises ExperimentError where it
+    is not clear.
+    """
+    folders = [SweepFolder(path.parent) for path in (runs_folder / "sweeps").glob("*/sweep.json")]
+    found = {folder.path.name: folder for folder in folders}
+    if not found:
+        raise ExperimentError(
+            f"sweep: there is no sweep in {runs_folder / 'sweeps'}; python pipelines/train.py -m "
+            "... starts one"
+        )
+    if wanted == LAST:
+        return max(folders, key=lambda folder: (folder.read().started, folder.path.name))
+    matching = sorted(identity for identity in found if identity.startswith(wanted))
+    if len(matching) != 1:
+        known = ", ".join(matching or sorted(found))
+        raise ExperimentError(
+            f"sweep must be {LAST} or the beginning of exactly one of {known}; got {wanted!r}"
+        )
+    return found[matching[0]]
+
+
+def choices_of(overrides: Iterable[str], varies: Iterable[str]) -> dict[str, str]:
+    """What the overrides of one point choose for the keys that vary, as text without quotes."""
+    chosen = {}
+    for text in overrides:
+        key, _, value = text.partition("=")
+        quote = value[:1]
+        if len(value) > 1 and quote in ("'", '"') and value[-1] == quote:
+            value = value[1:-1].replace(f"\\{quote}", quote)
+        chosen[key.lstrip("+~")] = value
+    return {key: chosen[key] for key in varies if key in chosen}
+
+
+def name_of(choices: Mapping[str, str]) -> str:
+    """`bahdanau · seed 2`: a word stands for itself, a number behind the name of its setting."""
+    return " · ".join(_label(key, value) for key, value in choices.items()) or "as given"
+
+
+def short_key(key: str) -> str:
+    """`attention` of `model/attention`, `learning_rate` of `training.optimizer.learning_rate`."""
+    return key.replace("/", ".").rpartition(".")[2]
+
+
+def _label(key: str, value: str) -> str:
+    parts = key.replace("/", ".").split(".")
+    setting = " ".join(parts[1:] if parts[0] in _PLAIN and parts[1:] else parts).replace("_", " ")
+    if value == "none":
+        return f"no {setting}"
+    try:
+        number = float(value)
+    except ValueError:
+        is_word = value.lower() not in ("true", "false", "null") and value[:1] not in ("[", "{")
+        return value.rstrip("/").rpartition("/")[2] if is_word else f"{setting} {value}"
+    # A sampler draws seventeen digits.
+    return f"{setting} {value if len(value) <= 6 else f'{number:.4g}'}"
+
+
+class RankedJob(NamedTuple):
+    """quality: the best value of the metric `monitor`; test: metrics of the test split, of the
+    model of step `step`.
+    """
+
+    job: JobRecord
+    monitor: str
+    quality: float
+    step: int
+    test: dict[str, float]
+
+
+def ranking(jobs: Iterable[JobRecord], runs_folder: Path) -> list[RankedJob]:
+    """The finished jobs with a validation value, of equal ones the first. Raises ExperimentError
+    for a damaged file.
+    """
+    found = []
+    for job in jobs:
+        done = (
+            _read(runs_folder / "points" / str(job.identity) / DONE)
+            if job.status == "finished"
+            else {}
+        )
+        if (quality := done.get("quality")) is not None:
+            path = Path(job.output) / "metrics.json"
+            test = {
+                f"test/{name}": value for name, value in _read(path).items() if value is not None
+            }
+            ranked = RankedJob(
+                job, done.get("monitor", "validation/quality"), quality, done["step"], test
+            )
+            found.append((-quality if done["higher_is_better"] else quality, ranked))
+    return [ranked for _, ranked in sorted(found, key=lambda each: each[0])]
+
+
+def as_markdown(ranked: Sequence[RankedJob]) -> str:
+    """The best job, and a table of all with links to their runs; empty for no jobs."""
+    if not ranked:
+        return ""
+    best, columns = ranked[0], [f"test/{name}" for name in main_metrics(ranked[0].test, "test")]
+    # Words that wrap: a wide table widens the column of the page that it stands in.
+    names = [
+        " ".join(name.split("/")[:: name.count("/") or 1]) for name in (best.monitor, *columns)
+    ]
+    rows = [["", "run", *names], ["---"] * (3 + len(columns))]
+    for place, each in enumerate(ranked[:MOST_ROWS], start=1):
+        values = [each.quality, *(each.test.get(name, float("nan")) for name in columns)]
+        rows.append([str(place), _link(each.job), *(f"{value:.4g}" for value in values)])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return (
+        f"**Best by validation:** {_link(best.job)}, {best.monitor} {best.quality:.4g}\n\n{table}"
+    )
+
+
+def _link(job: JobRecord) -> str:
+    return job.name if job.run_id is None else f"[{job.name}](runs:/{job.run_id})"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return (
+        read_own_record(path, dict[str, Any], "train it again with rerun=true")
+        if path.is_file()
+        else {}
+    )

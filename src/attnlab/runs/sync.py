@@ -1,0 +1,287 @@
+"""From a run folder to MLflow: `sync` uploads what MLflow lacks of a run.
+
+What was uploaded stands in `mlflow.json`. A process that dies between an upload and this note
+uploads again, and MLflow drops identical points (name, step, time, value) and overwrites files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mlflow import MlflowClient
+from mlflow.entities import (
+    Dataset,
+    DatasetInput,
+    InputTag,
+    LoggedModelOutput,
+    Metric,
+    Param,
+    RunTag,
+)
+from mlflow.entities import Run as MlflowRun
+from mlflow.models import Model
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
+
+from attnlab.config.identity import config_digest
+from attnlab.config.names import readable_name
+from attnlab.config.params import accepted_name, dotted_params, short_params, value_at
+from attnlab.errors import ExperimentError
+from attnlab.model.model_folder import read_facts
+from attnlab.runs.connection import LOST, Connection, newest_model, reason_of
+from attnlab.runs.description import description
+from attnlab.runs.logged_model import example_text, save_logged_model
+from attnlab.runs.run import Run
+from attnlab.runs.run_folder import (
+    CONFIG_FILE,
+    OUTBOX,
+    RunRecord,
+    RunState,
+    Uploaded,
+    UploadedSpool,
+)
+from attnlab.training.spool import MetricSpool, Record
+
+LARGEST_BATCH = 1000  # metrics a request, MLflow's limit
+MODEL_TAG = "model_hash"  # of a run: the digest of the folder of its logged model
+_LONGEST_TAG = 5000
+
+
+def sync(run: Run, connection: Connection) -> str | None:
+    """Upload what MLflow lacks of a run; returns why something is still missing there, None where
+    nothing is.
+
+    Idempotent: it may be called at any time, and by another process after the run's own was killed.
+    """
+    try:
+        client = connection.client()
+        known = None if run.is_described else _describe(client, connection, run)
+        is_new = [_upload_spool(client, run, spool, up_to) for spool, up_to in run.spools()]
+        if known is not None or any(is_new):
+            _upload_description(client, connection, run)
+        state = run.state
+        if state.status is not None and known is not None:
+            client.set_terminated(_uploaded(run).run_id, state.status, state.ended)
+        _upload_artifacts(client, run)
+        if known is not None:
+            _upload_model(client, connection, run, known)
+            _link_metrics(client, connection, run)
+            run.remember(replace(_uploaded(run), state=run.digest(), tracker=connection.name))
+    except ExperimentError as error:
+        return str(error)
+    except LOST as error:
+        return f"{connection.shown}: {reason_of(error)}"
+    return None
+
+
+def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowRun:
+    """Create the run in MLflow where it is missing, and upload its name, config, params, tags and
+    dataset.
+
+    Params that MLflow has stay as they are, for they never change.
+    """
+    state, record = run.state, run.state.record
+    params = {**short_params(record.config), **dotted_params(record.config)}
+    known = None if run.run_id is None else connection.find_run(run.run_id)
+    if known is None:
+        name = record.name or readable_name(record.config)
+        known = client.create_run(connection.experiment_id, state.started, _tags(state), name)
+        run.remember(Uploaded(known.info.run_id))
+    run_id = known.info.run_id
+    client.update_run(run_id, status="RUNNING" if state.status is None else None, name=record.name)
+    # Before the params, whose presence says that the config is there
+    if record.config and not known.data.params:
+        client.log_dict(run_id, dict(record.config), CONFIG_FILE)
+    missing = [
+        Param(name, value) for name, value in params.items() if name not in known.data.params
+    ]
+    for start in range(0, len(missing), 100):  # MLflow's limit
+        client.log_batch(run_id, params=missing[start : start + 100])
+    client.log_batch(run_id, tags=[RunTag(name, value) for name, value in _tags(state).items()])
+    if state.error is None and "error" in known.data.tags:
+        client.delete_tag(run_id, "error")  # of an earlier try
+    if record.data_digest:
+        client.log_inputs(run_id, [_dataset(record, connection)])
+    return known
+
+
+def _tags(state: RunState) -> dict[str, str]:
+    """Where the run comes from and what it was made of, each as long as MLflow takes it."""
+    record = state.record
+    tags = {
+        **state.origin,
+        "identity": record.identity,
+        "config_hash": config_digest(record.config),
+        **({"data_hash": record.data_digest} if record.data_digest else {}),
+        **({"error": state.error} if state.error is not None else {}),
+        **record.tags,
+    }
+    return {name: value[:_LONGEST_TAG] for name, value in tags.items()}
+
+
+def _data_folder(record: RunRecord, connection: Connection) -> Path:
+    return connection.runs_folder / record.data_source
+
+
+def _dataset(record: RunRecord, connection: Connection) -> DatasetInput:
+    columns = [{"type": "string", "name": name, "required": True} for name in record.data_columns]
+    dataset = Dataset(
+        name=short_params(record.config).get("data", "data")[:500],
+        # A label of MLflow's tables; all of it stands in the tag data_hash
+        digest=record.data_digest[:16],
+        source_type="local",
+        source=json.dumps({"uri": str(_data_folder(record, connection))}),
+        schema=json.dumps({"mlflow_colspec": columns}),
+        profile=json.dumps(dict(record.data_facts), sort_keys=True, default=str),
+    )
+    return DatasetInput(dataset, [InputTag("mlflow.data.context", "training, validation, test")])
+
+
+def _upload_description(client: MlflowClient, connection: Connection, run: Run) -> None:
+    """Set the run's description, unless somebody wrote another one in MLflow's page."""
+    uploaded = _uploaded(run)
+    data = client.get_run(uploaded.run_id).data
+    text = description(run.state, data.metrics).replace(
+        "](runs:/", f"](#/experiments/{connection.experiment_id}/runs/"
+    )
+    text = text[:_LONGEST_TAG]
+    if text != uploaded.description and data.tags.get(MLFLOW_RUN_NOTE, "") in (
+        "",
+        uploaded.description,
+    ):
+        client.set_tag(uploaded.run_id, MLFLOW_RUN_NOTE, text)
+        run.remember(replace(uploaded, description=text))
+
+
+def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int | None) -> bool:
+    """Upload the records behind the last uploaded one; returns whether there were any."""
+    uploaded, name = _uploaded(run), spool.path.name
+    before = uploaded.spools.get(name, UploadedSpool())
+    offset, skipped = before.offset, 0
+    if offset and _fingerprint(spool.path, offset) != before.fingerprint:
+        # Training went back behind what was uploaded, for its last checkpoint was damaged, and
+        # writes the same
+        # records once more, with other times.
+        offset, skipped = 0, before.records
+    records, end = spool.read(offset, up_to)
+    records = records[skipped:]
+    if not records:
+        return False
+    points = list(_points(records))
+    for start in range(0, len(points), LARGEST_BATCH):
+        client.log_batch(uploaded.run_id, metrics=points[start : start + LARGEST_BATCH])
+    now = UploadedSpool(end, before.records + len(records), _fingerprint(spool.path, end))
+    run.remember(replace(uploaded, spools={**uploaded.spools, name: now}))
+    return True
+
+
+def _points(records: Sequence[Record]) -> Iterator[Metric]:
+    """Their metrics, and the epoch of each step once."""
+    last = None
+    for record in records:
+        values: Mapping[str, float] = record.metrics
+        if record.epoch is not None and record.step != last:
+            values = {**values, "epoch": record.epoch}
+            last = record.step
+        for name, value in values.items():
+            yield Metric(accepted_name(name), value, record.time, record.step)
+
+
+def _fingerprint(path: Path, offset: int) -> str:
+    """A digest of the bytes right before `offset`, so that a spool that was cut back and grew again
+    is recognised.
+    """
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, offset - 400))
+        return hashlib.sha256(file.read(min(400, offset))).hexdigest()[:16]
+
+
+def _upload_artifacts(client: MlflowClient, run: Run) -> None:
+    """Upload each file of the outbox and remove it there."""
+    run_id, outbox = _uploaded(run).run_id, run.folder / OUTBOX
+    for path in sorted(outbox.rglob("*")):
+        inside = path.relative_to(outbox)
+        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            folder = inside.parent.as_posix()
+            client.log_artifact(run_id, str(path), None if folder == "." else folder)
+            path.unlink()
+
+
+def _upload_model(client: MlflowClient, connection: Connection, run: Run, known: MlflowRun) -> None:
+    """Log the model folder as the run's model, named by its choices, where that is not done yet."""
+    folder, run_id = run.model, known.info.run_id
+    if folder is None or known.data.tags.get(MODEL_TAG) == (digest := _folder_digest(folder)):
+        return
+    kind = "translator" if read_facts(folder).num_classes is None else "classifier"
+    params = client.get_run(run_id).data.params
+    # The characters that MLflow refuses
+    name = re.sub("[/:.%\"']", "_", readable_name(run.state.record.config))
+    model = client.create_logged_model(
+        known.info.experiment_id, name, run_id, params=params, model_type=kind
+    )
+    try:
+        with tempfile.TemporaryDirectory(prefix="attnlab-model-") as temporary:
+            place = Path(temporary) / "model"
+            example = example_text(_data_folder(run.state.record, connection), kind)
+            about = Model(model.artifact_location, run_id, model_id=model.model_id)
+            save_logged_model(place, folder, kind, example, about)
+            client.log_model_artifacts(model.model_id, str(place))
+        client.log_outputs(run_id, [LoggedModelOutput(model.model_id, step=0)])
+    except BaseException:
+        client.finalize_logged_model(model.model_id, "FAILED")
+        raise
+    client.finalize_logged_model(model.model_id, "READY")
+    client.set_tag(run_id, MODEL_TAG, digest)
+
+
+def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> None:
+    """Log what was measured of the run's model as metrics of the model, with the data that it was
+    measured on.
+
+    A model that is the mean of several checkpoints was measured on the test split alone.
+    """
+    model = (
+        None if run.model is None else newest_model(client, client.get_run(_uploaded(run).run_id))
+    )
+    if run.model is None or model is None:
+        return
+    record, step = run.state.record, read_facts(run.model).step
+    is_mean = value_at(record.config, "training.average_checkpoints") != 1
+    splits = ("test/",) if is_mean else ("validation/", "test/")
+    dataset = _dataset(record, connection).dataset
+    measured = [
+        Metric(
+            each.key,
+            each.value,
+            each.timestamp,
+            each.step,
+            model.model_id,
+            dataset.name,
+            dataset.digest,
+        )
+        for spool, _ in run.spools()
+        for each in _points(spool.read()[0])
+        if each.step == step and each.key.startswith(splits)
+    ]
+    client.log_batch(_uploaded(run).run_id, metrics=measured)
+
+
+def _folder_digest(folder: Path) -> str:
+    """SHA-256 over the names and bytes of a folder's files."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _uploaded(run: Run) -> Uploaded:
+    assert run.uploaded is not None  # since `_describe`
+    return run.uploaded

@@ -1,0 +1,263 @@
+"""Tracking settings. Free of mlflow: composing an experiment does not import it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sqlite3
+import sys
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import NonNegativeInt
+
+from attnlab.config.params import accepted_name, as_text, origin_tags
+from attnlab.errors import ExperimentError, masked, masked_values
+from attnlab.runs.mlflow_variables import check_address
+from attnlab.runs.moved_store import (
+    ARTIFACTS_NAME,
+    DATABASE_NAME,
+    follow_moved_folder,
+    portable_address,
+)
+from attnlab.runs.run import Run, UntrackedRun, Upload, conclude_runs
+from attnlab.runs.run_folder import RunRecord, Uploaded
+
+if TYPE_CHECKING:
+    from attnlab.runs.connection import Connection
+
+DEFAULT_EXPERIMENT = "attnlab"
+LONGEST_NAME = 250  # MLflow's limit for the name of a run
+
+
+class Tracking:
+    """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself
+    nowhere.
+    """
+
+    heat_map_sentences: int
+
+    def follow_moved_folder(self, runs_folder: Path) -> None:
+        """Put the tracker's database right if the runs folder was moved or copied, before anything
+        in it is locked.
+
+        Raises ExperimentError where that is impossible.
+        """
+
+    def start(
+        self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False
+    ) -> Run:
+        """Start the run of the experiment or evaluation in the folder `place`, or open it again.
+
+        nothing_new: nothing will be logged that was not logged before, so that MLflow, whose import
+            takes seconds, is needed only where something of the run is missing there.
+
+        Raises ExperimentError where the tracker cannot be reached or refuses, and
+        `when_unreachable` is `refuse`.
+        """
+        return UntrackedRun()
+
+    def of_sweep(self) -> Tracking:
+        """The same for the run of a sweep itself, which its runs are children of: it is there
+        before they are.
+        """
+        return self
+
+    def of_a_begun_run(self) -> Tracking:
+        """The same for what follows in a run that has begun: a tracker that went away since is a
+        warning.
+        """
+        return self
+
+    def conclude(self, runs_folder: Path, place: Path) -> None:
+        """Close the runs in a folder, so that it can be cleared for new ones.
+
+        Raises ExperimentError where MLflow lacks something of them, or `start` would refuse the new
+        run.
+        """
+        conclude_runs(place)
+
+    def close(self, runs_folder: Path, place: Path, error: str) -> None:
+        """Close the run of a folder whose process was killed; a tracker that cannot be reached is a
+        warning.
+        """
+
+    def where_to_look(self, runs_folder: Path) -> str:
+        """What a person types and opens to see the runs, one or two lines."""
+        return "tracking is off (tracking=none)"
+
+
+@dataclass(frozen=True)
+class MlflowTracking(Tracking):
+    """Runs go to MLflow.
+
+    uri: `http(s)://...` of a server, `sqlite:///<file>.db`, `postgresql+psycopg2://...` or
+        `mysql+pymysql://...`;
+        null is what the environment variable MLFLOW_TRACKING_URI says, or else `mlflow.db` in the
+        runs folder. A relative sqlite path counts from the runs folder's parent.
+    experiment: MLflow's name for the group of runs; null is what the environment variable
+        MLFLOW_EXPERIMENT_NAME says, or else `attnlab`.
+    run_name: null makes one of the choices, as `bahdanau · dates · seed 1`.
+    system_metrics: sample processor, memory, disk and network while the tracker can be reached.
+    heat_map_sentences: validation sentences whose attention is drawn at each validation; 0 draws
+        none.
+    log_model: log the trained model in the end.
+    when_unreachable: `refuse` ends a command at once whose tracker cannot be reached when it
+        starts; `warn` trains, and uploads the run when the tracker is back. A sweep is refused in
+        any case: its runs need a parent.
+    tags: more tags of the run.
+    note: stands first in its description, Markdown.
+    """
+
+    uri: str | None
+    experiment: str | None
+    run_name: str | None
+    system_metrics: bool
+    heat_map_sentences: NonNegativeInt
+    log_model: bool
+    when_unreachable: Literal["refuse", "warn"]
+    tags: dict[str, str | int | float | bool] | None = None
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.uri is not None:
+            check_address(self.uri, "uri")
+
+    @property
+    def experiment_name(self) -> str:
+        return self.experiment or DEFAULT_EXPERIMENT
+
+    def address(self, runs_folder: Path) -> str:
+        """The address with the path of an sqlite database made absolute."""
+        runs_folder = Path(os.path.abspath(runs_folder))
+        if self.uri is None:
+            return f"sqlite:///{runs_folder / DATABASE_NAME}"
+        if self.uri.startswith("sqlite:///"):
+            return f"sqlite:///{os.path.abspath(runs_folder.parent / self.uri.removeprefix('sqlite:///'))}"
+        return self.uri
+
+    def follow_moved_folder(self, runs_folder: Path) -> None:
+        follow_moved_folder(runs_folder, self.address(runs_folder))
+
+    def connection(self, runs_folder: Path) -> Connection:
+        """To the tracker; nothing is sent yet."""
+        from attnlab.runs.connection import Connection  # costs an import of mlflow
+
+        artifacts = Path(os.path.abspath(runs_folder)) / ARTIFACTS_NAME
+        return Connection(self.address(runs_folder), self.experiment_name, artifacts)
+
+    def _uploader(self, connection: Connection) -> Upload:
+        from attnlab.runs.sync import sync
+
+        return lambda run: sync(run, connection)
+
+    def start(
+        self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False
+    ) -> Run:
+        # Where a sweep names its points, one name for all of them would not distinguish them.
+        name = " · ".join(filter(None, (self.run_name, record.name)))[:LONGEST_NAME] or None
+        tags = {accepted_name(name): as_text(value) for name, value in (self.tags or {}).items()}
+        named = replace(record, name=name, tags={**tags, **record.tags}, note=self.note)
+        if nothing_new and (held := self._held(runs_folder, Run.read(place), named)) is not None:
+            return UntrackedRun(held)
+        connection, must_reach = self.connection(runs_folder), self.when_unreachable == "refuse"
+        if must_reach:
+            connection.open()
+        run = Run.start(place, named, origin_tags, self.log_model, self._uploader(connection))
+        run.sync(run.state.safe_offset)
+        if run.run_id is None and must_reach:
+            raise ExperimentError(
+                "tracking.uri: the run could not be created; correct it, or choose tracking=none"
+            )
+        if run.run_id is not None and self.system_metrics:
+            run.stop_monitor = connection.monitor_system(run.run_id)
+        return run
+
+    def _held(self, runs_folder: Path, run: Run | None, record: RunRecord) -> Uploaded | None:
+        """How much MLflow has of a run: all of it, and its database says that the run is there;
+        None otherwise.
+        """
+        address = self.address(runs_folder)
+        if (
+            run is None
+            or run.uploaded is None
+            or run.state.status != "FINISHED"
+            or not address.startswith("sqlite")
+        ):
+            return None
+        same = replace(RunRecord(**masked_values(vars(record))), command=run.state.record.command)
+        # Before runs folders could be moved, the absolute path of the database was noted.
+        trackers = [portable_address(address, Path(os.path.abspath(runs_folder))), masked(address)]
+        is_whole = run.is_described and run.uploaded.tracker in [
+            f"{each} {self.experiment_name}" for each in trackers
+        ]
+        if not is_whole or (same, self.log_model) != (run.state.record, run.state.log_model):
+            return None
+        query = "SELECT lifecycle_stage FROM runs WHERE run_uuid = ?"
+        return run.uploaded if _asked(address, query, run.uploaded.run_id) == "active" else None
+
+    def of_sweep(self) -> Tracking:
+        return replace(self, system_metrics=False, log_model=False, when_unreachable="refuse")
+
+    def of_a_begun_run(self) -> Tracking:
+        return replace(self, when_unreachable="warn")
+
+    def conclude(self, runs_folder: Path, place: Path) -> None:
+        connection = self.connection(runs_folder)
+        if self.when_unreachable == "refuse":
+            connection.open()
+        conclude_runs(place, self._uploader(connection))
+
+    def close(self, runs_folder: Path, place: Path, error: str) -> None:
+        run = Run.read(place, self._uploader(self.connection(runs_folder)))
+        if run is not None and run.state.status is None:
+            run.finish("KILLED", error)
+
+    def where_to_look(self, runs_folder: Path) -> str:
+        address, port = self.address(runs_folder), 5000
+        if address.startswith("http"):
+            return f"open {masked(address)}"
+        page, store = "", masked(address)
+        if address.startswith("sqlite:///"):
+            # By itself MLflow leads to the pages for language model prompts.
+            found = _asked(
+                address,
+                "SELECT experiment_id FROM experiments WHERE name = ?",
+                self.experiment_name,
+            )
+            page = (
+                "" if found is None else f"#/experiments/{found}/runs?workflowType=machine_learning"
+            )
+            store = f"sqlite:///{_short(Path(address.removeprefix('sqlite:///')))}"
+        program = _short(Path(sys.executable).with_name("mlflow"))
+        options = f"server --backend-store-uri {shlex.quote(store)} --host 127.0.0.1 --port {port}"
+        return (
+            f"MLFLOW_DISABLE_TELEMETRY=true {program} {options}\nopen "
+            f"http://127.0.0.1:{port}/{page}"
+        )
+
+
+@dataclass(frozen=True)
+class NoTracking(Tracking):
+    """Nothing is tracked; the metrics still stand in the spool."""
+
+    heat_map_sentences = 0
+
+
+def _asked(address: str, query: str, value: str) -> Any:
+    """The first value that an sqlite database finds; None where it has none."""
+    database = Path(address.removeprefix("sqlite:///"))
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection,
+    ):
+        found = connection.execute(query, [value]).fetchone()
+        return None if found is None else found[0]
+    return None
+
+
+def _short(path: Path) -> str:
+    here = Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()

@@ -1,1 +1,0 @@
-"""What each script of pipelines/ runs."""

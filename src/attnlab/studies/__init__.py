@@ -1,0 +1,1 @@
+"""Studies: questions asked with many seeds, and what became of them."""

@@ -1,0 +1,234 @@
+"""A study: experiments that differ in a few choices, over several seeds, and what they show of a
+claim or a paper.
+
+A study is a YAML file, one of pipelines/studies or the user's own; `Study` has its keys.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd  # type: ignore[import-untyped]
+import torch
+import yaml  # type: ignore[import-untyped]
+from matplotlib.figure import Figure
+from pydantic import Field, PositiveInt
+
+from attnlab.config.binding import bind_settings
+from attnlab.errors import ExperimentError
+from attnlab.experiment.composition import compose
+from attnlab.files import atomic_file, write_json
+from attnlab.plots.figure import save_png
+from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
+from attnlab.report.measures import measure_named
+from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, trained
+from attnlab.studies.study_page import study_page
+from attnlab.studies.verdicts import (
+    PLACE,
+    Expectation,
+    Published,
+    Rows,
+    mean_interval,
+    values_of,
+    verdict_on_claim,
+    verdict_on_replication,
+)
+
+LEAST_SEEDS = 3  # for a verdict
+STUDIES = Path(__file__).parents[3] / "pipelines" / "studies"
+
+
+@dataclass(frozen=True)
+class Study:
+    """
+    title, text: what is asked, and how it is measured.
+    systems: {name: overrides of train.py}.
+    settings: overrides that all systems share.
+    seeds: how many; they are 1, 2, ...
+    measurement: one of `MEASUREMENTS`.
+    measures: of the table and the figure.
+    expect: of the claim, or of the direction of a published effect.
+    source, published: of a replication: where it is published, and the figures.
+    differs: of a replication: how our setting differs.
+    found: what the result teaches, once it is known; of as many seeds as the study says.
+    """
+
+    title: str
+    text: str
+    systems: Annotated[dict[str, list[str]], Field(min_length=1)]
+    settings: list[str]
+    measures: Annotated[list[str], Field(min_length=1)]
+    seeds: PositiveInt = 5
+    measurement: str = "evaluation"
+    expect: list[Expectation] = field(default_factory=list)
+    source: str = ""
+    published: list[Published] = field(default_factory=list)
+    differs: str = ""
+    found: str = ""
+
+    def __post_init__(self) -> None:
+        if self.measurement not in MEASUREMENTS:
+            raise ValueError(
+                f"measurement must be one of {', '.join(MEASUREMENTS)}; got {self.measurement!r}"
+            )
+        compared = [name for each in self.expect for name in (each.more, each.less)]
+        for name in [*compared, *(each.system for each in self.published)]:
+            named = str(name).partition(PLACE)[0]  # a measurement may add a part: `dot: uniform`
+            if isinstance(name, str) and not any(
+                f"{named}: ".startswith(f"{each}: ") for each in self.systems
+            ):
+                raise ValueError(
+                    f"expect and published must name systems ({', '.join(self.systems)}), got "
+                    f"{name!r}"
+                )
+
+    def points(self, seeds: int, settings: Sequence[str]) -> list[Point]:
+        """The experiments, checked before any of them runs.
+
+        settings: the user's, in place of those that the systems share.
+        """
+        common = ("tracking=none", "chain=false", *self.settings, *settings)
+        return [
+            Point(name, seed, compose([*common, *overrides, f"seed={seed}"]))
+            for name, overrides in self.systems.items()
+            for seed in range(1, seeds + 1)
+        ]
+
+    def figure(self, rows: Rows) -> Figure:
+        """Curves where the rows have places, else intervals: a panel for each measure."""
+        names = list(dict.fromkeys(row["system"] for row in rows))
+        if self.measurement not in AXES:
+            panels: dict[str, list[SystemInterval]] = {}
+            for of in map(measure_named, self.measures):
+                for number, name in enumerate(names):
+                    values = [of.factor * value for value in values_of(rows, name, of.name)]
+                    row = SystemInterval(
+                        name, values, **vars(mean_interval(values)), note="", number=number
+                    )
+                    panels.setdefault(of.heading, []).append(row)
+            return interval_panels(panels)
+        curves: dict[str, list[SeededCurve]] = {}
+        for measure in map(measure_named, self.measures):
+            for number, name in enumerate(names):
+                table = pd.DataFrame([row for row in rows if row["system"] == name])
+                table = (
+                    table.pivot(index="seed", columns="at", values=measure.name) * measure.factor
+                )
+                curve = SeededCurve(name, table.columns.tolist(), table.to_numpy(float), number)
+                curves.setdefault(measure.heading, []).append(curve)
+        return seeded_panels(curves, AXES[self.measurement])
+
+    def result(self, rows: Rows) -> dict[str, Any]:
+        """The table, what became of each expectation and published figure, and the verdict."""
+        outcomes = [each.outcome(rows) for each in self.expect]
+        reached = [each.is_reached(rows) for each in self.published]
+        verdict = (
+            verdict_on_replication(reached, outcomes) if self.source else verdict_on_claim(outcomes)
+        )
+        seeds = {row["seed"] for row in rows}
+        names = (
+            list(dict.fromkeys(row["system"] for row in rows))
+            if self.measurement not in AXES
+            else []
+        )
+
+        def shown(name: str, measure: str) -> str:
+            return mean_interval(values_of(rows, name, measure)).shown(measure_named(measure))
+
+        return {
+            "verdict": verdict if len(seeds) >= LEAST_SEEDS else f"fewer than {LEAST_SEEDS} seeds",
+            "table": [
+                [name, *(shown(name, measure) for measure in self.measures)] for name in names
+            ],
+            "headings": ["system", *(measure_named(measure).heading for measure in self.measures)],
+            "expectations": [
+                [each.says, *each.compared(rows), outcome]
+                for each, outcome in zip(self.expect, outcomes, strict=True)
+            ],
+            "published_table": [
+                [
+                    each.system,
+                    of.heading,
+                    of.shown(each.value),
+                    ours,
+                    of.shown(each.tolerance),
+                    ["no", "yes"][within],
+                ]
+                for each, within in zip(self.published, reached, strict=True)
+                for of, ours in [(measure_named(each.measure), shown(each.system, each.measure))]
+            ],
+        }
+
+
+def read_study(path: Path) -> Study:
+    """Raises ExperimentError for a file that is no study."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ExperimentError(f"the study {path} cannot be read: {error}") from error
+    try:
+        return Study(**bind_settings(content, Study))
+    except (ExperimentError, ValueError) as error:
+        problems = error.problems if isinstance(error, ExperimentError) else [str(error)]
+        raise ExperimentError([f"{path.name}: {problem}" for problem in problems]) from error
+
+
+def path_of(name: str) -> Path:
+    """The file of one of our studies, or of the user's own."""
+    ours = {path.stem: path for path in sorted(STUDIES.rglob("*.yaml"))}
+    if name not in ours and not name.endswith(".yaml"):
+        raise ExperimentError(
+            f"the study must be one of {', '.join(ours)}, or a YAML file of your own; got {name!r}"
+        )
+    return ours.get(name, Path(name))
+
+
+def write_page(kind: str, into: Path) -> None:
+    """The page of all claims or all replications, those that were not run among them."""
+    studies = {}
+    for path in sorted((STUDIES / kind).glob("*.yaml")):
+        result = into / "studies" / path.stem / "result.json"
+        found = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else {}
+        studies[path.stem] = {**vars(read_study(path)), **found}
+    with atomic_file(into / f"{kind}.md") as temporary:
+        temporary.write_text(study_page(kind, studies), encoding="utf-8")
+
+
+def main(arguments: Namespace) -> None:
+    """arguments: of pipelines/replicate.py."""
+    path = path_of(arguments.name)
+    study = read_study(path)
+    seeds = study.seeds if arguments.seeds is None else arguments.seeds
+    if seeds < 1:
+        raise ExperimentError(f"--seeds must be a whole number above 0, got {seeds}")
+    points = study.points(seeds, arguments.settings)
+    rows = [row for point in trained(points) for row in MEASUREMENTS[study.measurement](point)]
+    result = {
+        **study.result(rows),
+        "run_seeds": seeds,
+        "cpu_minutes": sum(point.cpu_minutes for point in points),
+        "run_settings": [
+            re.sub("^data.path=.*", "data.path=<folder>", each) for each in arguments.settings
+        ],
+        "machine": f"{torch.backends.cpu.get_cpu_capability()}, "
+        f"{points[0].experiment.hardware.threads} thread(s), "
+        f"Python {platform.python_version()}, torch {torch.__version__}",
+    }
+    folder: Path = arguments.into / "studies" / path.stem
+    save_png(study.figure(rows), folder / "figure.png")
+    with atomic_file(folder / "rows.csv") as temporary:
+        pd.DataFrame(rows).to_csv(temporary, index=False)
+    write_json(folder / "result.json", result)
+    for line in (*result["table"], *result["published_table"], *result["expectations"]):
+        print(" | ".join(line))
+    print(f"{study.title}: {result['verdict']}\nfigure: {folder / 'figure.png'}")
+    if path.parent.parent == STUDIES:
+        write_page(path.parent.name, arguments.into)
+        print(f"page: {arguments.into / path.parent.name}.md")

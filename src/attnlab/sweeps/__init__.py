@@ -1,1 +1,0 @@
-"""Sweeps: many jobs of one multirun, led by its first process. Knows neither Hydra nor MLflow."""

@@ -1,0 +1,153 @@
+"""The one name of an experiment: the score, what is not the default, the data, the seed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from attnlab.config.names import LONGEST, readable_name
+from attnlab.experiment.composition import compose
+from attnlab.experiment.experiment import TRAIN_SECTIONS
+from attnlab.runs import names
+
+NAMES = {
+    "bahdanau · dates · seed 1": [],
+    "no attention · dates · seed 3": ["model/attention=none", "seed=3"],
+    "general · post_post · dates · seed 1": ["model/attention=general", "padding=post_post"],
+    "general · unmasked_read · dates · seed 1": [
+        "model/attention=general",
+        "padding=unmasked_read",
+    ],
+    "general · teacher forcing ratio 0.5 · dates · seed 1": [
+        "model/attention=general",
+        "training.teacher_forcing.ratio=0.5",
+    ],
+    "general · teacher forcing inverse_sigmoid · dates · seed 1": [
+        "model/attention=general",
+        "training/teacher_forcing=inverse_sigmoid",
+    ],
+    "general · ddp_cpu · dates · seed 1": ["model/attention=general", "hardware=ddp_cpu"],
+    "bahdanau · lstm · bridge mean · dates · seed 1": ["model/encoder=lstm", "model/bridge=mean"],
+    # Its readout is no choice
+    "bahdanau · step_then_attend · dates · seed 1": ["model/decoder=step_then_attend"],
+    "bahdanau · step_then_attend · readout tanh · dates · seed 1": [
+        "model/decoder=step_then_attend",
+        "model/readout=tanh",
+    ],
+    "bahdanau · tokenizer bpe · greedy · dates · seed 1": ["data/tokenizer=bpe", "search=greedy"],
+    "bahdanau · source tokenizer bpe · dates · seed 1": [
+        "data/tokenizer@data.source_tokenizer=bpe"
+    ],
+    "bahdanau · search size 10 · dates · seed 1": ["search.size=10"],
+    "bahdanau · attention size 32 · dates · seed 1": ["model.attention.size=32"],
+    "bahdanau · optimizer learning rate 0.00123457 · dates · seed 1": [
+        "training.optimizer.learning_rate=0.0012345678912"
+    ],
+    "bahdanau · patience 4 · data seed 3 · dates · seed 1": ["training.patience=4", "data.seed=3"],
+    "bahdanau · trainer benchmark true · dates · seed 1": ["+trainer.benchmark=true"],
+    "bahdanau · copy · seed 1": ["data=copy"],  # with the tokenizer that its file chooses
+    "bahdanau · mine · seed 1": ["task=classification", "data.path=corpora/mine"],
+    "bahdanau · multi30k_bahdanau · multi30k · seed 1": [
+        "experiment=multi30k_bahdanau",
+        "data.path=/data/multi30k",
+    ],
+    "bahdanau · multi30k_bahdanau · encoder dropout 0.5 · multi30k · seed 1": [
+        "experiment=multi30k_bahdanau",
+        "data.path=/data/multi30k",
+        "model.encoder.dropout=0.5",
+    ],
+    "dot · see2017 · dates · seed 1": ["experiment=see2017", "model/attention=dot"],
+    "scaled_dot · luong2015_general · dates · seed 1": [
+        "experiment=luong2015_general",
+        "model/attention=scaled_dot",
+    ],
+    "bahdanau · rt_polarity · mine · seed 1": ["experiment=rt_polarity", "data.path=corpora/mine"],
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_name_has_the_score_and_every_choice_that_is_not_the_default(name: str) -> None:
+    experiment = compose(NAMES[name])
+    assert readable_name(experiment.logged) == name
+    # A model folder has these sections, and neither choices nor a task.
+    of_model = {
+        section: experiment.config[section] for section in ("data", *TRAIN_SECTIONS, "search")
+    }
+    assert readable_name(of_model) == name
+
+
+def test_names_in_the_documentation_are_those_of_their_commands() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "mlflow.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `train\.py(.*?)` \| `(.*)` \|$", page, re.MULTILINE)
+    assert len(rows) == 4
+    for overrides, name in rows:
+        assert readable_name(compose(overrides.split()).logged) == name
+
+
+def test_name_of_what_decides_no_result_is_that_of_the_default() -> None:
+    others = [
+        "tracking=none",
+        "paths.runs=elsewhere",
+        "rerun=true",
+        "save_every_minutes=1",
+        "chain=false",
+    ]
+    assert readable_name(compose(others).logged) == "bahdanau · dates · seed 1"
+
+
+MANY = (
+    "model.encoder.embedding_size=8", "model.encoder.hidden_size=8", "model.decoder.hidden_size=16",
+    "model.readout.size=16", "training.max_steps=4", "training.batching.size=16",
+    "data.num_pairs=200",
+)  # fmt: skip
+
+
+def test_long_names_are_shortened_and_still_differ() -> None:
+    found = {
+        readable_name(compose([*MANY, f"data.num_pairs={pairs}"]).logged)
+        for pairs in (200, 300, 400)
+    }
+    assert len(found) == 3
+    for name in found:
+        assert len(name) <= LONGEST + len("bahdanau ·  · dates · seed 1")
+        assert " more (" in name
+        assert "num pairs" not in name
+        assert name.endswith(" · dates · seed 1")
+
+
+def test_what_a_sweep_varies_stays_in_a_long_name() -> None:
+    config = compose(MANY).logged
+    assert "num pairs 200" in readable_name(config, ["seed", "data.num_pairs"])
+    config = compose([*MANY, "model/encoder=lstm"]).logged
+    assert readable_name(config, ["model/encoder"]).startswith("bahdanau · lstm · ")
+
+
+def test_name_of_a_class_from_outside_and_of_a_moved_one() -> None:
+    config = compose(["model/encoder=lstm"]).logged
+    moved = config["model"]["encoder"] | {"_target_": "attnlab.somewhere.else.Encoder"}
+    assert readable_name(
+        {**config, "model": {**config["model"], "encoder": moved}}
+    ) == readable_name(config)
+    foreign = {"_target_": "mine.WindowBridge", "width": 3}
+    name = readable_name({**config, "model": {**config["model"], "bridge": foreign}})
+    assert name == "bahdanau · lstm · bridge window · bridge width 3 · dates · seed 1"
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"model": None}, {"model": {}, "data": None, "training": None}]
+)
+def test_name_of_a_config_without_these_sections_is_run(config: dict[str, object]) -> None:
+    assert readable_name(config) == "run"
+
+
+def test_name_without_conf_has_the_score_the_data_and_the_seed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where the package lies without the project."""
+    config = compose(["model/encoder=lstm"]).logged
+    monkeypatch.setattr(names, "CONF", tmp_path / "none")
+    names._name_of.cache_clear()
+    assert readable_name(config) == "bahdanau · dates · seed 1"
+    names._name_of.cache_clear()

@@ -1,0 +1,106 @@
+"""Pictures of a real, tiny training: drawn at validations, uploaded."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from attnlab.evaluation.attention_map import AttentionMap, load_maps
+from attnlab.runs.pictures import PictureCallback, write_heat_maps, write_sentences
+from attnlab.training.spool import SPOOL_NAME, MetricSpool
+from attnlab.training.trainer import SpoolLogger
+
+
+class Tiny(pl.LightningModule):
+    """Its validation metric is best after the second validation."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.scores = iter([0.5, 0.9, 0.3, 0.2])
+
+    def training_step(self, batch, index):
+        loss = self.layer(batch).mean()
+        self.log("train/loss", loss)
+        return loss
+
+    def validation_step(self, batch, index):
+        pass
+
+    def on_validation_epoch_end(self):
+        if not self.trainer.sanity_checking:
+            self.log("validation/bleu", next(self.scores))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def maps(module):
+    assert not module.training
+    assert not torch.is_grad_enabled()
+    weights = np.array([[0.9, 0.1], [0.2, 0.8]])
+    first = AttentionMap(["<b>", "<eos>"], ["날짜", "<eos>"], weights, "first")
+    return partial(write_heat_maps, [first, AttentionMap(["a"], ["b"], [[1.0]])])
+
+
+def fit(point, maps=maps):
+    callback = PictureCallback(maps, point)
+    data = torch.utils.data.DataLoader(torch.ones(8, 1), batch_size=1)
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        max_steps=8,
+        val_check_interval=2,
+        num_sanity_val_steps=1,
+        log_every_n_steps=1,
+        logger=SpoolLogger(MetricSpool(point / SPOOL_NAME)),
+        callbacks=[callback],
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(Tiny(), data, data)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_maps_of_every_validation_arrive_in_mlflow(tracking, runs, point, record, client):
+    with tracking().start(runs, point, record) as run:
+        fit(point)
+    steps = [info.path for info in client.list_artifacts(run.run_id, "attention")]
+    assert steps == [f"attention/step_00000{step}" for step in (2, 4, 6, 8)]
+    names = [
+        info.path.rpartition("/")[2]
+        for info in client.list_artifacts(run.run_id, "attention/step_000008")
+    ]
+    assert names == ["attention.html", "attention.npz", "sentence_1.png", "sentence_2.png"]
+    folder = runs / "mlflow-artifacts" / run.run_id / "artifacts" / "attention" / "step_000008"
+    page = (folder / "attention.html").read_text(encoding="utf-8")
+    assert "날짜" in page
+    assert "<b>" not in page
+    assert load_maps(folder / "attention.npz")[0].target_tokens == ["날짜", "<eos>"]
+    assert (folder / "sentence_1.png").read_bytes().startswith(b"\x89PNG")
+    assert [metric.step for metric in client.get_metric_history(run.run_id, "validation/bleu")] == [
+        2,
+        4,
+        6,
+        8,
+    ]
+    assert not any((point / "run" / "outbox").rglob("*.png"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_model_without_attention_draws_nothing(point):
+    fit(point, lambda module: None)
+    assert not (point / "run" / "outbox").exists()
+
+
+def test_classifier_pictures_are_files(tmp_path):
+    maps = [AttentionMap(["<b>", "날짜"], ["love"], [[0.9, 0.1]], "love (0.93)")]
+    write_sentences(maps, ["love", "일상"], np.array([[3, 1], [0, 2]]), tmp_path, "Step 4")
+    names = ["attention.npz", "confusion_matrix.png", "sentences.html", "sentences.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert load_maps(tmp_path / "attention.npz")[0].source_tokens == ["<b>", "날짜"]
+    page = (tmp_path / "sentences.html").read_text(encoding="utf-8")
+    assert "Step 4" in page
+    assert "<b>" not in page
