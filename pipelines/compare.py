@@ -16,11 +16,21 @@ from __future__ import annotations
 import sys
 
 from attnlab.experiment.command_settings import CompareSettings, read_settings
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.launch import report_user_errors
 
 if __name__ == "__main__":
-    with mistakes_as_sentences():
+    with report_user_errors():
         settings = read_settings(CompareSettings, sys.argv[1:])
-        from attnlab.report.compare import main
+        from attnlab.report.compare import (
+            compare,
+            find_wanted_sweep,
+            log_comparison,
+            read_runs,
+            show_comparison,
+        )
 
-        main(settings)
+        sweep = find_wanted_sweep(settings)  # None for runs of MLflow's and folders of DVC's
+        runs = read_runs(settings, sweep)
+        folder, findings = compare(runs, settings, sweep)  # measured again, tested, and drawn
+        logged = log_comparison(runs, settings, sweep, folder)  # to the sweep's run in MLflow
+        show_comparison(runs, findings, folder, logged)

@@ -14,11 +14,18 @@ from __future__ import annotations
 
 import sys
 
-from attnlab.experiment.launch import help_shown, mistakes_as_sentences
+from attnlab.experiment.launch import help_shown, report_user_errors
 
 if __name__ == "__main__":
-    with mistakes_as_sentences():
+    with report_user_errors():
         if not help_shown():
-            from attnlab.experiment.params_file import main
+            from attnlab.experiment.params_file import (
+                compose,
+                read_arguments,
+                read_params,
+                write_resolved,
+            )
 
-            main(sys.argv[1:])
+            into, overrides = read_arguments(sys.argv[1:])
+            resolved = compose(read_params(), overrides, into)
+            write_resolved(resolved, into)  # with a digest of each section

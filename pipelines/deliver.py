@@ -12,11 +12,15 @@ from __future__ import annotations
 import sys
 
 from attnlab.experiment.command_settings import DeliverSettings, read_settings
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.launch import report_user_errors
 
 if __name__ == "__main__":
-    with mistakes_as_sentences():
+    with report_user_errors():
         settings = read_settings(DeliverSettings, sys.argv[1:])
-        from attnlab.runs.delivery import main
+        from attnlab.errors import ExperimentError
+        from attnlab.runs.delivery import deliver
 
-        main(settings)
+        settings.tracking.follow_moved_folder(settings.runs_folder)
+        _, problems = deliver(settings.tracking, settings.runs_folder)
+        if problems:
+            raise ExperimentError(problems)

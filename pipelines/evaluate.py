@@ -7,17 +7,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import hydra
 from omegaconf import DictConfig
 
-from attnlab.experiment.launch import launch, run_job
+from attnlab.experiment.launch import experiment_job, launch
 
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
-def main(config: DictConfig) -> Any:
-    return run_job("evaluate", config)
+@experiment_job
+def main(config: DictConfig) -> None:
+    from attnlab.experiment.composition import check, with_task_of_model
+    from attnlab.experiment.evaluation import evaluate_model_folder
+    from attnlab.terminal import echo
+
+    # Every mistake at once, as sentences; a classifier's folder needs no task=classification.
+    experiment = check(with_task_of_model(config))
+    evaluation = evaluate_model_folder(experiment)  # the metrics go to MLflow, too
+
+    echo(f"metrics: {evaluation / 'metrics.json'}")
+    echo(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
 
 
 if __name__ == "__main__":

@@ -5,17 +5,26 @@ python pipelines/prepare.py data=multi30k data.path=../shared/data/multi30k
 
 from __future__ import annotations
 
-from typing import Any
-
 import hydra
 from omegaconf import DictConfig
 
-from attnlab.experiment.launch import launch, run_job
+from attnlab.experiment.launch import experiment_job, launch
 
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
-def main(config: DictConfig) -> Any:
-    return run_job("prepare", config)
+@experiment_job
+def main(config: DictConfig) -> None:
+    from attnlab.experiment.composition import check
+    from attnlab.experiment.preparation import prepared_folder, write_prepared
+    from attnlab.terminal import echo
+
+    experiment = check(config)  # every mistake at once, as sentences
+    folder = prepared_folder(experiment)  # paths.data, or one that equal data share
+    write_prepared(experiment, folder)  # also where it has some already
+
+    sizes = experiment.task.open_data(folder).sizes
+    rows = ", ".join(f"{size} {split}" for split, size in sizes.items())
+    echo(f"prepared {rows} rows in {folder}")
 
 
 if __name__ == "__main__":

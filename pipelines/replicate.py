@@ -15,7 +15,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
-from attnlab.experiment.launch import mistakes_as_sentences
+from attnlab.experiment.launch import report_user_errors
 
 if __name__ == "__main__":
     parser = ArgumentParser(
@@ -46,7 +46,26 @@ if __name__ == "__main__":
         help="settings of train.py, such as data.path=... or hardware.threads=1",
     )
     arguments = parser.parse_intermixed_args()
-    with mistakes_as_sentences():
-        from attnlab.studies.study import main
+    with report_user_errors():
+        from attnlab.studies.study import (
+            conditions,
+            find_study,
+            measure,
+            read_study,
+            show_result,
+            write_page,
+            write_result,
+        )
 
-        main(arguments)
+        path = find_study(arguments.name)
+        study = read_study(path)
+        points = study.points(arguments.seeds, arguments.settings)  # all checked before one runs
+        rows = measure(study, points)  # trains what is missing
+        result = study.result(rows) | conditions(points, arguments.settings)
+
+        folder = arguments.into / "studies" / path.stem
+        write_result(study, rows, result, folder)
+        show_result(study, result, folder)
+        page = write_page(path, arguments.into)  # of all claims, or all replications
+        if page is not None:
+            print(f"page: {page}")

@@ -5,17 +5,22 @@ python pipelines/report.py -cp ../build -cn resolved
 
 from __future__ import annotations
 
-from typing import Any
-
 import hydra
 from omegaconf import DictConfig
 
-from attnlab.experiment.launch import launch, run_job
+from attnlab.experiment.launch import experiment_job, launch
 
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="config")
-def main(config: DictConfig) -> Any:
-    return run_job("report", config)
+@experiment_job
+def main(config: DictConfig) -> None:
+    from attnlab.experiment.composition import check
+    from attnlab.report.reporting import report_folders
+    from attnlab.terminal import echo
+
+    experiment = check(config)  # every mistake at once, as sentences
+    page = report_folders(experiment)  # of paths.data, paths.training and paths.evaluation
+    echo(f"report: {page}")
 
 
 if __name__ == "__main__":

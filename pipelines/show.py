@@ -5,11 +5,11 @@ python pipelines/show.py
 
 from __future__ import annotations
 
-from attnlab.experiment.launch import help_shown, mistakes_as_sentences
+from attnlab.experiment.launch import help_shown, report_user_errors
 
 if __name__ == "__main__":
-    with mistakes_as_sentences():
+    with report_user_errors():
         if not help_shown():
-            from attnlab.report.reporting import show
+            from attnlab.report.reporting import show_build
 
-            show()
+            show_build()

@@ -23,6 +23,7 @@ LEVELS = {
     "batch": 0,
     "errors": 0,
     "progress": 0,
+    "terminal": 1,
     "files": 1,
     "config": 2,
     "data": 3,

@@ -23,7 +23,7 @@ import sys
 SET_BY_IMPORTS: dict[str, str] = {}
 IMPORTED = (
     "datasets", "matplotlib.pyplot", "mlflow", "pytorch_lightning", "rich.progress", "sacrebleu",
-    "torchmetrics", "attnlab.experiment.preparation", "attnlab.experiment.chain",
+    "torchmetrics", "attnlab.experiment.preparation", "attnlab.experiment.run",
     "attnlab.experiment.training",
     "attnlab.experiment.evaluation", "attnlab.report.reporting", "attnlab.experiment.composition",
     "attnlab.experiment.launch", "attnlab.runs.tracking",

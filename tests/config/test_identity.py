@@ -97,7 +97,7 @@ def test_identity_changes_with_the_data_but_not_with_the_order_of_keys_and_sourc
 # Rows of the table in docs/dvc.md, with edits that are of their kind: (file, what stands there,
 # what replaces it).
 SCORE, SETTINGS = "model/attention/dot.py", "training/settings.py"
-STAGE, TASK = "stages/train.py", "experiment/translation.py"
+STAGE, TASK = "experiment/training.py", "experiment/translation.py"
 IMPORTS = (
     "from torch import Tensor\n",
     "from attnlab.model.attention.score import Score, check_equal_widths\n",
@@ -108,8 +108,8 @@ SAME_CODE = {
         (SCORE, FORWARD, f"        # The product.\n{FORWARD[:-1]}  # (B, T, S)\n"),
         (SCORE, '"""The dot score."""', '"""Dot."""'),
         (SCORE, "score(s, h) = s · h", "score(h, s) = h · s"),
-        (STAGE, "    # 3. Train.\n", ""),
-        (STAGE, "    resume_from: a checkpoint of the same training.\n", ""),
+        (STAGE, "    # The attention of the same few sentences at every validation.\n", ""),
+        (STAGE, "    watch: more callbacks.\n", ""),
         (TASK, "    def sizes(", "    # They are small.\n    def sizes("),
     ],
     (
@@ -134,7 +134,11 @@ SAME_CODE = {
         ),
     ],
     "in the stage's and the task's own module: a function that the stage does not call": [
-        (STAGE, "def module_of(", "def another() -> None:\n    return None\n\n\ndef module_of("),
+        (
+            STAGE,
+            "def make_module(",
+            "def another() -> None:\n    return None\n\n\ndef make_module(",
+        ),
         (
             TASK,
             "    def check(",
@@ -150,10 +154,10 @@ OTHER_CODE = {
         (SCORE, "key_size: int)", "key_size: int = 1)"),
         (SCORE, "    def forward", "    @torch.no_grad()\n    def forward"),
         (STAGE, "pl.seed_everything(", "print() or pl.seed_everything("),
-        (STAGE, "def module_of(", "@torch.no_grad()\ndef module_of("),
+        (STAGE, "def make_module(", "@torch.no_grad()\ndef make_module("),
         # What the function takes from its module counts with it.
         (STAGE, "seed=experiment.seed", "seed=SEED"),
-        (STAGE, "def train(", "SEED = 1\n\n\ndef train("),
+        (STAGE, "def make_trainer(", "SEED = 1\n\n\ndef make_trainer("),
         (TASK, "    def sizes(", "    @functools.cache\n    def sizes("),
     ],
     "a type annotation, for settings are checked against it": [
@@ -219,7 +223,7 @@ def test_edit_of_what_training_computes_with_changes_its_identity_and_of_what_it
     assert [after[score] == before[score] for score in after] == [name in SHOWS] * 2
 
 
-@pytest.mark.parametrize("folder", ["plots", "runs", "report", "studies"])
+@pytest.mark.parametrize("folder", ["plots", "runs", "experiment", "report", "studies"])
 def test_edit_of_what_only_shows_changes_no_training(package, experiments, before, folder):
     for file in (package / folder).rglob("*.py"):
         append(file)
@@ -405,9 +409,8 @@ def test_source_that_does_not_exist_is_an_error():
 @pytest.mark.parametrize("stage", STAGES)
 def test_code_of_each_stage_leaves_out_the_other_stages(stage, task):
     found = {name.partition(":")[0] for name in used_code(sources(stage, task)).texts}
-    assert {name for name in found if name.startswith("attnlab.stages.")} == {
-        f"attnlab.stages.{stage}"
-    }
+    of_stages = {each: own[0].partition(":")[0] for each, own in STAGES.items()}
+    assert found & set(of_stages.values()) == {of_stages[stage]}
     foreign = {"prepare": "model", "train": "plots", "evaluate": "report", "report": "model"}[stage]
     assert not any(name.startswith(f"attnlab.{foreign}.") for name in found)
     scores = {path.stem for path in (identity.FOLDER / "attnlab/model/attention").glob("*.py")} & {

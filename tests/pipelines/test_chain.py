@@ -13,8 +13,8 @@ from test_refusals import refused
 
 from attnlab.config.identity import config_digest
 from attnlab.config.names import readable_name
-from attnlab.experiment.chain import data_to_train_on
 from attnlab.experiment.composition import compose
+from attnlab.experiment.preparation import prepare
 from attnlab.runs.connection import Connection
 from attnlab.runs.tracking import MlflowTracking
 
@@ -302,7 +302,7 @@ def test_run_of_an_evaluation_has_the_parameters_of_its_model(
 
 def test_search_that_cannot_write_the_references_of_its_split_is_a_warning(tmp_path, capsys):
     made = ["data=copy", "data.num_pairs=100", f"paths.runs={tmp_path}", "tracking=none"]
-    data_to_train_on(compose([*made, "search.max_length_ratio=0.5"]))
+    prepare(compose([*made, "search.max_length_ratio=0.5"]))
     err = capsys.readouterr().err
     assert (
         "warning: 100% of the test split's references are longer than search can write; raise "

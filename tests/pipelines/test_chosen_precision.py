@@ -50,12 +50,13 @@ def test_evaluation_in_another_precision_is_a_run_of_its_own(
     """Its figures are not those of the training's run, whose params name the precision that it was
     trained in.
     """
-    from attnlab.stages import evaluate
+    from attnlab.experiment import evaluation, run
 
     search = {"_target_": "attnlab.search.greedy.GreedySearch", "max_length": 8}
     trained = {"search": search, "hardware": {"precision": 32}, "data": {"seed": 1}}
-    monkeypatch.setattr(evaluate, "read_config", lambda _: trained)
-    monkeypatch.setattr(evaluate, "read_facts", lambda _: SimpleNamespace(identity="0123"))
+    for module in (evaluation, run):
+        monkeypatch.setattr(module, "read_config", lambda _: dict(trained))
+        monkeypatch.setattr(module, "read_facts", lambda _: SimpleNamespace(identity="0123"))
     experiment: Any = SimpleNamespace(
         config={"search": search},
         ensemble_folders=[],
@@ -63,7 +64,7 @@ def test_evaluation_in_another_precision_is_a_run_of_its_own(
         paths=SimpleNamespace(runs_folder=tmp_path),
     )
     of_training = tmp_path / "points" / "0123"
-    assert (evaluate.state_of_its_run(experiment, tmp_path) == of_training) == (precision == 32)
-    assert evaluate.name_of_run(experiment, tmp_path).endswith(" · precision bf16") == (
+    assert (run.run_state(experiment, tmp_path) == of_training) == (precision == 32)
+    assert evaluation.name_of_run(experiment, tmp_path).endswith(" · precision bf16") == (
         precision == "bf16"
     )

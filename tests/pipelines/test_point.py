@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.experiment.point import checkpoint_to_go_on_from
+from attnlab.experiment.run import find_resume_checkpoint
 from attnlab.training.checkpoints import BEFORE_LAST, LAST, CheckpointFiles
 
 
@@ -18,7 +18,7 @@ def test_damaged_checkpoint_is_replaced_by_the_one_before(damaged, expected, tmp
         CheckpointFiles().save_checkpoint({"global_step": step}, tmp_path / "checkpoints" / LAST)
     for name in damaged:
         (tmp_path / "checkpoints" / name).write_bytes(b"torn")
-    found = checkpoint_to_go_on_from(tmp_path)
+    found = find_resume_checkpoint(tmp_path)
     assert (found and found.name) == expected
     assert capsys.readouterr().err.count("is damaged") == len(damaged)
     assert (tmp_path / "checkpoints" / LAST).exists() == (expected != BEFORE_LAST)

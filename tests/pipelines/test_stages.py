@@ -56,7 +56,7 @@ def code_of(stage: str) -> list[str]:
         roots |= {
             source.replace("task:", f"attnlab.experiment.{task}:") for source in SOURCES[stage]
         }
-    names = {*used_code(roots).texts, f"attnlab.stages.{stage}", "attnlab.config.binding"}
+    names = {*used_code(roots).texts, "attnlab.config.binding"}
     used = {path for name in names if (path := module_file(name.partition(":")[0])) is not None}
 
     places = {PACKAGE_ROOT / "experiment"}

@@ -121,7 +121,7 @@ def all_runs(client):
 
 @pytest.fixture
 def experiment(tracking, runs):
-    """As much of an experiment as `begin_anew` needs."""
+    """As much of an experiment as `reset_experiment_folder` needs."""
 
     def made(**changed):
         return SimpleNamespace(

@@ -4,18 +4,22 @@ once.
 
 from __future__ import annotations
 
+import runpy
+import sys
+from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 from filelock import FileLock, Timeout
 
-from attnlab.experiment.command_settings import DeliverSettings, read_settings
-from attnlab.experiment.launch import mistakes_as_sentences
-from attnlab.experiment.point import only_one_at_a_time
-from attnlab.stages import deliver, evaluate
+from attnlab.experiment import evaluation
+from attnlab.experiment.run import experiment_lock
+from attnlab.runs.delivery import deliver
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 NOBODY = "http://127.0.0.1:9"
+SCRIPT = str(Path(__file__).resolve().parents[2] / "pipelines" / "deliver.py")
 
 
 def main(runs, capsys, *arguments):
@@ -23,8 +27,8 @@ def main(runs, capsys, *arguments):
     capsys.readouterr()
     code = 0
     try:
-        with mistakes_as_sentences():
-            deliver.main(read_settings(DeliverSettings, [f"paths.runs={runs}", *arguments]))
+        with patch.object(sys, "argv", [SCRIPT, f"paths.runs={runs}", *arguments]):
+            runpy.run_path(SCRIPT, run_name="__main__")
     except SystemExit as end:
         code = end.code
     printed = capsys.readouterr()
@@ -45,8 +49,8 @@ def test_offline_run_is_uploaded_with_its_metrics_status_times_and_artifacts(
     run.log_artifact(tmp_path / "evaluation")
     run.finish(ends, None if ends == "FINISHED" else "ExperimentError: it diverged")
 
-    assert deliver.deliver(tracking(), runs) == (1, [])
-    assert deliver.deliver(tracking(), runs) == (0, [])
+    assert deliver(tracking(), runs) == (1, [])
+    assert deliver(tracking(), runs) == (0, [])
     (found,) = client.search_runs([client.get_experiment_by_name("attnlab").experiment_id])
     assert found.data.metrics == {"loss": 0.5, "test/bleu": 30.0, "epoch": 1.0}
     assert (found.info.status, found.info.start_time, found.info.end_time) == (
@@ -75,13 +79,13 @@ def test_metrics_logged_offline_to_a_finished_run_are_uploaded_later(
     with away.start(runs, point, record) as again:
         again.log_metrics({"loss": 0.5}, 10)
     assert all_runs() == [("FINISHED", None)]
-    assert deliver.deliver(tracking(), runs) == (1, [])
+    assert deliver(tracking(), runs) == (1, [])
     assert all_runs() == [("FINISHED", 0.5)]
 
 
 def test_killed_run_is_left_to_its_own_command(away, runs, point, record, tracking):
     away.start(runs, point, record)
-    assert deliver.deliver(tracking(), runs) == (0, [])
+    assert deliver(tracking(), runs) == (0, [])
 
 
 def test_pending_sweeps_and_evaluations_are_uploaded(trained, runs, all_runs, capsys):
@@ -167,20 +171,20 @@ def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
         into.mkdir()
         (into / "metrics.json").write_text('{"bleu": 30.0}')
 
-    monkeypatch.setattr(evaluate, "evaluate", evaluating)
-    monkeypatch.setattr(evaluate, "command_line", tuple)
-    monkeypatch.setattr(evaluate, "state_of_its_run", lambda *_: state)
-    monkeypatch.setattr(evaluate, "config_of_run", lambda *_: record.config)
-    monkeypatch.setattr(evaluate, "name_of_run", lambda *_: "a name")
-    monkeypatch.setattr(evaluate, "read_facts", lambda _: SimpleNamespace(identity="i", step=1))
+    monkeypatch.setattr(evaluation, "write_evaluation", evaluating)
+    monkeypatch.setattr("attnlab.experiment.run.command_line", tuple)
+    monkeypatch.setattr(evaluation, "run_state", lambda *_: state)
+    monkeypatch.setattr(evaluation, "config_of_run", lambda *_: record.config)
+    monkeypatch.setattr(evaluation, "name_of_run", lambda *_: "a name")
+    monkeypatch.setattr(evaluation, "read_facts", lambda _: SimpleNamespace(identity="i", step=1))
     whole, prepared = experiment(), SimpleNamespace(digest="d", folder=tmp_path / "data", sizes={})
     whole.hardware = SimpleNamespace(repeatable="yes")
     whole.task = SimpleNamespace(
         columns=("source",), open_data=lambda _: prepared, check_same_tokens=lambda *_: None
     )
-    with only_one_at_a_time(point):
+    with experiment_lock(point):
         pass  # trained
-    evaluate.evaluate_and_track(
+    evaluation.evaluate_and_track(
         whole, tmp_path / "model", tmp_path / "data", tmp_path / "evaluation"
     )
     assert locked == [state]

@@ -7,10 +7,10 @@ from threading import Thread
 import pytest
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.point import begin_anew, only_one_at_a_time
+from attnlab.experiment.run import experiment_lock, reset_experiment_folder
+from attnlab.runs.delivery import deliver
 from attnlab.runs.sweep_record import SweepRecord
 from attnlab.runs.tracking import NoTracking
-from attnlab.stages import deliver
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 AWAY = {"uri": "http://127.0.0.1:9", "when_unreachable": "warn"}
@@ -36,10 +36,10 @@ def test_rerun_that_cannot_upload_a_pending_run_is_refused_until_it_is_delivered
         ExperimentError,
         match=r"earlier run in .*run \(.*pipelines/deliver\.py, or remove that folder",
     ):
-        begin_anew(again, point)
+        reset_experiment_folder(again, point)
     assert names(point) == ["done.json", "evaluations", "run"]
-    assert deliver.deliver(tracking(), runs) == (2, [])
-    begin_anew(again, point)
+    assert deliver(tracking(), runs) == (2, [])
+    reset_experiment_folder(again, point)
     assert names(point) == []
     assert all_runs() == [("FINISHED", 0.25), ("FINISHED", 0.5)]
 
@@ -48,7 +48,7 @@ def test_pending_run_is_uploaded_by_a_rerun_that_has_its_tracker(
     trained, experiment, point, all_runs
 ):
     trained(point, 0.5)
-    begin_anew(experiment(), point)
+    reset_experiment_folder(experiment(), point)
     assert all_runs() == [("FINISHED", 0.5)]
     assert names(point) == []
 
@@ -57,7 +57,7 @@ def test_rerun_that_the_tracker_refuses_removes_nothing(tracking, experiment, ru
     with tracking().start(runs, point, record) as run:
         run.sync(10)
     with pytest.raises(ExperimentError, match=r"tracking\.uri"):
-        begin_anew(experiment(uri=AWAY["uri"]), point)
+        reset_experiment_folder(experiment(uri=AWAY["uri"]), point)
     assert names(point) == ["run"]
 
 
@@ -69,7 +69,7 @@ def test_uploaded_run_keeps_its_status_and_leaves_the_folder(
     run = tracking().start(runs, point, record)
     run.sync()
     run.finish(ends)
-    begin_anew(experiment(), point)
+    reset_experiment_folder(experiment(), point)
     assert all_runs() == [(ends, 0.5)]
     assert names(point) == []
 
@@ -79,7 +79,7 @@ def test_run_without_a_checkpoint_is_used_again(
 ):
     first = tracking().start(runs, point, record)
     MetricSpool(point / SPOOL_NAME).append({"loss": 0.5}, 10, 1)  # and it is killed
-    begin_anew(experiment(), point)
+    reset_experiment_folder(experiment(), point)
     assert not (point / SPOOL_NAME).exists()
     with tracking().start(runs, point, record) as second:
         pass
@@ -97,7 +97,7 @@ def test_killed_run_is_closed_with_all_its_metrics(
     with disconnected():
         spool.append({"loss": 0.25}, 20, 1)
         run.sync(spool.size())
-    begin_anew(experiment(), point)
+    reset_experiment_folder(experiment(), point)
     assert all_runs() == [("KILLED", 0.25)]
     assert names(point) == []
 
@@ -108,13 +108,13 @@ def test_rerun_waits_for_an_evaluation_of_the_earlier_model(
     place = point / "evaluations" / "0123"
 
     def begin():
-        with only_one_at_a_time(point):
-            begin_anew(experiment(), point)
+        with experiment_lock(point):
+            reset_experiment_folder(experiment(), point)
 
     (point / "done.json").write_text("{}")
     again = Thread(target=begin)
     place.mkdir(parents=True)
-    with only_one_at_a_time(place), tracking().start(runs, place, record) as run:
+    with experiment_lock(place), tracking().start(runs, place, record) as run:
         again.start()
         again.join(1)
         assert again.is_alive()
@@ -145,7 +145,7 @@ def test_rerun_after_a_killed_evaluation_closes_the_training(
     trained(point)
     (point / "done.json").write_text("{}")
     away.start(runs, point, record)
-    begin_anew(experiment(), point)
+    reset_experiment_folder(experiment(), point)
     assert all_runs() == [("KILLED", 0.5)]
     assert names(point) == []
 
@@ -161,5 +161,5 @@ def test_second_try_that_fails_at_once_keeps_the_safe_offset(
     run.finish("FAILED", "it diverged")
     with pytest.raises(ExperimentError), away.start(runs, point, record):
         raise ExperimentError("no such device")
-    assert deliver.deliver(tracking(), runs) == (1, [])
+    assert deliver(tracking(), runs) == (1, [])
     assert all_runs() == [("FAILED", 0.5)]

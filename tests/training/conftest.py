@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -157,22 +158,24 @@ def train(prepared, settings, hardware, tiny_model, tmp_path) -> Callable[..., R
         batches = SeqDataModule(prepared, chosen.batching, Padding(), **loading)
         per_epoch = len(loaders[0]) if loaders else len(batches.train_dataloader())
         saved, spool = place / "checkpoints", MetricSpool(place / "metrics.jsonl")
-        trainer, checkpoint = build_trainer(
+        trainer = build_trainer(
             chosen,
             machine,
-            per_epoch,
-            saved,
-            spool,
-            callbacks,
+            batches=per_epoch,
+            checkpoints=saved,
+            spool=spool,
+            callbacks=callbacks,
             save_every_minutes=save_every_minutes,
             options=options,
         )
+        # Lightning's own `fit`, which does not raise where a training was interrupted
+        fit = partial(pl.Trainer.fit, trainer)
         if loaders:
-            trainer.fit(module, *loaders)
+            fit(module, *loaders)
         else:
             last = saved / "last.ckpt" if resume else None
             with supervise_forked(trainer):
-                trainer.fit(module, batches, ckpt_path=last, weights_only=True if resume else None)
-        return Run(trainer, module, checkpoint, batches, place)
+                fit(module, batches, ckpt_path=last, weights_only=True if resume else None)
+        return Run(trainer, module, trainer.best_checkpoints, batches, place)
 
     return run

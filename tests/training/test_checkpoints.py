@@ -188,7 +188,9 @@ def test_best_checkpoints_are_those_with_the_best_logged_values(
     assert best_checkpoints(run.checkpoint, 9) == [folder / name for name in names[:4]]
 
     # Where training ran in other processes, the callback knows its best checkpoint and no other.
-    _, elsewhere = build_trainer(settings(**choices), hardware(), 3, folder, spool(run.folder))
+    elsewhere = build_trainer(
+        settings(**choices), hardware(), batches=3, checkpoints=folder, spool=spool(run.folder)
+    ).best_checkpoints
     elsewhere.best_model_path = run.checkpoint.best_model_path
     assert best_checkpoints(elsewhere, 3) == [folder / name for name in names[:3]]
 
@@ -250,7 +252,7 @@ def test_training_with_fewer_validations_than_averaged_checkpoints_is_refused(
 
     def build(average: int) -> None:
         chosen = settings(max_steps=9, validate_every=4, keep_best=5, average_checkpoints=average)
-        build_trainer(chosen, hardware(), 3, tmp_path, spool(tmp_path))
+        build_trainer(chosen, hardware(), batches=3, checkpoints=tmp_path, spool=spool(tmp_path))
 
     build(3)
     sentence = r"^training\.average_checkpoints .* got 4, but 9 steps are validated 3 time"

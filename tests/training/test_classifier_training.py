@@ -109,7 +109,9 @@ def train(
         module = ClassifierModule(model(**sizes, padding=Padding()), chosen, len(data.labels))
         batches = SeqDataModule(data, chosen.batching, Padding(), seed=seed)
         steps, spool = len(batches.train_dataloader()), MetricSpool(folder / "metrics.jsonl")
-        trainer, _ = build_trainer(chosen, hardware(), steps, folder / "checkpoints", spool)
+        trainer = build_trainer(
+            chosen, hardware(), batches=steps, checkpoints=folder / "checkpoints", spool=spool
+        )
         trainer.fit(module, batches)
         return Trained(module, trainer, folder)
 

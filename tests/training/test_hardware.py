@@ -5,7 +5,6 @@ means.
 from __future__ import annotations
 
 import pytest
-import pytorch_lightning as pl
 import torch
 
 from attnlab.errors import ExperimentError
@@ -80,10 +79,11 @@ def test_lightning_receives_the_devices_of_a_gpu_choice(
     choices, received, hardware, settings, tmp_path, monkeypatch
 ):
     given = {}
-    monkeypatch.setattr(pl, "Trainer", lambda **arguments: given.update(arguments))
-    build_trainer(
-        settings(), hardware(**choices), 5, tmp_path, MetricSpool(tmp_path / "metrics.jsonl")
+    monkeypatch.setattr(
+        "attnlab.training.trainer.SupervisedTrainer", lambda **arguments: given.update(arguments)
     )
+    spool = MetricSpool(tmp_path / "metrics.jsonl")
+    build_trainer(settings(), hardware(**choices), batches=5, checkpoints=tmp_path, spool=spool)
     names = ("accelerator", "devices", "num_nodes", "strategy", "precision")
     assert tuple(given[name] for name in names) == received
 

@@ -20,7 +20,7 @@ from attnlab.config.params import leaves
 from attnlab.config.paths import Paths
 from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.experiment.classification import Classification
-from attnlab.experiment.experiment import Experiment, Task, here
+from attnlab.experiment.experiment import Experiment, Task, resolve_path
 from attnlab.experiment.hydra_config import (
     CONF,
     choices_of,
@@ -127,7 +127,8 @@ def with_task_of_model(config: DictConfig) -> DictConfig:
     task was chosen.
     """
     folder, task = config.paths.model, Classification()
-    is_classifier = isinstance(folder, str) and (here(folder) / task.shared_files[0]).is_file()
+    mark = task.shared_files[0]
+    is_classifier = isinstance(folder, str) and (resolve_path(folder) / mark).is_file()
     if is_classifier and config.task == Translation.name:
         # Of its corpus nothing is read: the prepared data are there.
         other = compose_in_command([f"task={task.name}", "data.path=unread"], "config")

@@ -28,15 +28,14 @@ from rich.table import Table
 from attnlab.config.names import readable_name
 from attnlab.data.prepared import write_sample
 from attnlab.errors import ExperimentError
-from attnlab.experiment.chain import parameters
-from attnlab.experiment.evaluation import evaluate
+from attnlab.experiment.evaluation import write_evaluation
 from attnlab.experiment.experiment import Experiment
-from attnlab.experiment.launch import log
-from attnlab.experiment.preparation import prepare, prepared_folder
-from attnlab.experiment.training import train
+from attnlab.experiment.preparation import prepared_folder, write_prepared
+from attnlab.experiment.run import parameters
+from attnlab.experiment.training import keep_model, make_batches, make_module, make_trainer
 from attnlab.progress import progress_bars
-from attnlab.runs.run import UntrackedRun
 from attnlab.runs.tracking import MlflowTracking
+from attnlab.terminal import log
 from attnlab.training.speed import peak_megabytes
 
 WARM_UP, MEASURED = 4, 16  # steps
@@ -58,7 +57,7 @@ class Estimate:
     megabytes: float
 
 
-def main(experiments: Sequence[Experiment], points: int) -> None:
+def show_costs(experiments: Sequence[Experiment], points: int) -> None:
     """Print a table of the estimates. points: of the whole sweep, of which these are some."""
     began, level = psutil.Process().create_time(), log.level
     estimates: list[Estimate] = []
@@ -96,7 +95,8 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
     with TemporaryDirectory(prefix="attnlab-dry-run-") as temporary, redirect_stdout(io.StringIO()):
         place = Path(temporary)
         if not (folder / "data.json").is_file():
-            prepare(experiment, folder := place / "data")
+            folder = place / "data"
+            write_prepared(experiment, folder)
         data = experiment.task.open_data(folder)
         experiment.task.check_data(experiment, data)
         for count in (FEW, MANY):
@@ -106,20 +106,17 @@ def estimate(experiment: Experiment, began: float) -> Estimate:
         trial = _short(experiment, math.ceil(data.split("validation").target_lengths.mean()) + 1)
         watch, point = _Watch(), place / "point"
         with redirect_stderr(io.StringIO()):
-            train(
-                trial,
-                experiment.task.open_data(place / f"{MANY} rows"),
-                point,
-                UntrackedRun(),
-                watch=[watch],
-            )
+            sample = experiment.task.open_data(place / f"{MANY} rows")
+            module, batches = make_module(trial, sample), make_batches(trial, sample)
+            trainer = make_trainer(trial, sample, batches, point, watch=[watch])
+            trainer.fit(module, batches)
+            keep_model(trial, sample, trainer, point)
             ended, peak = time.time(), max(peak_megabytes().values())
             seconds = {}
             for count in (FEW, MANY):
                 since = time.monotonic()
-                evaluate(
-                    trial, point / "model", place / f"{count} rows", point / f"evaluated {count}"
-                )
+                rows, into = place / f"{count} rows", point / f"evaluated {count}"
+                write_evaluation(trial, point / "model", rows, into)
                 seconds[count] = time.monotonic() - since
         steps_per_epoch = settings.steps_per_epoch(len(watch.sizes) * settings.accumulate)
         steps = settings.total_steps(steps_per_epoch)

@@ -33,16 +33,19 @@ if TYPE_CHECKING:
 # Which sections decide a stage's output, and the functions that make it, those of the experiment's
 # task among them. dvc.yaml says the same to DVC, and a test derives it from these.
 PREPARE_SECTIONS = ("data",)
-PREPARE_SOURCES = ("attnlab.experiment.preparation:prepare",)
+PREPARE_SOURCES = ("attnlab.experiment.preparation:write_prepared",)
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer", "callbacks")
-TRAIN_SOURCES = ("attnlab.experiment.training:train", "task:module,sizes,read_data")
+TRAIN_SOURCES = (
+    "attnlab.experiment.training:make_module,make_batches,make_trainer,keep_model",
+    "task:module,sizes,read_data",
+)
 EVALUATE_SECTIONS = ("search", "hardware")
 EVALUATE_SOURCES = (
-    "attnlab.experiment.evaluation:evaluate",
+    "attnlab.experiment.evaluation:write_evaluation",
     "task:evaluate,read_data",
     "attnlab.runs.pictures",
 )
-REPORT_SOURCES = ("attnlab.report.reporting:report",)
+REPORT_SOURCES = ("attnlab.report.reporting:write_page",)
 # How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged
 # of it.
 SWEEP_SECTIONS = ("sweep", "launcher")
@@ -196,13 +199,13 @@ class Experiment:
     @property
     def ensemble_folders(self) -> list[Path]:
         """The models that are evaluated beside the first."""
-        return [here(folder) for folder in self.paths.ensemble or []]
+        return [resolve_path(folder) for folder in self.paths.ensemble or []]
 
     @property
     def initial_weights(self) -> Path | None:
         """The model folder that the training starts with."""
         folder = self.training.initial_weights
-        return None if folder is None else here(folder)
+        return None if folder is None else resolve_path(folder)
 
     @property
     def logged(self) -> dict[str, Any]:
@@ -261,7 +264,7 @@ def command_line() -> tuple[str, ...]:
     return "python", f"pipelines/{Path(sys.argv[0]).name}", *given
 
 
-def here(path: str) -> Path:
+def resolve_path(path: str) -> Path:
     """A path of the config, from the current folder: for a job, the one that its command was given
     in.
     """

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import errno
-import importlib
+import functools
 import io
-import logging
 import os
 import signal
 import string
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, suppress
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,15 +22,14 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.config.names import readable_name
-from attnlab.errors import ExperimentError, JobFailedError, masked, masked_values
+from attnlab.errors import ExperimentError, JobFailedError, masked_values
 from attnlab.experiment.experiment import Experiment, overrides
 from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
 from attnlab.experiment.hydra_config import sentence as hydra_sentence
 from attnlab.experiment.override_text import unreadable
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.runs.sweep_job import end_with, running, starter
-
-log = logging.getLogger("attnlab")
+from attnlab.terminal import echo, print_any_character, show_problems
 
 ENVIRONMENT = {
     # Dependencies that would call home, or warn about how they were started.
@@ -46,12 +45,6 @@ ENVIRONMENT = {
     # Otherwise Hydra prints what failed in its own words, and ends the process.
     "HYDRA_FULL_ERROR": "1",
 }
-STAGES = {
-    "chain": "attnlab.experiment.chain",
-    "prepare": "attnlab.experiment.preparation",
-    "evaluate": "attnlab.experiment.evaluation",
-    "report": "attnlab.report.reporting",
-}
 # Which Hydra takes with dashes.
 HYDRA_OPTIONS = (
     "cd", "cfg", "cn", "config-dir", "config-name", "config-path", "cp", "experimental-rerun",
@@ -66,27 +59,34 @@ MACHINE_FAULTS = {
 }  # fmt: skip
 
 
+# What is closed at the end of a sweep; None in a command that leads none.
+_SWEEP: ContextVar[ExitStack | None] = ContextVar("sweep", default=None)
+
+
 def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
     """Run Hydra's application; a user's mistake ends it with sentences and exit code 1.
 
     leads_sweeps: whether a multirun is a sweep, with records and a run of its own, or merely many
         runs.
     """
-    with mistakes_as_sentences():
-        # A stage that outlives a killed `dvc repro` would write what the next one writes
+    with report_user_errors():
+        # A stage that outlives a killed `dvc repro` would write what the next one writes.
         if "DVC_STAGE" in os.environ:
             end_with(starter())
         arguments = sys.argv[1:]
-        if help_shown() and not any(
-            text.startswith("-") and text not in ("-h", "--help") for text in arguments
-        ):
-            print("", help_text([text for text in arguments if not text.startswith("-")]), sep="\n")
+        options = [text for text in arguments if text.startswith("-")]
+        if help_shown() and not set(options) - {"-h", "--help"}:
+            overrides = [text for text in arguments if text not in options]
+            print("", help_text(overrides), sep="\n")
             return
         _check_dashes(arguments)
-        global _leader
-        with ExitStack() as stack:  # Hydra calls `on_multirun_end` only where no job failed
-            _leader = stack if leads_sweeps else None
-            application()
+        # Hydra calls `on_multirun_end` only where no job failed.
+        with ExitStack() as stack:
+            token = _SWEEP.set(stack if leads_sweeps else None)
+            try:
+                application()
+            finally:
+                _SWEEP.reset(token)
 
 
 def _check_dashes(arguments: Sequence[str]) -> None:
@@ -101,9 +101,6 @@ def _check_dashes(arguments: Sequence[str]) -> None:
 
 
 # What is closed at the end of the sweep; None in a command that leads none
-_leader: ExitStack | None = None
-
-
 def help_shown() -> bool:
     """Whether the command asks for help; then its script's docstring is printed."""
     is_asked = bool({"-h", "--help"} & set(sys.argv[1:]))
@@ -122,42 +119,47 @@ def help_text(overrides: list[str]) -> str:
     return template.safe_substitute(APP_CONFIG_GROUPS=listed, CONFIG=OmegaConf.to_yaml(config))
 
 
-def run_job(stage: str, config: DictConfig) -> Any:
-    """Check the config that Hydra composed, and run `main` of the stage's module with it.
+def experiment_job(main: Callable[[DictConfig], Any]) -> Callable[[DictConfig], Any]:
+    """The `main` of a pipeline, as Hydra runs it alone or as one job of a multirun.
 
-    The stage is imported after the check, so that a wrong value is refused at once. Paths of the
-    config start at the folder that the command was given in, also where `hydra.job.chdir` changed
-    the current one.
-
-    In a multirun the job's error is shown at once, for Hydra shows only the first one, at the end
-    of the sweep; then JobFailedError is raised.
+    Paths of the config start at the folder that the command was given in, also where
+    `hydra.job.chdir` changed the current one. In a multirun a job's error is shown at once, for
+    Hydra shows only the first one, at the end of the sweep; then JobFailedError is raised.
     """
-    node = HydraConfig.get()
-    written: Any = OmegaConf.to_container(config, resolve=False)
-    if node.mode != RunMode.MULTIRUN:
-        if stage == "chain":  # the check imports torch, which takes seconds
-            say(f"{readable_name(written)}: checking its config")
-        return _run(stage, config)
-    given = masked_values(overrides())
-    place = f"job {node.job.num} ({','.join(sorted(given))})"
-    try:
-        with running(node.job.num, given, Path(node.runtime.output_dir), written):
-            return _run(stage, config)
-    except Exception as error:
-        if isinstance(error, ExperimentError):
-            show_problems(error.problems, f"{place}: ")
-        else:
-            print(f"error: {place}:", file=sys.stderr)
-            traceback.print_exception(error)
-        raise JobFailedError(f"{place} failed") from None
+
+    @functools.wraps(main)
+    def run(config: DictConfig) -> Any:
+        node = HydraConfig.get()
+        if node.mode != RunMode.MULTIRUN:
+            if _SWEEP.get() is not None:  # what follows imports torch, which takes seconds
+                echo(f"{readable_name(_as_written(config))}: checking its config")
+            with chdir(node.runtime.cwd), _same_tracker_after():
+                return main(config)
+
+        given = masked_values(overrides())
+        place = f"job {node.job.num} ({','.join(sorted(given))})"
+        output = Path(node.runtime.output_dir)
+        try:
+            with (
+                running(node.job.num, given, output, _as_written(config)),
+                chdir(node.runtime.cwd),
+                _same_tracker_after(),
+            ):
+                return main(config)
+        except Exception as error:
+            if isinstance(error, ExperimentError):
+                show_problems(error.problems, f"{place}: ")
+            else:
+                print(f"error: {place}:", file=sys.stderr)
+                traceback.print_exception(error)
+            raise JobFailedError(f"{place} failed") from None
+
+    return run
 
 
-def _run(stage: str, config: DictConfig) -> Any:
-    from attnlab.experiment.composition import check, with_task_of_model
-
-    with chdir(HydraConfig.get().runtime.cwd), _same_tracker_after():
-        experiment = check(with_task_of_model(config) if stage == "evaluate" else config)
-        return importlib.import_module(STAGES[stage]).main(experiment)
+def _as_written(config: DictConfig) -> Any:
+    """The config with its interpolations, of which some may be wrong."""
+    return OmegaConf.to_container(config, resolve=False)
 
 
 @contextmanager
@@ -176,12 +178,12 @@ def _same_tracker_after() -> Iterator[None]:
 
 
 def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
-    """Print what these experiments would cost, and end the process before Hydra makes a folder for
-    them.
-    """
-    if _leader is None:
+    """Print what these experiments would cost, and end before Hydra makes a folder for them."""
+    if _SWEEP.get() is None:
         raise ExperimentError("dry_run is for pipelines/train.py; leave it out")
-    importlib.import_module("attnlab.experiment.dry_run").main(experiments, points)
+    from attnlab.experiment.dry_run import show_costs  # imports Lightning, which takes seconds
+
+    show_costs(experiments, points)
     sys.exit(0)
 
 
@@ -196,7 +198,7 @@ class CommandCallback(Callback):
         if config.get("dry_run") is True:
             from attnlab.experiment.composition import check
 
-            with _ending_the_process(), mistakes_as_sentences():
+            with _ending_the_process(), report_user_errors():
                 dry_run([check(config)], 1)
 
     def on_multirun_start(
@@ -204,16 +206,17 @@ class CommandCallback(Callback):
     ) -> None:
         from attnlab.experiment.sweep_plan import SweepPlan  # imports torch, which takes seconds
 
-        with _ending_the_process(), mistakes_as_sentences():
+        with _ending_the_process(), report_user_errors():
             plan = SweepPlan.of(config, config_name)
             if plan.experiments[0].dry_run:
                 dry_run(plan.experiments, plan.points)
-            if _leader is not None:
-                _leader.enter_context(plan.led())
+            sweep = _SWEEP.get()
+            if sweep is not None:
+                sweep.enter_context(plan.led())
 
     def on_run_end(self, config: DictConfig, **more: Any) -> None:
         # Hydra itself would print the overrides of a failed job, in which there may be a password.
-        with _ending_the_process(), mistakes_as_sentences(), redirect_stderr(io.StringIO()):
+        with _ending_the_process(), report_user_errors(), redirect_stderr(io.StringIO()):
             _ = more["job_return"].return_value  # raises the job's error
 
 
@@ -227,7 +230,7 @@ def _ending_the_process() -> Iterator[None]:
 
 
 @contextmanager
-def mistakes_as_sentences() -> Iterator[None]:
+def report_user_errors() -> Iterator[None]:
     """End the process with the sentences of an error that the user can mend; any other error keeps
     its traceback.
     """
@@ -276,16 +279,6 @@ def mistakes_as_sentences() -> Iterator[None]:
         sys.exit(128 + signal.SIGPIPE)
 
 
-def print_any_character() -> None:
-    """Have stdout and stderr show a character that their encoding lacks as `\\ud55c`, instead of
-    raising an error.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":
-            with suppress(OSError):  # of a stream whose descriptor was redirected since
-                stream.reconfigure(errors="backslashreplace")
-
-
 def _check_encoding(texts: Sequence[str]) -> None:
     """Raise ExperimentError for characters that the locale cannot read; no file could be written
     with them.
@@ -301,17 +294,6 @@ def _check_encoding(texts: Sequence[str]) -> None:
             ) from None
 
 
-def show_problems(problems: list[str], place: str = "") -> None:
-    for problem in problems:
-        print(f"error: {place}{masked(problem)}", file=sys.stderr)
-
-
 def _fail(problems: list[str]) -> NoReturn:
     show_problems(problems)
     sys.exit(1)
-
-
-def say(text: str) -> None:
-    """Print a line, and write it to the log file in the folder of the run."""
-    print(text)
-    log.info(text)

@@ -12,10 +12,10 @@ import pytorch_lightning as pl
 
 from attnlab.data.datamodule import SeqDataModule
 from attnlab.data.prepared import LabelledData
-from attnlab.experiment.chain import data_to_train_on
 from attnlab.experiment.composition import compose
 from attnlab.experiment.experiment import Experiment
-from attnlab.experiment.training import batches_of, module_of
+from attnlab.experiment.preparation import prepare
+from attnlab.experiment.training import make_batches, make_module
 from attnlab.inference.classifier import SentenceClassifier
 from attnlab.inference.translator import Translator
 
@@ -35,15 +35,15 @@ class NotebookExperiment(Experiment):
         Raises ExperimentError where the corpus cannot be read, or the model could not read some
         sentence of it.
         """
-        return data_to_train_on(self)
+        return prepare(self)
 
     def module(self, data: Any) -> pl.LightningModule:
         """What trains and validates the model; the same seed gives the same weights each time."""
-        return module_of(self, data)
+        return make_module(self, data)
 
     def datamodule(self, data: Any) -> SeqDataModule:
         """The batches of training and validation."""
-        return batches_of(self, data)
+        return make_batches(self, data)
 
     def predictor(self, module: pl.LightningModule, data: Any) -> Translator | SentenceClassifier:
         """The module's model as `attnlab.load` gives a saved one; in evaluation mode from here

@@ -1,10 +1,8 @@
-"""The stage `pipelines/compose.py`: params.yaml -> build/resolved.yaml, the one config that all
-later stages read.
-"""
+"""params.yaml of DVC -> build/resolved.yaml, the one config that all later stages read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,16 +92,28 @@ def _as_override(value: Any) -> str:
     return str(value)
 
 
-def main(arguments: list[str]) -> None:
-    places = [text.removeprefix("into=") for text in arguments if text.startswith("into=")]
-    into = places[-1] if places else INTO
-    overrides = [text for text in arguments if not text.startswith("into=")]
+def read_arguments(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """(the folder of the result, the overrides) of a command line."""
+    into = INTO
+    overrides = []
+    for text in arguments:
+        if text.startswith("into="):
+            into = text.removeprefix("into=")
+        else:
+            overrides.append(text)
+    return into, overrides
+
+
+def read_params() -> dict[str, Any]:
+    """The content of params.yaml in the current folder."""
     # OmegaConf reads 1e-3 as a number, and refuses a key that comes twice.
-    params: Any = OmegaConf.to_container(OmegaConf.load("params.yaml"))
-    resolved = compose(params, overrides, into)
+    return OmegaConf.to_container(OmegaConf.load("params.yaml"))  # type: ignore[return-value]
+
+
+def write_resolved(resolved: dict[str, Any], into: str) -> None:
+    """Write the config, and a digest of each section that a stage depends on."""
     with atomic_file(Path(into, "resolved.yaml")) as path:
-        path.write_text(
-            OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True), encoding="utf-8"
-        )
+        text = OmegaConf.to_yaml(OmegaConf.create(resolved), sort_keys=True)
+        path.write_text(text, encoding="utf-8")
     with atomic_file(Path(into, "digests.yaml")) as path:
         path.write_text(yaml.safe_dump(digests(resolved)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The stage `pipelines/compare.py`: which of the compared systems differ, by how much, and at what
+"""Comparison of runs: which of the compared systems differ, by how much, and at what
 price.
 """
 
@@ -33,8 +33,11 @@ from attnlab.runs.sweep_record import SweepFolder, find_sweep
 from attnlab.runs.tracking import MlflowTracking
 
 
-def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Findings:
-    """Write the comparison to a folder, whole or not at all, and return what it found."""
+def compare(
+    compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None
+) -> tuple[Path, Findings]:
+    """Write the comparison to a folder, whole or not at all; returns it, and what was found."""
+    into = _folder_of(compared, settings, sweep)
     check_replaceable("into", into, COMPARISON)  # before anything is measured
     measure = chosen_measure(settings.metric, [(run.name, run.measured) for run in compared.runs])
     wanted = Wanted(
@@ -43,7 +46,14 @@ def compare(compared: ComparedRuns, settings: CompareSettings, into: Path) -> Fi
     with progress_bars() as progress:
         findings = findings_of(compared.runs, wanted, progress)
     write_comparison(compared, findings, into, settings.sentences)
-    return findings
+    return into, findings
+
+
+def find_wanted_sweep(settings: CompareSettings) -> SweepFolder | None:
+    """The sweep that the settings name; None where they name other runs."""
+    if settings.sweep is None:
+        return None
+    return find_sweep(settings.runs_folder, settings.sweep)
 
 
 def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedRuns:
@@ -57,17 +67,22 @@ def read_runs(settings: CompareSettings, sweep: SweepFolder | None) -> ComparedR
     reader = StoredRuns(settings.tracking.connection(settings.runs_folder))
     with tempfile.TemporaryDirectory(prefix="attnlab-compare-") as folder:
         if settings.runs is not None:
-            stored, asked = (
-                reader.by_ids(settings.runs, Path(folder)),
-                ("runs", ", ".join(settings.runs)),
-            )
+            stored = reader.by_ids(settings.runs, Path(folder))
+            asked = ("runs", ", ".join(settings.runs))
         else:
             assert settings.filter is not None
-            stored, asked = (
-                reader.by_filter(settings.filter, Path(folder)),
-                ("filter", settings.filter),
-            )
+            stored = reader.by_filter(settings.filter, Path(folder))
+            asked = ("filter", settings.filter)
         return runs_of_tracker(stored, asked, named=settings.runs is not None)
+
+
+def _folder_of(
+    compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None
+) -> Path:
+    if settings.into is not None:
+        return Path(settings.into).expanduser().resolve()
+    above = settings.runs_folder if sweep is None else sweep.path
+    return above / place_of(compared, sweep)
 
 
 def place_of(compared: ComparedRuns, sweep: SweepFolder | None) -> str:
@@ -78,11 +93,10 @@ def place_of(compared: ComparedRuns, sweep: SweepFolder | None) -> str:
     return f"comparisons/{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
 
 
-def log(
+def log_comparison(
     compared: ComparedRuns, settings: CompareSettings, sweep: SweepFolder | None, folder: Path
 ) -> str:
-    """Add the folder to the run that the compared ones are children of; a sentence says whether
-    that was possible.
+    """Add the folder to the sweep's run in MLflow; returns a sentence that says whether it was.
 
     The run itself is not reopened: it says how the sweep ended, and when.
     """
@@ -100,7 +114,8 @@ def log(
     return f"logged to the sweep's run {compared.parent}"
 
 
-def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
+def show_comparison(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) -> None:
+    """Print the ranking, what was left out, and where the page is."""
     level = percent(findings.wanted.confidence)
     table = Table("system", measure_named(findings.wanted.measure).heading, level, "group", "seeds")
     for row in ranking(findings):
@@ -114,12 +129,3 @@ def show(compared: ComparedRuns, findings: Findings, folder: Path, logged: str) 
         print(f"left out: {point.name}: {point.reason}", file=sys.stderr)
     print(f"MLflow: {logged}", file=sys.stderr)
     print(f"page: {folder / PAGE}")
-
-
-def main(settings: CompareSettings) -> None:
-    sweep = None if settings.sweep is None else find_sweep(settings.runs_folder, settings.sweep)
-    compared = read_runs(settings, sweep)
-    own = (settings.runs_folder if sweep is None else sweep.path) / place_of(compared, sweep)
-    folder = own if settings.into is None else Path(settings.into).expanduser().resolve()
-    findings = compare(compared, settings, folder)
-    show(compared, findings, folder, log(compared, settings, sweep, folder))

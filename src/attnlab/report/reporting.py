@@ -1,46 +1,86 @@
-"""Report: what the other stages wrote -> one offline page; and what `pipelines/show.py` prints of
-it.
-"""
+"""The report of an experiment: what its stages wrote, on one offline page."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 from attnlab.config.paths import REPORT, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.composition import compose
 from attnlab.experiment.evaluation import print_metrics
-from attnlab.experiment.experiment import Experiment, here, output_folder
+from attnlab.experiment.experiment import (
+    REPORT_SOURCES,
+    Experiment,
+    output_folder,
+    resolve_path,
+)
 from attnlab.experiment.hydra_config import shown_choices
-from attnlab.experiment.launch import say
 from attnlab.experiment.params_file import outputs
+from attnlab.experiment.run import ExperimentRun
+from attnlab.files import atomic_folder
 from attnlab.report.page import write_report
+from attnlab.terminal import echo
 
 
-def report(
-    experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path
-) -> Path:
-    """Write the page, and return where it lies."""
-    check_replaceable("paths.report", into, REPORT)
-    choices = shown_choices(experiment.choices, experiment.config)
-    write_report(experiment.config, choices, data, training, evaluation, into)
+def report(experiment: Experiment, data: Any, run: ExperimentRun, evaluation: Path) -> Path:
+    """Write the page of a run into Hydra's output folder, and return where it lies.
+
+    The same page is not written twice; the folder of the run has it.
+    """
+    # What the page shows follows from these.
+    inputs = f"{data.digest}\n{evaluation.name}\n{sorted(experiment.choices.items())}"
+    identity = experiment.identity(tuple(experiment.values), inputs, REPORT_SOURCES)
+    cached = run.folder / "reported" / identity
+    if not (cached / "index.html").is_file():
+        shutil.rmtree(cached.parent, ignore_errors=True)
+        write_page(experiment, data.folder, run.folder / "training", evaluation, cached)
+    into = output_folder() / "report"
+    with atomic_folder(into) as temporary:
+        shutil.copytree(cached, temporary, dirs_exist_ok=True)
     return into / "index.html"
 
 
-def main(experiment: Experiment) -> None:
+def report_folders(experiment: Experiment) -> Path:
+    """Write the page of what the stages of DVC wrote, and return where it lies."""
     paths = experiment.paths
     if paths.data is None or paths.training is None or paths.evaluation is None:
         raise ExperimentError(
             "paths.data, paths.training and paths.evaluation must name what the other stages "
             "wrote; give all three"
         )
-    into = output_folder() / "report" if paths.report is None else here(paths.report)
-    page = report(experiment, here(paths.data), here(paths.training), here(paths.evaluation), into)
-    say(f"report: {page}")
+    into = output_folder() / "report" if paths.report is None else resolve_path(paths.report)
+    write_page(
+        experiment,
+        data=resolve_path(paths.data),
+        training=resolve_path(paths.training),
+        evaluation=resolve_path(paths.evaluation),
+        into=into,
+    )
+    return into / "index.html"
 
 
-def show() -> None:
+def write_page(
+    experiment: Experiment, data: Path, training: Path, evaluation: Path, into: Path
+) -> None:
+    """Write the page into a folder, whole or not at all."""
+    check_replaceable("paths.report", into, REPORT)
+    choices = shown_choices(experiment.choices, experiment.config)
+    write_report(experiment.config, choices, data, training, evaluation, into)
+
+
+def show_outputs(experiment: Experiment, run: ExperimentRun, page: Path) -> None:
+    """Print where everything is that an experiment left."""
+    output = output_folder()
+    echo(f"metrics: {output / 'metrics.json'}")
+    echo(f"report:  {page}")
+    echo(f"model:   {run.folder / 'model'}")
+    echo(f"MLflow:  {experiment.tracking.where_to_look(experiment.paths.runs_folder)}")
+
+
+def show_build() -> None:
     """Print the metrics that `dvc repro` found, and where its report and MLflow are."""
     path = Path(outputs()["evaluation"], "metrics.json")
     if not path.is_file():

@@ -1,5 +1,6 @@
-"""Runs: their folders on disk, their copies in MLflow, and sweeps. The only room that imports mlflow.
+"""Runs: their folders on disk, their copies in MLflow, and sweeps.
 
+No other room imports mlflow.
 All that is known of a run is first on disk, in its run folder; `sync` uploads what MLflow lacks.
 """
 

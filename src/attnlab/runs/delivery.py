@@ -1,4 +1,4 @@
-"""The stage `pipelines/deliver.py`: upload what runs could not, because their tracker was away."""
+"""Delivery of pending runs: upload what could not be, because MLflow was unreachable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError
-from attnlab.experiment.command_settings import DeliverSettings
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import places_of_runs
 from attnlab.runs.sync import sync
@@ -57,9 +56,3 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
     if uploaded or not (problems or is_busy):
         print(f"{uploaded} run(s) uploaded" if uploaded else "no run is pending")
     return uploaded, problems
-
-
-def main(settings: DeliverSettings) -> None:
-    settings.tracking.follow_moved_folder(settings.runs_folder)
-    if problems := deliver(settings.tracking, settings.runs_folder)[1]:
-        raise ExperimentError(problems)

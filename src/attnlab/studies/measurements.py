@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
-from attnlab.experiment import chain
-from attnlab.experiment.evaluation import evaluate, kept_evaluation
+from attnlab.experiment.evaluation import cached_evaluation, write_evaluation
 from attnlab.experiment.experiment import Experiment
-from attnlab.experiment.point import point_of
+from attnlab.experiment.preparation import prepare
+from attnlab.experiment.run import open_run, point_of, set_up
 from attnlab.report.compared_runs import read_history
 
 Row = dict[str, Any]
@@ -34,7 +34,7 @@ class Point:
 
     @cached_property
     def data(self) -> Any:
-        return chain.data_to_train_on(self.experiment)
+        return prepare(self.experiment)
 
     @property
     def folder(self) -> Path:
@@ -48,9 +48,9 @@ class Point:
 
     def evaluated(self) -> Path:
         """The folder of its evaluation on the test split, made now where it is not there."""
-        folder = kept_evaluation(self.experiment, self.data, self.folder)
+        folder = cached_evaluation(self.experiment, self.data, self.folder)
         if not (folder / "metrics.json").is_file():
-            evaluate(self.experiment, self.folder / "model", self.data.folder, folder)
+            write_evaluation(self.experiment, self.folder / "model", self.data.folder, folder)
         return folder
 
     def row(self, at: float | None = None, part: str = "", **measured: Any) -> Row:
@@ -67,8 +67,24 @@ def trained(points: Sequence[Point]) -> Iterator[Point]:
     """Each point, its model trained now where it is not there."""
     for number, point in enumerate(points, start=1):
         print(f"[{number}/{len(points)}] {point.system}, seed {point.seed}", file=sys.stderr)
-        chain.main(point.experiment)
+        train(point)
         yield point
+
+
+def train(point: Point) -> None:
+    """Train a point, unless that was done before, as `pipelines/train.py` does."""
+    experiment = point.experiment
+    set_up(experiment)
+    with open_run(experiment, point.data) as run:
+        if not run.is_finished:
+            from attnlab.experiment.training import make_batches, make_module, make_trainer
+
+            module = make_module(experiment, point.data)
+            batches = make_batches(experiment, point.data)
+            trainer = make_trainer(experiment, point.data, batches, run.folder, saved=run.sync)
+            trainer.fit(module, batches, ckpt_path=run.last_checkpoint)
+            run.keep(trainer)
+        run.publish()
 
 
 def evaluation(point: Point) -> Iterator[Row]:

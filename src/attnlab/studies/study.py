@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +27,7 @@ from attnlab.files import atomic_file, write_json
 from attnlab.plots.figure import save_png
 from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
 from attnlab.report.measures import measure_named
-from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, trained
+from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, Row, trained
 from attnlab.studies.study_page import study_page
 from attnlab.studies.verdicts import (
     PLACE,
@@ -89,11 +88,18 @@ class Study:
                     f"{name!r}"
                 )
 
-    def points(self, seeds: int, settings: Sequence[str]) -> list[Point]:
+    def points(self, seeds: int | None, settings: Sequence[str]) -> list[Point]:
         """The experiments, checked before any of them runs.
 
+        seeds: how many; None for as many as the study says.
         settings: the user's, in place of those that the systems share.
+
+        Raises ExperimentError with every problem.
         """
+        if seeds is None:
+            seeds = self.seeds
+        if seeds < 1:
+            raise ExperimentError(f"--seeds must be a whole number above 0, got {seeds}")
         common = ("tracking=none", "chain=false", *self.settings, *settings)
         return [
             Point(name, seed, compose([*common, *overrides, f"seed={seed}"]))
@@ -180,7 +186,7 @@ def read_study(path: Path) -> Study:
         raise ExperimentError([f"{path.name}: {problem}" for problem in problems]) from error
 
 
-def path_of(name: str) -> Path:
+def find_study(name: str) -> Path:
     """The file of one of our studies, or of the user's own."""
     ours = {path.stem: path for path in sorted(STUDIES.rglob("*.yaml"))}
     if name not in ours and not name.endswith(".yaml"):
@@ -190,45 +196,58 @@ def path_of(name: str) -> Path:
     return ours.get(name, Path(name))
 
 
-def write_page(kind: str, into: Path) -> None:
-    """The page of all claims or all replications, those that were not run among them."""
+def write_page(path: Path, into: Path) -> Path | None:
+    """The page of all claims or all replications, those that were not run among them.
+
+    path: of one of them; a study of the user's own is on no page, and None is returned.
+    """
+    if path.parent.parent != STUDIES:
+        return None
+    kind = path.parent.name
     studies = {}
-    for path in sorted((STUDIES / kind).glob("*.yaml")):
-        result = into / "studies" / path.stem / "result.json"
+    for each in sorted((STUDIES / kind).glob("*.yaml")):
+        result = into / "studies" / each.stem / "result.json"
         found = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else {}
-        studies[path.stem] = {**vars(read_study(path)), **found}
-    with atomic_file(into / f"{kind}.md") as temporary:
+        studies[each.stem] = {**vars(read_study(each)), **found}
+    page = into / f"{kind}.md"
+    with atomic_file(page) as temporary:
         temporary.write_text(study_page(kind, studies), encoding="utf-8")
+    return page
 
 
-def main(arguments: Namespace) -> None:
-    """arguments: of pipelines/replicate.py."""
-    path = path_of(arguments.name)
-    study = read_study(path)
-    seeds = study.seeds if arguments.seeds is None else arguments.seeds
-    if seeds < 1:
-        raise ExperimentError(f"--seeds must be a whole number above 0, got {seeds}")
-    points = study.points(seeds, arguments.settings)
-    rows = [row for point in trained(points) for row in MEASUREMENTS[study.measurement](point)]
-    result = {
-        **study.result(rows),
-        "run_seeds": seeds,
+def measure(study: Study, points: Sequence[Point]) -> Rows:
+    """Train what is missing, and measure each point."""
+    rows: list[Row] = []
+    for point in trained(points):
+        rows.extend(MEASUREMENTS[study.measurement](point))
+    return rows
+
+
+def conditions(points: Sequence[Point], settings: Sequence[str]) -> dict[str, Any]:
+    """How a study was run: its seeds, what it cost, the user's settings, the machine.
+
+    settings: the user's; where the data lie is left out.
+    """
+    threads = points[0].experiment.hardware.threads
+    return {
+        "run_seeds": len({point.seed for point in points}),
         "cpu_minutes": sum(point.cpu_minutes for point in points),
-        "run_settings": [
-            re.sub("^data.path=.*", "data.path=<folder>", each) for each in arguments.settings
-        ],
-        "machine": f"{torch.backends.cpu.get_cpu_capability()}, "
-        f"{points[0].experiment.hardware.threads} thread(s), "
+        "run_settings": [re.sub("^data.path=.*", "data.path=<folder>", text) for text in settings],
+        "machine": f"{torch.backends.cpu.get_cpu_capability()}, {threads} thread(s), "
         f"Python {platform.python_version()}, torch {torch.__version__}",
     }
-    folder: Path = arguments.into / "studies" / path.stem
+
+
+def write_result(study: Study, rows: Rows, result: Mapping[str, Any], folder: Path) -> None:
+    """Write the figure, the measured rows and the result of a study to its folder."""
     save_png(study.figure(rows), folder / "figure.png")
     with atomic_file(folder / "rows.csv") as temporary:
         pd.DataFrame(rows).to_csv(temporary, index=False)
     write_json(folder / "result.json", result)
+
+
+def show_result(study: Study, result: Mapping[str, Any], folder: Path) -> None:
+    """Print the tables of a result, and its verdict."""
     for line in (*result["table"], *result["published_table"], *result["expectations"]):
         print(" | ".join(line))
     print(f"{study.title}: {result['verdict']}\nfigure: {folder / 'figure.png'}")
-    if path.parent.parent == STUDIES:
-        write_page(path.parent.name, arguments.into)
-        print(f"page: {arguments.into / path.parent.name}.md")

@@ -30,6 +30,7 @@ from attnlab.training.resume import ExactResume
 from attnlab.training.settings import Training
 from attnlab.training.speed import SpeedCounters
 from attnlab.training.spool import MetricSpool
+from attnlab.training.supervised import SupervisedTrainer
 from attnlab.training.trainer_section import trainer_arguments
 
 
@@ -77,6 +78,7 @@ def _own_part(node: Mapping[str, Any], kind: type, path: str, problems: list[str
 def build_trainer(
     settings: Training,
     hardware: Hardware,
+    *,
     batches: int,
     checkpoints: Path,
     spool: MetricSpool,
@@ -85,8 +87,8 @@ def build_trainer(
     save_every_minutes: float | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
     loggers: Sequence[Logger] = (),
-) -> tuple[pl.Trainer, BestCheckpoints]:
-    """The trainer, and the callback that holds the path of its best checkpoint.
+) -> SupervisedTrainer:
+    """The trainer of an experiment.
 
     Args:
         batches: of an epoch, as the training loader gives them.
@@ -156,7 +158,7 @@ def build_trainer(
         "enable_model_summary": False,
         "enable_progress_bar": False,
     }
-    return pl.Trainer(**(arguments | trainer_arguments(options, checkpoints.parent))), checkpoint
+    return SupervisedTrainer(**(arguments | trainer_arguments(options, checkpoints.parent)))
 
 
 def length_of(settings: Training, batches: int) -> tuple[int, int]:

@@ -1,0 +1,428 @@
+"""The run of an experiment: its folder, its lock, where training goes on, and what it leaves.
+
+The folder is `runs/points/<identity>`; `open_run` gives it to one process at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from filelock import FileLock, Timeout
+
+from attnlab.config.identity import config_digest
+from attnlab.config.names import readable_name
+from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path_from
+from attnlab.errors import ExperimentError
+from attnlab.experiment.experiment import (
+    TRAIN_SECTIONS,
+    TRAIN_SOURCES,
+    Experiment,
+    command_line,
+    resolve_path,
+)
+from attnlab.files import atomic_folder, read_own_record
+from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
+from attnlab.runs.mlflow_variables import said_by_environment
+from attnlab.runs.run_folder import (
+    DONE,
+    RUN_FOLDER,
+    RunRecord,
+    clear,
+    reset_without_checkpoint,
+)
+from attnlab.runs.sweep_job import current_job
+from attnlab.terminal import echo, log
+from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
+
+
+@dataclass
+class ExperimentRun:
+    """An experiment in its folder, while one process works on it.
+
+    data: the prepared data.
+    is_first_process: of a distributed training; the others train, and keep and publish nothing.
+    is_finished: it was trained before, and is not trained again.
+    last_checkpoint: that training goes on from; None where it starts from its first step.
+    sync: uploads what is new to MLflow, given how far the spool of metrics is safe.
+    """
+
+    experiment: Experiment
+    data: Any
+    folder: Path
+    is_first_process: bool = True
+    is_finished: bool = False
+    last_checkpoint: Path | None = None
+    sync: Callable[[int | None], None] = field(default=lambda safe_offset: None)
+    _tracking: ExitStack = field(default_factory=ExitStack)
+
+    def keep(self, trainer: Any) -> None:
+        """Write what is left of a training: the best weights as a model folder, and its curves."""
+        if not self.is_first_process or not trainer.is_global_zero:
+            return
+        from attnlab.experiment.training import keep_model  # imports Lightning
+
+        keep_model(self.experiment, self.data, trainer, self.folder)
+        self.sync(None)
+
+    def publish(self) -> None:
+        """Copy the outputs to where the config wants them: DVC has deleted them there."""
+        if not self.is_first_process:
+            return
+        # Training is over, and a copy that fails must not make it a failed run.
+        self._tracking.close()
+        for name, wanted, _ in _wanted_outputs(self.experiment):
+            with atomic_folder(wanted) as temporary:
+                shutil.copytree(self.folder / name, temporary, dirs_exist_ok=True)
+        step = read_done(self.folder).get("step")
+        log.info("trained: the model is of step %s, in %s", step, self.folder / "model")
+
+    @property
+    def began(self) -> float | None:
+        """When the command began, in seconds since 1970; None if it did not train the whole."""
+        if self.is_finished or self.last_checkpoint is not None:
+            return None
+        job = current_job()
+        return psutil.Process().create_time() if job is None else job.record.started
+
+    @property
+    def objective(self) -> Any:
+        """What the training found of `sweep.objectives`, as Hydra's sweepers take it."""
+        if not self.is_first_process:
+            return None
+        done = read_done(self.folder)
+        values = [done[name] for name in self.experiment.sweep.objectives]
+        return values[0] if len(values) == 1 else tuple(values)
+
+
+def set_up(experiment: Experiment) -> None:
+    """Prepare this process for an experiment: torch's settings, places to write, a moved folder.
+
+    Raises ExperimentError where the machine lacks the device, or an output would replace something
+    else, before anything is computed.
+    """
+    experiment.use_hardware()
+    for name, wanted, mark in _wanted_outputs(experiment):
+        check_replaceable(f"paths.{name}", wanted, mark)
+    if is_first_process():
+        experiment.tracking.follow_moved_folder(experiment.paths.runs_folder)
+
+
+@contextmanager
+def open_run(experiment: Experiment, data: Any) -> Iterator[ExperimentRun]:
+    """The run of an experiment on its prepared data, for as long as the block works on it.
+
+    The first process holds the lock of the folder: a second command waits, and then finds the run
+    finished. It opens the run in MLflow, too; an error in the block ends that run as failed.
+
+    Raises ExperimentError where the training cannot start.
+    """
+    parent, folder = parent_of(experiment, data), point_of(experiment, data)
+    if not is_first_process():
+        yield _of_another_process(experiment, data, folder, parent)
+        return
+
+    job = current_job()
+    update_job = (lambda **found: None) if job is None else job.update
+    for line in start_lines(experiment, data, folder):
+        log.info(line) if job else echo(line)
+    update_job(identity=folder.name, data=str(data.folder))
+
+    with experiment_lock(folder), ExitStack() as tracking:
+        is_finished = (folder / DONE).is_file() and not experiment.rerun
+        update_job(new=not is_finished)
+        run = ExperimentRun(experiment, data, folder, is_finished=is_finished, _tracking=tracking)
+        if is_finished:
+            read_done(folder)  # a damaged one is reported before anything else is done
+            log.info("it is finished already; rerun=true trains it again")
+            print(
+                f"experiment {folder.name} is finished already; rerun=true trains it again",
+                file=sys.stderr,
+            )
+        else:
+            run.last_checkpoint = _start_of_training(experiment, data, folder, parent)
+
+        if not is_finished or run_state(experiment, folder / "model") == folder:
+            record = record_of(experiment, experiment.logged, folder.name, data)
+            runs_folder = experiment.paths.runs_folder
+            tracked = tracking.enter_context(
+                experiment.tracking.start(runs_folder, folder, record, is_finished)
+            )
+            update_job(run_id=tracked.run_id)
+            run.sync = tracked.sync
+            if is_finished:
+                tracked.sync()
+        yield run
+
+
+def _of_another_process(
+    experiment: Experiment, data: Any, folder: Path, parent: Path | None
+) -> ExperimentRun:
+    """The run in a process that only trains.
+
+    The first process does all the rest. Nothing changes in the folder before all processes have
+    started to train, so that each sees the same.
+    """
+    run = ExperimentRun(experiment, data, folder, is_first_process=False)
+    run.is_finished = (folder / DONE).is_file() and not experiment.rerun
+    if run.is_finished:
+        return run
+    if not experiment.rerun:
+        run.last_checkpoint = find_resume_checkpoint(folder)
+    if run.last_checkpoint is None and parent is not None:
+        # The first process may not have copied it yet.
+        run.last_checkpoint = parent / "checkpoints" / LAST
+    return run
+
+
+def _start_of_training(
+    experiment: Experiment, data: Any, folder: Path, parent: Path | None
+) -> Path | None:
+    """The checkpoint that training goes on from; None for its first step, in a cleared folder."""
+    from attnlab.experiment.training import check_training  # imports Lightning
+
+    check_training(experiment, data)
+    last = None if experiment.rerun else find_resume_checkpoint(folder)
+    if last is not None:
+        return last
+    reset_experiment_folder(experiment, folder)
+    return None if parent is None else continue_training(parent, folder)
+
+
+def start_lines(experiment: Experiment, data: Any, folder: Path) -> list[str]:
+    """What is about to be trained, on what, and where it goes."""
+    with torch.device("meta"), ShapesAlone():
+        sizes = experiment.task.sizes(data)
+        counts = parameters(experiment.model(**sizes, padding=experiment.padding))
+    parts = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    rows = ", ".join(f"{count:,} {split}" for split, count in data.sizes.items())
+    hardware = experiment.hardware
+    lines = [
+        f"experiment {folder.name}: {readable_name(experiment.logged)}",
+        f"  model    {sum(counts.values()):,} parameters: {parts}",
+        f"  data     {rows} rows in {data.folder}",
+        f"  device   {hardware.devices} x {hardware.accelerator}, {hardware.threads} thread(s), "
+        f"precision {hardware.precision}",
+        f"  folder   {folder}",
+        f"  MLflow   {experiment.tracking.where_to_look(experiment.paths.runs_folder)}",
+    ]
+    of_environment = said_by_environment(experiment.config["tracking"])
+    return lines if of_environment is None else [*lines, of_environment]
+
+
+def parameters(model: torch.nn.Module) -> dict[str, int]:
+    """How many numbers each part of a model learns, where it learns any."""
+    counts = {
+        name: sum(parameter.numel() for parameter in part.parameters())
+        for name, part in model.named_children()
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def is_first_process() -> bool:
+    """False in the other processes that a distributed strategy, or Slurm, started."""
+    variables = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")
+    ranks = [os.environ[name] for name in variables if os.environ.get(name)]
+    rank = ranks[0] if ranks else "0"
+    return rank == "0" and os.environ.get("NODE_RANK", "0") == "0"
+
+
+def record_of(
+    experiment: Experiment,
+    config: dict[str, Any],
+    identity: str,
+    data: Any,
+    name: str | None = None,
+) -> RunRecord:
+    """What the tracker is given of a run.
+
+    In a sweep its name and some of its tags are the job's.
+    """
+    job = current_job()
+    tags = {"repeatable": experiment.hardware.repeatable}
+    return RunRecord(
+        config=config,
+        identity=identity,
+        data_digest=data.digest,
+        data_source=path_from(experiment.paths.runs_folder, data.folder),
+        data_facts=data.sizes,
+        data_columns=experiment.task.columns,
+        tags=tags if job is None else {**tags, **job.tags},
+        name=name if job is None else job.record.name,
+        command=command_line(),
+    )
+
+
+def run_state(experiment: Experiment, model_folder: Path) -> Path:
+    """The folder of the run that an evaluation goes to: the training's, or one of its own."""
+    folder = experiment.paths.runs_folder / "points" / read_facts(model_folder).identity
+    measured_with = {
+        "search": experiment.config["search"],
+        **other_precision(experiment, model_folder),
+    }
+    others = experiment.ensemble_folders
+    if others:
+        measured_with["ensemble"] = [read_facts(other).identity for other in others]
+    if measured_with == {"search": read_config(model_folder).get("search")}:
+        return folder
+    # Another search or precision is another run: a run's params say what its metrics were
+    # measured with.
+    return folder / "evaluations" / config_digest(measured_with)[:16]
+
+
+def other_precision(experiment: Experiment, model_folder: Path) -> dict[str, Any]:
+    """{"precision": ...} where it is not the one that the model was trained in."""
+    own = experiment.hardware.precision
+    trained = read_config(model_folder).get("hardware", {}).get("precision")
+    return {} if own == trained else {"precision": own}
+
+
+def identity_of(experiment: Experiment, data: Any) -> str:
+    """The identity of an experiment on its prepared data."""
+    read = [data.digest]
+    if experiment.initial_weights is not None:
+        read_facts(experiment.initial_weights)  # it is a model folder
+        weights = (experiment.initial_weights / "weights.safetensors").read_bytes()
+        read.append(hashlib.sha256(weights).hexdigest())
+    return experiment.identity(TRAIN_SECTIONS, "\n".join(read), TRAIN_SOURCES)
+
+
+def point_of(experiment: Experiment, data: Any) -> Path:
+    """The folder of an experiment on its prepared data; its name is the experiment's identity."""
+    folder = experiment.paths.runs_folder / "points" / identity_of(experiment, data)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _wanted_outputs(experiment: Experiment) -> Iterator[tuple[str, Path, str]]:
+    """(name, where the config wants it, the file by which it is known) of each wanted output."""
+    for name, mark in (("model", MODEL), ("training", LEARNING_CURVES)):
+        wanted = getattr(experiment.paths, name)
+        if wanted is not None:
+            yield name, resolve_path(wanted), mark
+
+
+@contextmanager
+def experiment_lock(point: Path) -> Iterator[None]:
+    """Wait, and say so, while another process is at the same experiment; afterwards what it found
+    is there.
+
+    point: its folder, or that of an evaluation with another search in it; one does not wait for the
+        other.
+    """
+    lock = FileLock(point / "lock")
+    try:
+        held = lock.acquire(timeout=0)
+    except Timeout:
+        print(f"another process is at {point}; waiting for it", file=sys.stderr)
+        held = lock.acquire()
+    with held:
+        yield
+
+
+def find_resume_checkpoint(point: Path) -> Path | None:
+    """The last checkpoint of an unfinished training that is whole; None where training starts from
+    its first step.
+    """
+    # Imports Lightning, which takes seconds
+    from attnlab.training.checkpoints import checkpoint_step
+
+    damaged = False
+    for path in (point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST):
+        if not path.is_file():
+            continue
+        try:
+            step = checkpoint_step(path)
+        except ValueError as damage:
+            print(f"warning: the checkpoint {path} is damaged: {damage}", file=sys.stderr)
+            damaged = True
+            continue
+        print(
+            f"experiment {point.name} goes on from its checkpoint at step {step}", file=sys.stderr
+        )
+        if damaged:  # or it would become the previous one when the next one is saved
+            path.with_name(LAST).unlink(missing_ok=True)
+        return path
+    if damaged:
+        print(
+            f"experiment {point.name} has no other checkpoint; training starts again",
+            file=sys.stderr,
+        )
+    return None
+
+
+def parent_of(experiment: Experiment, data: Any) -> Path | None:
+    """The folder of the finished experiment that this one continues; None if it continues none.
+
+    Raises ExperimentError where there is no such experiment, or it differs in more than how long it
+    trains.
+    """
+    identity = experiment.training.continue_from
+    if identity is None:
+        return None
+    parent = experiment.paths.runs_folder / "points" / identity
+    if not (parent / DONE).is_file():
+        raise ExperimentError(
+            "training.continue_from must be the identity of a finished experiment, a folder in "
+            f"{parent.parent}, got {identity}"
+        )
+    theirs = read_config(parent / "model")
+    other = [
+        name for name in ("data", "padding", "model") if theirs[name] != experiment.config[name]
+    ]
+    if other:
+        raise ExperimentError(
+            f"training.continue_from: the experiment {identity} differs in {', '.join(other)}; "
+            "choose the same, or use its weights alone, "
+            f"training.initial_weights={parent / 'model'}"
+        )
+    experiment.task.check_same_tokens(parent / "model", data.folder)
+
+    return parent
+
+
+def continue_training(parent: Path, point: Path) -> Path | None:
+    """Copy the checkpoints and curves of the experiment `parent`; returns the last checkpoint."""
+    (point / RUN_FOLDER).mkdir(exist_ok=True)
+    shutil.copyfile(parent / SPOOL_NAME, point / SPOOL_NAME)
+    with atomic_folder(point / "checkpoints") as temporary:
+        shutil.copytree(parent / "checkpoints", temporary, dirs_exist_ok=True)
+    return find_resume_checkpoint(point)
+
+
+def reset_experiment_folder(experiment: Experiment, point: Path) -> None:
+    """Clear the folder, whose lock is held, for a training from its first step on.
+
+    A run that never came to a checkpoint is used again; one that was killed later is closed. What
+    MLflow lacks is uploaded. Wait for running evaluations of the old model: what they find belongs
+    to that training.
+
+    Raises ExperimentError where the tracker refuses the new run, or lacks something of the old one
+    and is away.
+    """
+    with ExitStack() as held:
+        for lock in sorted(point.glob("evaluations/*/lock")):
+            held.enter_context(experiment_lock(lock.parent))
+        came_to = (point / DONE, point / "checkpoints" / LAST, point / "checkpoints" / BEFORE_LAST)
+        if not any(path.is_file() for path in came_to) and reset_without_checkpoint(point):
+            clear(point, "lock", RUN_FOLDER)
+            return
+        experiment.tracking.conclude(experiment.paths.runs_folder, point)
+        # Killed between these, it must not be taken for finished, nor go on without its metrics.
+        clear(point / "checkpoints")
+        (point / DONE).unlink(missing_ok=True)
+        clear(point, "lock")
+
+
+def read_done(point: Path) -> dict[str, Any]:
+    """What a finished training found; raises ExperimentError where its file is damaged."""
+    return read_own_record(point / DONE, dict[str, Any], "train it again with rerun=true")
