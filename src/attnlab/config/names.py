@@ -201,7 +201,11 @@ def _different(config: Mapping[str, Any], task: str, preset: str | None) -> list
         for file in files:
             if isinstance(of_file := value_at(file.values, place), Mapping):
                 written = merged(written, of_file)
-        settings += _setting_words(differences(written, node, config, f"{place}."), place)
+        changed = list(differences(written, node, config, f"{place}."))
+        if place == "hardware" and written.get("precision") == "auto":
+            # The preset leaves it to the machine, and the name does not depend on the machine.
+            changed = [(key, value) for key, value in changed if key != "hardware.precision"]
+        settings += _setting_words(changed, place)
     for section in ("trainer", "callbacks"):
         written = value_at(files[-1].values, section) or {}
         settings += _setting_words(
