@@ -20,6 +20,10 @@ from attnlab.config.identity import (
     used_code,
 )
 from attnlab.experiment import experiment
+from attnlab.experiment.evaluation import EVALUATE_SOURCES
+from attnlab.experiment.preparation import PREPARE_SOURCES
+from attnlab.experiment.run import TRAIN_SOURCES
+from attnlab.report.reporting import REPORT_SOURCES
 
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 _EXAMPLE = yaml.safe_load((ROOT / "examples/compare_attentions/dvc.yaml").read_text())
@@ -31,10 +35,10 @@ SECTIONS = {
 }
 SOURCES = {
     "compose": (),
-    "prepare": experiment.PREPARE_SOURCES,
-    "train": experiment.TRAIN_SOURCES,
-    "evaluate": experiment.EVALUATE_SOURCES,
-    "report": experiment.REPORT_SOURCES,
+    "prepare": PREPARE_SOURCES,
+    "train": TRAIN_SOURCES,
+    "evaluate": EVALUATE_SOURCES,
+    "report": REPORT_SOURCES,
     "compare": ("attnlab.report.compare",),
 }
 

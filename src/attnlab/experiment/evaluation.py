@@ -21,7 +21,6 @@ from attnlab.config.paths import EVALUATION, check_replaceable
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import (
     EVALUATE_SECTIONS,
-    EVALUATE_SOURCES,
     TRAIN_SECTIONS,
     Experiment,
     Metrics,
@@ -43,6 +42,12 @@ from attnlab.runs.mlflow_variables import said_by_environment
 from attnlab.runs.sweep_job import current_job
 from attnlab.terminal import echo, log
 
+# What makes an evaluation: its identity, and DVC's, follows from this code.
+EVALUATE_SOURCES = (
+    f"{__name__}:write_evaluation",
+    "task:evaluate,read_data",
+    "attnlab.runs.pictures",
+)
 LONGEST_ENSEMBLE = 200  # characters of the names of its models; MLflow takes 250 with the search
 
 

@@ -30,22 +30,11 @@ if TYPE_CHECKING:
     from attnlab.runs.tracking import Tracking
     from attnlab.training.hardware import Hardware
 
-# Which sections decide a stage's output, and the functions that make it, those of the experiment's
-# task among them. dvc.yaml says the same to DVC, and a test derives it from these.
+# Which sections decide the output of a stage. dvc.yaml says the same to DVC. The functions that
+# make it stand beside them, as PREPARE_SOURCES, TRAIN_SOURCES, ...
 PREPARE_SECTIONS = ("data",)
-PREPARE_SOURCES = ("attnlab.experiment.preparation:write_prepared",)
 TRAIN_SECTIONS = ("seed", "padding", "model", "training", "hardware", "trainer", "callbacks")
-TRAIN_SOURCES = (
-    "attnlab.experiment.training:make_module,make_batches,make_trainer,keep_model",
-    "task:module,sizes,read_data",
-)
 EVALUATE_SECTIONS = ("search", "hardware")
-EVALUATE_SOURCES = (
-    "attnlab.experiment.evaluation:write_evaluation",
-    "task:evaluate,read_data",
-    "attnlab.runs.pictures",
-)
-REPORT_SOURCES = ("attnlab.report.reporting:write_page",)
 # How jobs are chosen and spread: it changes nothing of what one of them finds, nor what is logged
 # of it.
 SWEEP_SECTIONS = ("sweep", "launcher")

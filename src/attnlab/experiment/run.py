@@ -25,7 +25,6 @@ from attnlab.config.paths import LEARNING_CURVES, MODEL, check_replaceable, path
 from attnlab.errors import ExperimentError
 from attnlab.experiment.experiment import (
     TRAIN_SECTIONS,
-    TRAIN_SOURCES,
     Experiment,
     command_line,
     resolve_path,
@@ -43,6 +42,12 @@ from attnlab.runs.run_folder import (
 from attnlab.runs.sweep_job import current_job
 from attnlab.terminal import echo, log
 from attnlab.training.spool import BEFORE_LAST, LAST, SPOOL_NAME
+
+# What makes the weights: the identity of an experiment, and DVC's, follows from this code.
+TRAIN_SOURCES = (
+    "attnlab.experiment.training:make_module,make_batches,make_trainer,keep_model",
+    "task:module,sizes,read_data",
+)
 
 
 @dataclass

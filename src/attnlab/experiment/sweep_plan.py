@@ -18,8 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 from attnlab.config.identity import config_digest, experiment_identity
 from attnlab.errors import ExperimentError, masked_values, show
 from attnlab.experiment.composition import check
-from attnlab.experiment.experiment import TRAIN_SOURCES, Experiment
+from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.hydra_config import compose_in_command
+from attnlab.experiment.run import TRAIN_SOURCES
 from attnlab.runs.mlflow_variables import said_by_environment
 from attnlab.runs.sweep_leader import led
 from attnlab.runs.sweep_record import SweepRecord, short_key
