@@ -11,7 +11,7 @@ from hydra.errors import OverrideParseException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.experiment.hydra_config import sentence
+from attnlab.experiment.hydra_config import hydra_error_sentence
 from attnlab.experiment.override_text import quoted, unreadable
 
 PARSER = OverridesParser.create()
@@ -48,7 +48,7 @@ def test_quoted_text_is_read_as_it_is(text):
 def test_sentence_of_an_unreadable_override_shows_what_to_type_at_a_shell(override, suggestion):
     with pytest.raises(OverrideParseException) as caught:
         PARSER.parse_overrides([override])
-    said = sentence(caught.value)
+    said = hydra_error_sentence(caught.value)
     assert said.startswith(f"{override!r} cannot be read: ")
     typed = f"printf %s {said.partition(', as in ')[2]}"
     assert (

@@ -121,7 +121,7 @@ def test_compare_of_mlflow_runs_is_logged_to_their_sweep(command: Command, folde
     record = RunRecord(
         {}, identity="x", data_digest="", tags={"sweep": "x", "varies": "seed"}, name="sweep"
     )
-    with tracking.of_sweep().start(runs, sweep.path, record) as parent:
+    with tracking.for_sweep().start(runs, sweep.path, record) as parent:
         sweep.write(dataclasses.replace(sweep.read(), run_id=parent.run_id))
     ids = []
     for job in sweep.jobs():

@@ -102,7 +102,7 @@ def disconnected(monkeypatch):
             raise OSError("gone")
 
         with monkeypatch.context() as broken:
-            broken.setattr("attnlab.runs.connection.knock", gone)
+            broken.setattr("attnlab.runs.connection.check_reachable", gone)
             yield
 
     return lost

@@ -99,16 +99,16 @@ def test_pending_sweeps_and_evaluations_are_uploaded(trained, runs, all_runs, ca
 
 
 def test_refused_run_does_not_hold_up_the_others(trained, runs, all_runs, capsys, monkeypatch):
-    from attnlab.runs import sync
+    from attnlab.runs import upload
 
     for name in "abc":
         trained(runs / "points" / name)
-    real = sync.sync
+    real = upload.upload
 
     def refusing(run, connection):
         return "it takes no such run" if run.place.name == "b" else real(run, connection)
 
-    monkeypatch.setattr("attnlab.runs.delivery.sync", refusing)
+    monkeypatch.setattr("attnlab.runs.delivery.upload", refusing)
     code, printed = main(runs, capsys)
     assert code == 1
     assert "error: points/b: it takes no such run" in printed

@@ -195,7 +195,7 @@ def test_tracker_that_stays_away_is_asked_again_every_five_minutes(
         knocks.append(clock[0])
         raise OSError("gone")
 
-    monkeypatch.setattr("attnlab.runs.connection.knock", gone)
+    monkeypatch.setattr("attnlab.runs.connection.check_reachable", gone)
     monkeypatch.setattr("attnlab.runs.run.time.monotonic", lambda: clock[0])
     for _ in range(100):
         run.sync()
@@ -209,7 +209,7 @@ def test_unreachable_tracker_is_refused_unless_a_single_run_may_wait(
     with pytest.raises(ExperimentError, match=r"tracking\.uri: http"):
         tracking(uri=NOBODY).start(runs, point, record)
     with pytest.raises(ExperimentError, match=r"tracking\.uri: http"):
-        away.of_sweep().start(runs, point, record)
+        away.for_sweep().start(runs, point, record)
     assert not (point / "run").exists()
     run = away.start(runs, point, record)
     assert run.run_id is None

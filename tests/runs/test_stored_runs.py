@@ -24,7 +24,7 @@ def tracked(tracking, runs, record, tmp_path):
     parent_record = dataclasses.replace(
         record, config={}, tags={"sweep": "abc", "varies": "seed"}, name="sweep · x"
     )
-    with settings.of_sweep().start(runs, runs / "sweeps" / "abc", parent_record) as parent:
+    with settings.for_sweep().start(runs, runs / "sweeps" / "abc", parent_record) as parent:
         pass
     ids = {}
     points = {

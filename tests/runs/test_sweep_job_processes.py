@@ -12,8 +12,8 @@ from attnlab.runs.sweep_job import this_process
 
 WORKER = """
 import subprocess, sys, time
-from attnlab.runs.sweep_job import end_with
-end_with(sys.argv[1])
+from attnlab.runs.sweep_job import exit_with
+exit_with(sys.argv[1])
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 print(child.pid, flush=True)
 time.sleep(60)
@@ -52,7 +52,7 @@ def test_worker_ends_when_its_leaders_number_belongs_to_another_process():
 
 
 def test_starter_of_a_process_is_found_through_a_shell():
-    program = "from attnlab.runs.sweep_job import starter; print(starter())"
+    program = "from attnlab.runs.sweep_job import starting_process; print(starting_process())"
     for command in (
         [sys.executable, "-c", program],
         ["bash", "-c", f"'{sys.executable}' -c '{program}'; true"],
@@ -63,7 +63,7 @@ def test_starter_of_a_process_is_found_through_a_shell():
 
 def test_worker_of_a_leader_on_another_machine_lives_on():
     """There is no such process here, and none is looked for: the worker lives on."""
-    own = "import sys, time\nfrom attnlab.runs.sweep_job import end_with\nend_with(sys.argv[1])\n"
+    own = "import sys, time\nfrom attnlab.runs.sweep_job import exit_with\nexit_with(sys.argv[1])\n"
     ended = subprocess.run(
         [sys.executable, "-c", f"{own}time.sleep(3)", "elsewhere 1 0.0"], check=False
     )

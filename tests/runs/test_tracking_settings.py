@@ -3,7 +3,7 @@
 import pytest
 
 from attnlab.runs.mlflow_variables import (
-    said_by_environment,
+    environment_note,
     uri_of_environment,
     with_environment,
 )
@@ -41,12 +41,12 @@ def test_environment_says_where_to_track_what_the_config_leaves_open(tmp_path, m
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "paper")
     found = with_environment(SECTION)
     assert found == {"uri": "http://user:secret@host:5000", "experiment": "paper", "note": None}
-    assert "secret" not in said_by_environment(SECTION)
+    assert "secret" not in environment_note(SECTION)
 
     chosen = {"uri": "sqlite:///here.db", "experiment": "mine", "note": None}
     assert with_environment(chosen) == chosen
-    assert said_by_environment(chosen) is None
-    assert said_by_environment({"_target_": "attnlab.runs.tracking.NoTracking"}) is None
+    assert environment_note(chosen) is None
+    assert environment_note({"_target_": "attnlab.runs.tracking.NoTracking"}) is None
 
 
 @pytest.mark.parametrize("empty", [None, ""])
@@ -56,7 +56,7 @@ def test_environment_without_values_decides_nothing(monkeypatch, empty):
         if empty is not None:
             monkeypatch.setenv(name, empty)
     assert with_environment(SECTION) == SECTION
-    assert said_by_environment(SECTION) is None
+    assert environment_note(SECTION) is None
 
 
 def test_relative_database_of_the_environment_counts_from_the_project(tmp_path, monkeypatch):

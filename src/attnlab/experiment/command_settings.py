@@ -21,7 +21,7 @@ from attnlab.config.binding import TARGET, bind
 from attnlab.config.paths import NotEmpty, runs_folder
 from attnlab.errors import ExperimentError
 from attnlab.experiment.hydra_config import CONF
-from attnlab.runs.mlflow_variables import said_by_environment, with_environment
+from attnlab.runs.mlflow_variables import environment_note, with_environment
 from attnlab.runs.tracking import MlflowTracking, Tracking
 
 SettingsT = TypeVar("SettingsT", bound="Settings")
@@ -140,7 +140,7 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
     for key, value in given.items():
         OmegaConf.update(config, key, _parsed(value, OmegaConf.select(config, key)))
     node: Any = OmegaConf.to_container(config, resolve=True)
-    if line := said_by_environment(node["tracking"]):
+    if line := environment_note(node["tracking"]):
         print(line, file=sys.stderr)
     node["tracking"] = with_environment(node["tracking"])
     node["paths"][TARGET] = f"{RunsPath.__module__}.{RunsPath.__name__}"

@@ -26,7 +26,7 @@ from attnlab.experiment.hydra_config import (
     choices_of,
     compose_config,
     compose_in_command,
-    sentence,
+    hydra_error_sentence,
 )
 from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
@@ -106,13 +106,13 @@ def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
     """What is wrong with the addresses of Lightning's MLFlowLoggers; MLflow itself would try for
     minutes.
     """
-    from attnlab.runs.connection import knock  # imports MLflow, which takes seconds
+    from attnlab.runs.connection import check_reachable  # imports MLflow, which takes seconds
     from attnlab.training.extension_checks import mlflow_loggers
 
     problems = []
     for name, address in mlflow_loggers(loggers).items():
         try:
-            knock(address)
+            check_reachable(address)
         except (OSError, ValueError, SQLAlchemyError) as error:
             problems.append(
                 f"loggers.{name}.tracking_uri: nothing answers at {masked(address)} "
@@ -199,7 +199,7 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
         chosen = OmegaConf.create(_escaped(written) if keep_environment else written)
         return _with_text_keys(OmegaConf.to_container(chosen, resolve=True))
     except (OmegaConfBaseException, ValueError) as error:
-        raise ExperimentError(sentence(error)) from error
+        raise ExperimentError(hydra_error_sentence(error)) from error
 
 
 def _with_text_keys(node: Any) -> Any:

@@ -38,7 +38,7 @@ from attnlab.experiment.run import (
 from attnlab.files import atomic_file, atomic_folder
 from attnlab.model.model_folder import read_config, read_facts
 from attnlab.progress import progress_bars
-from attnlab.runs.mlflow_variables import said_by_environment
+from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.sweep_job import current_job
 from attnlab.terminal import echo, log
 
@@ -86,7 +86,7 @@ def evaluate_model_folder(experiment: Experiment) -> Path:
             "paths.model and paths.data must name a model folder and the prepared data; give both"
         )
     experiment.use_hardware()
-    line = said_by_environment(experiment.config["tracking"])
+    line = environment_note(experiment.config["tracking"])
     if line:
         echo(line)
     experiment.tracking.follow_moved_folder(paths.runs_folder)
@@ -152,7 +152,7 @@ def evaluate_and_track(
     record = record_of(experiment, config, facts.identity, opened, own_name)
     tracking = experiment.tracking
     if tracker_was_there:
-        tracking = tracking.of_a_begun_run()
+        tracking = tracking.that_only_warns()
     is_cached = cached is not None and (cached / "metrics.json").is_file()
     runs_folder = experiment.paths.runs_folder
     with experiment_lock(state), tracking.start(runs_folder, state, record, is_cached) as run:

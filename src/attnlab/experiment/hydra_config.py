@@ -46,7 +46,7 @@ def compose_in_command(overrides: Sequence[str], name: str | None) -> DictConfig
     except Exception as error:
         if not is_of_hydra(error):
             raise
-        raise ExperimentError(sentence(error, overrides)) from error
+        raise ExperimentError(hydra_error_sentence(error, overrides)) from error
 
 
 def groups(folder: Path = CONF) -> dict[str, list[str]]:
@@ -124,7 +124,7 @@ def is_of_hydra(error: Exception) -> bool:
     )
 
 
-def sentence(error: BaseException, arguments: Sequence[str] = ()) -> str:
+def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) -> str:
     """What is wrong, what was given and what is allowed, in one line; arguments: those of the
     command.
     """

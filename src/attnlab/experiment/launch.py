@@ -24,11 +24,15 @@ from omegaconf import DictConfig, OmegaConf
 from attnlab.config.names import readable_name
 from attnlab.errors import ExperimentError, JobFailedError, masked_values
 from attnlab.experiment.experiment import Experiment, overrides
-from attnlab.experiment.hydra_config import compose_config, groups, is_of_hydra
-from attnlab.experiment.hydra_config import sentence as hydra_sentence
+from attnlab.experiment.hydra_config import (
+    compose_config,
+    groups,
+    hydra_error_sentence,
+    is_of_hydra,
+)
 from attnlab.experiment.override_text import unreadable
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
-from attnlab.runs.sweep_job import end_with, running, starter
+from attnlab.runs.sweep_job import exit_with, running, starting_process
 from attnlab.terminal import echo, print_any_character, show_problems
 
 ENVIRONMENT = {
@@ -72,7 +76,7 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
     with report_user_errors():
         # A stage that outlives a killed `dvc repro` would write what the next one writes.
         if "DVC_STAGE" in os.environ:
-            end_with(starter())
+            exit_with(starting_process())
         arguments = sys.argv[1:]
         options = [text for text in arguments if text.startswith("-")]
         if help_shown() and not set(options) - {"-h", "--help"}:
@@ -212,7 +216,7 @@ class CommandCallback(Callback):
                 dry_run(plan.experiments, plan.points)
             sweep = _SWEEP.get()
             if sweep is not None:
-                sweep.enter_context(plan.led())
+                sweep.enter_context(plan.lead())
 
     def on_run_end(self, config: DictConfig, **more: Any) -> None:
         # Hydra itself would print the overrides of a failed job, in which there may be a password.
@@ -271,7 +275,7 @@ def report_user_errors() -> Iterator[None]:
                 )
             if not of_hydra:
                 raise
-            _fail([hydra_sentence(error, sys.argv[1:])])
+            _fail([hydra_error_sentence(error, sys.argv[1:])])
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has gone away, as `head` does

@@ -31,7 +31,7 @@ from attnlab.experiment.experiment import (
 )
 from attnlab.files import atomic_folder, read_own_record
 from attnlab.model.model_folder import ShapesAlone, read_config, read_facts
-from attnlab.runs.mlflow_variables import said_by_environment
+from attnlab.runs.mlflow_variables import environment_note
 from attnlab.runs.run_folder import (
     DONE,
     RUN_FOLDER,
@@ -220,7 +220,7 @@ def start_lines(experiment: Experiment, data: Any, folder: Path) -> list[str]:
         f"  folder   {folder}",
         f"  MLflow   {experiment.tracking.where_to_look(experiment.paths.runs_folder)}",
     ]
-    of_environment = said_by_environment(experiment.config["tracking"])
+    of_environment = environment_note(experiment.config["tracking"])
     return lines if of_environment is None else [*lines, of_environment]
 
 
@@ -421,7 +421,7 @@ def reset_experiment_folder(experiment: Experiment, point: Path) -> None:
         if not any(path.is_file() for path in came_to) and reset_without_checkpoint(point):
             clear(point, "lock", RUN_FOLDER)
             return
-        experiment.tracking.conclude(experiment.paths.runs_folder, point)
+        experiment.tracking.close_runs(experiment.paths.runs_folder, point)
         # Killed between these, it must not be taken for finished, nor go on without its metrics.
         clear(point / "checkpoints")
         (point / DONE).unlink(missing_ok=True)

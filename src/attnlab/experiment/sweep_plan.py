@@ -21,8 +21,8 @@ from attnlab.experiment.composition import check
 from attnlab.experiment.experiment import Experiment
 from attnlab.experiment.hydra_config import compose_in_command
 from attnlab.experiment.run import TRAIN_SOURCES
-from attnlab.runs.mlflow_variables import said_by_environment
-from attnlab.runs.sweep_leader import led
+from attnlab.runs.mlflow_variables import environment_note
+from attnlab.runs.sweep_leader import lead_sweep
 from attnlab.runs.sweep_record import SweepRecord, short_key
 from attnlab.runs.sweep_settings import Slurm
 
@@ -108,7 +108,7 @@ class SweepPlan:
         chosen = [text for text in self.overrides if text.partition("=")[0].lstrip("+~") in keys]
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
 
-    def led(self) -> AbstractContextManager[Any]:
+    def lead(self) -> AbstractContextManager[Any]:
         """Lead the sweep; raises ExperimentError where a point cannot run in one, or not on this
         machine.
         """
@@ -121,7 +121,7 @@ class SweepPlan:
             experiment.hardware.check_sweep()
             if first.launcher.on_this_machine:
                 experiment.hardware.check_available()
-        if line := said_by_environment(first.config["tracking"]):
+        if line := environment_note(first.config["tracking"]):
             print(line, file=sys.stderr)
         record = SweepRecord(
             identity=self.identity,
@@ -133,7 +133,7 @@ class SweepPlan:
             started=0.0,
             quiet=self.beside,
         )
-        return led(record, first.tracking, first.paths.runs_folder, first.launcher)
+        return lead_sweep(record, first.tracking, first.paths.runs_folder, first.launcher)
 
 
 def _deciding(values: dict[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Connection:
         """
         if self._client is None:
             return self.open()
-        knock(self.address)
+        check_reachable(self.address)
         return self._client
 
     def open(self, create: bool = True) -> MlflowClient:
@@ -99,7 +99,7 @@ class Connection:
                 else address
             )
         with self.refusing():
-            knock(self.address)
+            check_reachable(self.address)
             folder.mkdir(parents=True, exist_ok=True)
             # Two processes that create one database or experiment at the same time break each
             # other. Reading needs no lock, which a read-only folder could not have.
@@ -191,7 +191,7 @@ class Connection:
             raise ExperimentError(message) from None
 
 
-def knock(address: str) -> None:
+def check_reachable(address: str) -> None:
     """Raise OSError where nobody listens at an address, for MLflow itself would try a dead database
     for minutes.
     """

@@ -10,8 +10,8 @@ from filelock import FileLock, Timeout
 from attnlab.errors import ExperimentError
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import places_of_runs
-from attnlab.runs.sync import sync
 from attnlab.runs.tracking import MlflowTracking
+from attnlab.runs.upload import upload
 
 
 def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]]:
@@ -41,7 +41,7 @@ def deliver(tracking: MlflowTracking, runs_folder: Path) -> tuple[int, list[str]
                     connection.open()
                 except ExperimentError as error:
                     return uploaded, [*problems, *error.problems]  # so it would be for all others
-                if (problem := sync(run, connection)) is not None:
+                if (problem := upload(run, connection)) is not None:
                     raise ExperimentError(problem)
         except Timeout:
             print(

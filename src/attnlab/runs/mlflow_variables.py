@@ -62,7 +62,7 @@ def with_environment(node: Any) -> Any:
     }
 
 
-def said_by_environment(node: Any) -> str | None:
+def environment_note(node: Any) -> str | None:
     """A line that says which of MLflow's variables decide, for the section `tracking` as written;
     None for none.
     """

@@ -88,7 +88,7 @@ class Run:
         run._write()
         # All is compared again: there may be news, or the run was deleted in MLflow
         if run.uploaded is not None:
-            run.remember(replace(run.uploaded, state=""))
+            run.note_uploaded(replace(run.uploaded, state=""))
         return run
 
     @classmethod
@@ -193,7 +193,7 @@ class Run:
         finally:  # on a full disk, MLflow gets to know it all the same
             self._try_to_upload(at_the_end=True)
 
-    def remember(self, uploaded: Uploaded) -> None:
+    def note_uploaded(self, uploaded: Uploaded) -> None:
         """Note how much MLflow has."""
         self.uploaded = uploaded
         if self.folder.is_dir():
@@ -267,7 +267,7 @@ class UntrackedRun(Run):
         self.uploaded, self._process = uploaded, None
 
 
-def conclude_runs(place: Path, upload: Upload | None = None) -> None:
+def close_runs(place: Path, upload: Upload | None = None) -> None:
     """Close the runs in the folder of an experiment or a sweep, whose lock is held, so that it can
     be cleared.
 

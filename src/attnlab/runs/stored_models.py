@@ -12,7 +12,7 @@ from mlflow.store.artifact.utils.models import get_model_name_and_version
 from sqlalchemy import make_url
 
 from attnlab.errors import ExperimentError, masked
-from attnlab.runs.connection import LOST, knock, newest_model, reason_of
+from attnlab.runs.connection import LOST, check_reachable, newest_model, reason_of
 from attnlab.runs.moved_store import DATABASE_NAME, readable_copy, runs_folder_of, sqlite_file
 
 _RUN = re.compile(r"runs:/(?P<run>[^/]+)(/.*)?")
@@ -39,7 +39,7 @@ def download_model(uri: str, into: Path, tracking_uri: str | None = None) -> Pat
     asked = address if copy is None else f"sqlite:///{copy.name}/{DATABASE_NAME}"
     try:
         _check_database(uri, address)
-        knock(address)
+        check_reachable(address)
         location = _location(uri, MlflowClient(asked, asked))
         whole = Path(download_artifacts(location, dst_path=str(into), tracking_uri=address))
     except (*LOST, ValueError) as error:

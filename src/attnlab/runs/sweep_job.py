@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,7 @@ _WATCH_INTERVAL = 1.0  # seconds
 # Settings that decide no result, and stand in no name of an experiment.
 _BESIDE_THE_EXPERIMENT = ("tracking", "loggers", "paths", "save_every_minutes", "chain", "rerun")
 _SHELLS = ("sh", "bash", "dash", "zsh", "fish")
-_watched: set[tuple[int, float]] = set()
-_current: SweepJob | None = None
+_JOB: ContextVar[SweepJob | None] = ContextVar("job", default=None)
 
 
 class SweepJob:
@@ -53,7 +53,7 @@ class SweepJob:
 
 def current_job() -> SweepJob | None:
     """The job that this process runs; None outside of sweeps."""
-    return _current
+    return _JOB.get()
 
 
 @contextmanager
@@ -68,11 +68,10 @@ def running(
     Gives None where no sweep's first process leads. What the job prints goes to `output/output.log`
     where many run beside each other.
     """
-    global _current
     if FOLDER_VARIABLE not in os.environ:
         yield None
         return
-    end_with(os.environ[LEADER_VARIABLE])
+    exit_with(os.environ[LEADER_VARIABLE])
     folder = SweepFolder(Path(os.environ[FOLDER_VARIABLE]))
     sweep = folder.read()
     choices = choices_of(overrides, sweep.varies)
@@ -81,17 +80,18 @@ def running(
     record = JobRecord(
         number, name, choices, list(overrides), "running", sweep.started, now, str(output)
     )
-    job = _current = SweepJob(folder, sweep, record)
+    job = SweepJob(folder, sweep, record)
+    token = _JOB.set(job)
     try:
         with _output_to(output / "output.log") if sweep.quiet else nullcontext():
             yield job
     except BaseException as error:
-        job.update(status="failed", ended=time.time(), error=sentence(error))
+        job.update(status="failed", ended=time.time(), error=error_sentence(error))
         raise
     else:
         job.update(status="finished", ended=time.time())
     finally:
-        _current = None
+        _JOB.reset(token)
 
 
 def _distinct_name(
@@ -111,7 +111,7 @@ def _distinct_name(
     return f"{name} · point {number}" if is_taken else name
 
 
-def sentence(error: BaseException) -> str:
+def error_sentence(error: BaseException) -> str:
     """An error as a person reads it, without secrets."""
     problems: Sequence[str] | None = getattr(error, "problems", None)
     return masked(
@@ -147,7 +147,7 @@ def this_process() -> str:
     return _words(psutil.Process())
 
 
-def starter() -> str:
+def starting_process() -> str:
     """The process that started this one, a shell between them not counted."""
     parent = psutil.Process().parent()
     above = parent.parent() if parent is not None and parent.name() in _SHELLS else None
@@ -158,15 +158,16 @@ def _words(process: psutil.Process) -> str:
     return f"{platform.node()} {process.pid} {process.create_time()!r}"
 
 
-def end_with(process: str) -> None:
+def exit_with(process: str) -> None:
     """End this process and its children when that one, on this same machine, is gone; returns at
     once.
     """
     host, pid, birth = process.rsplit(" ", 2)
     watched = int(pid), float(birth)
-    if host == platform.node() and watched[0] != os.getpid() and watched not in _watched:
-        _watched.add(watched)
-        threading.Thread(target=_watch, args=watched, name="watch the leader", daemon=True).start()
+    name = f"watch process {pid}"
+    is_watched = any(thread.name == name for thread in threading.enumerate())
+    if host == platform.node() and watched[0] != os.getpid() and not is_watched:
+        threading.Thread(target=_watch, args=watched, name=name, daemon=True).start()
 
 
 def _watch(pid: int, birth: float) -> None:

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from attnlab.errors import ExperimentError, JobFailedError
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import RunRecord, places_of_runs
-from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, sentence, this_process
+from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, error_sentence, this_process
 from attnlab.runs.sweep_record import (
     LOCK,
     JobRecord,
@@ -40,7 +40,7 @@ _LOOK_INTERVAL = 1.0  # seconds
 
 
 @contextmanager
-def led(
+def lead_sweep(
     record: SweepRecord, tracking: Tracking, runs_folder: Path, launcher: Launcher
 ) -> Iterator[SweepFolder]:
     """Lead a sweep while the block runs its jobs.
@@ -51,7 +51,7 @@ def led(
     Raises ExperimentError, in place of whatever the block raised, where jobs failed.
     """
     tracking.follow_moved_folder(runs_folder)
-    folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.of_sweep()
+    folder, of_sweep = SweepFolder(runs_folder / "sweeps" / record.identity), tracking.for_sweep()
     folder.path.mkdir(parents=True, exist_ok=True)
     before = psutil.Process().children(recursive=True)
     with _one_leader(folder), _terminable():
@@ -151,7 +151,7 @@ def _close(
         )
         raise ExperimentError([*own, f"{reason}; what they say stands above"]) from error
     if error is not None:
-        run.finish("FAILED", sentence(error))
+        run.finish("FAILED", error_sentence(error))
 
 
 @contextmanager

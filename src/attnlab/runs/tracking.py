@@ -22,7 +22,7 @@ from attnlab.runs.moved_store import (
     follow_moved_folder,
     portable_address,
 )
-from attnlab.runs.run import Run, UntrackedRun, Upload, conclude_runs
+from attnlab.runs.run import Run, UntrackedRun, Upload, close_runs
 from attnlab.runs.run_folder import RunRecord, Uploaded
 
 if TYPE_CHECKING:
@@ -59,25 +59,25 @@ class Tracking:
         """
         return UntrackedRun()
 
-    def of_sweep(self) -> Tracking:
+    def for_sweep(self) -> Tracking:
         """The same for the run of a sweep itself, which its runs are children of: it is there
         before they are.
         """
         return self
 
-    def of_a_begun_run(self) -> Tracking:
+    def that_only_warns(self) -> Tracking:
         """The same for what follows in a run that has begun: a tracker that went away since is a
         warning.
         """
         return self
 
-    def conclude(self, runs_folder: Path, place: Path) -> None:
+    def close_runs(self, runs_folder: Path, place: Path) -> None:
         """Close the runs in a folder, so that it can be cleared for new ones.
 
         Raises ExperimentError where MLflow lacks something of them, or `start` would refuse the new
         run.
         """
-        conclude_runs(place)
+        close_runs(place)
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
         """Close the run of a folder whose process was killed; a tracker that cannot be reached is a
@@ -149,9 +149,9 @@ class MlflowTracking(Tracking):
         return Connection(self.address(runs_folder), self.experiment_name, artifacts)
 
     def _uploader(self, connection: Connection) -> Upload:
-        from attnlab.runs.sync import sync
+        from attnlab.runs.upload import upload
 
-        return lambda run: sync(run, connection)
+        return lambda run: upload(run, connection)
 
     def start(
         self, runs_folder: Path, place: Path, record: RunRecord, nothing_new: bool = False
@@ -198,17 +198,17 @@ class MlflowTracking(Tracking):
         query = "SELECT lifecycle_stage FROM runs WHERE run_uuid = ?"
         return run.uploaded if _asked(address, query, run.uploaded.run_id) == "active" else None
 
-    def of_sweep(self) -> Tracking:
+    def for_sweep(self) -> Tracking:
         return replace(self, system_metrics=False, log_model=False, when_unreachable="refuse")
 
-    def of_a_begun_run(self) -> Tracking:
+    def that_only_warns(self) -> Tracking:
         return replace(self, when_unreachable="warn")
 
-    def conclude(self, runs_folder: Path, place: Path) -> None:
+    def close_runs(self, runs_folder: Path, place: Path) -> None:
         connection = self.connection(runs_folder)
         if self.when_unreachable == "refuse":
             connection.open()
-        conclude_runs(place, self._uploader(connection))
+        close_runs(place, self._uploader(connection))
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
         run = Run.read(place, self._uploader(self.connection(runs_folder)))

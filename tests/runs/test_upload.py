@@ -7,7 +7,7 @@ import pytest
 from mlflow import MlflowClient
 
 from attnlab.runs.run import Run
-from attnlab.runs.sync import sync
+from attnlab.runs.upload import upload as upload_run
 from attnlab.training.spool import SPOOL_NAME, MetricSpool
 
 
@@ -20,7 +20,7 @@ def connection(tracking, runs):
 def run(connection, point, record):
     """A run that MLflow knows, of a training that goes on."""
     run = Run.start(point, record)
-    assert sync(run, connection) is None
+    assert upload_run(run, connection) is None
     return run
 
 
@@ -28,7 +28,7 @@ def run(connection, point, record):
 def upload(run, connection):
     def up_to(offset=None):
         run.sync(offset)
-        assert sync(run, connection) is None
+        assert upload_run(run, connection) is None
 
     return up_to
 
@@ -81,7 +81,7 @@ def test_second_sync_sends_only_what_is_new(client, run, upload, spool, point, c
     upload()
     upload()
     spool.append({"loss": 0.5}, 2)
-    assert sync(Run.read(point), connection) is None  # by another process
+    assert upload_run(Run.read(point), connection) is None  # by another process
     assert batches == [1, 1]
     assert steps(client, run) == [1, 2]
 
@@ -91,7 +91,7 @@ def test_sync_after_a_kill_makes_no_doubles(client, run, upload, spool, point, c
     spool.append({"loss": 1.0}, 1)
     upload()
     (point / "run" / "mlflow.json").write_bytes(before)  # killed before the upload was noted
-    assert sync(Run.read(point), connection) is None
+    assert upload_run(Run.read(point), connection) is None
     assert batches == [1, 1]
     assert steps(client, run) == [1]
 
@@ -145,14 +145,14 @@ def test_failing_upload_of_files_leaves_the_metrics_and_the_status_in_mlflow(
         broken.setattr(
             MlflowClient, "log_artifact", Mock(side_effect=OSError("No space left on device"))
         )
-        assert "No space left on device" in sync(run, connection)
+        assert "No space left on device" in upload_run(run, connection)
     assert (client.get_run(run.run_id).info.status, steps(client, run)) == ("FINISHED", [1])
     assert run.pending
-    assert sync(run, connection) is None
+    assert upload_run(run, connection) is None
     assert not run.pending
 
 
 def test_damaged_metrics_are_the_reason_of_a_failing_upload(run, connection, spool):
     spool.path.write_text("{}\n")
     run.sync(None)
-    assert "metrics.jsonl is damaged" in sync(run, connection)
+    assert "metrics.jsonl is damaged" in upload_run(run, connection)

@@ -52,7 +52,7 @@ MODEL_TAG = "model_hash"  # of a run: the digest of the folder of its logged mod
 _LONGEST_TAG = 5000
 
 
-def sync(run: Run, connection: Connection) -> str | None:
+def upload(run: Run, connection: Connection) -> str | None:
     """Upload what MLflow lacks of a run; returns why something is still missing there, None where
     nothing is.
 
@@ -71,7 +71,7 @@ def sync(run: Run, connection: Connection) -> str | None:
         if known is not None:
             _upload_model(client, connection, run, known)
             _link_metrics(client, connection, run)
-            run.remember(replace(_uploaded(run), state=run.digest(), tracker=connection.name))
+            run.note_uploaded(replace(_uploaded(run), state=run.digest(), tracker=connection.name))
     except ExperimentError as error:
         return str(error)
     except LOST as error:
@@ -91,7 +91,7 @@ def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowR
     if known is None:
         name = record.name or readable_name(record.config)
         known = client.create_run(connection.experiment_id, state.started, _tags(state), name)
-        run.remember(Uploaded(known.info.run_id))
+        run.note_uploaded(Uploaded(known.info.run_id))
     run_id = known.info.run_id
     client.update_run(run_id, status="RUNNING" if state.status is None else None, name=record.name)
     # Before the params, whose presence says that the config is there
@@ -155,7 +155,7 @@ def _upload_description(client: MlflowClient, connection: Connection, run: Run) 
         uploaded.description,
     ):
         client.set_tag(uploaded.run_id, MLFLOW_RUN_NOTE, text)
-        run.remember(replace(uploaded, description=text))
+        run.note_uploaded(replace(uploaded, description=text))
 
 
 def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int | None) -> bool:
@@ -176,7 +176,7 @@ def _upload_spool(client: MlflowClient, run: Run, spool: MetricSpool, up_to: int
     for start in range(0, len(points), LARGEST_BATCH):
         client.log_batch(uploaded.run_id, metrics=points[start : start + LARGEST_BATCH])
     now = UploadedSpool(end, before.records + len(records), _fingerprint(spool.path, end))
-    run.remember(replace(uploaded, spools={**uploaded.spools, name: now}))
+    run.note_uploaded(replace(uploaded, spools={**uploaded.spools, name: now}))
     return True
 
 
