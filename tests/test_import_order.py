@@ -24,6 +24,7 @@ LEVELS = {
     "errors": 0,
     "progress": 0,
     "terminal": 1,
+    "project": 0,
     "files": 1,
     "config": 2,
     "data": 3,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.config.choices import CONF, choice_of, default_choices, differences, value_in
+from attnlab.config.choices import choice_of, default_choices, differences, value_in
 from attnlab.experiment.composition import compose
 from attnlab.experiment.hydra_config import compose_config
+from attnlab.project import CONF
 
 PRESETS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # Groups that decide no result, and those whose choice is in no section.

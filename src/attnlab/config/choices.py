@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
-from attnlab.config.identity import FOLDER
+from attnlab.project import CONF
 
-CONF = FOLDER.parent / "conf"
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
 

@@ -14,9 +14,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from attnlab.config.choices import CONF, choice_of, conf_file, default_choices, differences, merged
+from attnlab.config.choices import choice_of, conf_file, default_choices, differences, merged
 from attnlab.config.params import as_text, choice_name, leaves, short_params, value_at
 from attnlab.errors import masked
+from attnlab.project import CONF
 
 LONGEST = 100  # characters, but for the score, the data and the seed, which always stand there
 # Groups and the place of each in the config, in the order of the name. The score comes first and

@@ -22,7 +22,6 @@ from attnlab.errors import ExperimentError, holds_password, masked
 from attnlab.experiment.classification import Classification
 from attnlab.experiment.experiment import Experiment, Task, resolve_path
 from attnlab.experiment.hydra_config import (
-    CONF,
     choices_of,
     compose_config,
     compose_in_command,
@@ -30,6 +29,7 @@ from attnlab.experiment.hydra_config import (
 )
 from attnlab.experiment.translation import Translation
 from attnlab.model.model_folder import ShapesAlone
+from attnlab.project import CONF
 from attnlab.runs.mlflow_variables import with_environment
 from attnlab.runs.sweep_settings import Launcher, Sweep
 from attnlab.runs.tracking import Tracking

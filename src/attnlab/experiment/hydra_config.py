@@ -20,9 +20,9 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from attnlab.config.params import value_at
 from attnlab.errors import ExperimentError, show
 from attnlab.experiment.override_text import PARSER, unreadable
+from attnlab.project import CONF
 from attnlab.runs.sweep_settings import directions
 
-CONF = Path(__file__).resolve().parents[3] / "conf"
 _LIBRARIES = ("hydra", "hydra_plugins", "omegaconf")
 
 # Which way a sweep's objectives are better depends on what training monitors.

@@ -26,6 +26,7 @@ from attnlab.experiment.composition import compose
 from attnlab.files import atomic_file, write_json
 from attnlab.plots.figure import save_png
 from attnlab.plots.systems import SeededCurve, SystemInterval, interval_panels, seeded_panels
+from attnlab.project import STUDIES
 from attnlab.report.measures import measure_named
 from attnlab.studies.measurements import AXES, MEASUREMENTS, Point, Row, trained
 from attnlab.studies.study_page import study_page
@@ -41,7 +42,6 @@ from attnlab.studies.verdicts import (
 )
 
 LEAST_SEEDS = 3  # for a verdict
-STUDIES = Path(__file__).parents[3] / "pipelines" / "studies"
 
 
 @dataclass(frozen=True)
