@@ -16,13 +16,14 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
 from attnlab.experiment.launch import report_user_errors
+from attnlab.project import pipeline_command, with_pipeline_commands
 
 if __name__ == "__main__":
     parser = ArgumentParser(
-        description=__doc__,
+        description=with_pipeline_commands(str(__doc__)),
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
-        usage="%(prog)s STUDY ...",
+        usage=f"{pipeline_command('replicate')} STUDY ...",
     )
     parser.add_argument(
         "name",
@@ -43,7 +44,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "settings",
         nargs="*",
-        help="settings of train.py, such as data.path=... or hardware.threads=1",
+        help="settings of all experiments, such as data.path=... or hardware.threads=1",
     )
     arguments = parser.parse_intermixed_args()
     with report_user_errors():

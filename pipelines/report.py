@@ -1,6 +1,6 @@
 """Report: what the other stages wrote -> one offline page.
 
-python pipelines/report.py -cp ../build -cn resolved
+python pipelines/report.py -cp "$PWD/build" -cn resolved
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ def test_dry_run_of_a_sweep_has_a_row_for_each_point(folder: Path, command: Comm
 def test_dry_run_of_another_command_or_of_two_processes_is_refused(
     folder: Path, command: Command
 ) -> None:
-    refused(command("prepare.py", *TINY, "dry_run=true"), "dry_run is for pipelines/train.py")
+    refused(
+        command("prepare.py", *TINY, "dry_run=true"), "dry_run is for python pipelines/train.py"
+    )
     two = ("hardware.devices=2", "hardware.strategy=ddp_fork")
     refused(
         command("train.py", *TINY, UNTRACKED, "dry_run=true", *two), "dry_run measures one process"

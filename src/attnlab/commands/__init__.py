@@ -2,7 +2,8 @@
 
 To add a subcommand, write a function that adds its parser and sets the default
 `run="<module>.<function>"`, a module of this package, and name it in `SUBCOMMANDS`. The module is
-imported when it runs, so that `--help` answers at once.
+imported when it runs, so that `--help` answers at once. The scripts of pipelines/ are subcommands,
+too (see pipelines.py).
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from contextlib import suppress
 
 import attnlab
 from attnlab.commands.arguments import add_classify, add_explore, add_score, add_translate
+from attnlab.commands.pipelines import SUMMARIES, add_pipelines, run_pipeline
 from attnlab.errors import ExperimentError, masked
 
-SUBCOMMANDS = (add_translate, add_classify, add_score, add_explore)
+SUBCOMMANDS = (add_pipelines, add_translate, add_classify, add_score, add_explore)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,7 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns the exit code: 1 for a mistake, and for output that nobody reads any more; 130 for
     Ctrl-C. Where the arguments are wrong, argparse exits with 2.
     """
-    parsed = _parsed(list(sys.argv[1:] if arguments is None else arguments))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0] in SUMMARIES:
+        run_pipeline(given[0], given[1:])
+        return 0
+    parsed = _parsed(given)
     code, problems = 1, []
     try:
         if not sys.warnoptions:
@@ -68,7 +74,9 @@ def _as_utf8(text: str) -> str:
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
-    top = argparse.ArgumentParser("attnlab", description="Ask a trained model.", allow_abbrev=False)
+    top = argparse.ArgumentParser(
+        "attnlab", description="Train models, compare them, and ask them.", allow_abbrev=False
+    )
     top.add_argument("--version", action="version", version=f"attnlab {attnlab.__version__}")
     parsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in SUBCOMMANDS:

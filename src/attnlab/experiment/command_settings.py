@@ -20,7 +20,7 @@ from pydantic import Field, NonNegativeInt
 from attnlab.config.binding import TARGET, bind
 from attnlab.config.paths import NotEmpty, runs_folder
 from attnlab.errors import ExperimentError
-from attnlab.experiment.hydra_config import CONF
+from attnlab.project import CONF, with_pipeline_commands
 from attnlab.runs.mlflow_variables import environment_note, with_environment
 from attnlab.runs.tracking import MlflowTracking, Tracking
 
@@ -114,7 +114,7 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
     }
     config = OmegaConf.create({"paths": {"runs": "runs"}, "tracking": "mlflow", **own})
     if {"-h", "--help"} & set(arguments):
-        description = str(sys.modules["__main__"].__doc__).strip()
+        description = with_pipeline_commands(str(sys.modules["__main__"].__doc__).strip())
         print(
             description,
             "Settings: change with key=value",

@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 from attnlab.config.identity import experiment_identity
 from attnlab.errors import ExperimentError
 from attnlab.progress import Progress
+from attnlab.project import PIPELINES, pipeline_command
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -242,15 +243,21 @@ def command_line() -> tuple[str, ...]:
     """
     if "DVC_STAGE" in os.environ:
         return "dvc", "repro"
-    if not HydraConfig.initialized():  # a study
-        return "python", *sys.argv
-    job, given = HydraConfig.get().job, sys.argv[1:]
-    if HydraConfig.get().mode == RunMode.MULTIRUN:  # this point alone
-        given = [
-            *([] if job.config_name == "config" else ["-cn", str(job.config_name)]),
-            *overrides(),
-        ]
-    return "python", f"pipelines/{Path(sys.argv[0]).name}", *given
+    script, given = Path(sys.argv[0]).resolve(), sys.argv[1:]
+    is_pipeline = script.parent == PIPELINES
+    if not HydraConfig.initialized():
+        if not is_pipeline:  # a program of the user's
+            return "python", *sys.argv
+        return *pipeline_command(script.stem).split(), *given
+
+    mode, job = HydraConfig.get().mode, HydraConfig.get().job
+    if mode == RunMode.MULTIRUN:  # this point alone
+        given = overrides()
+        if job.config_name != "config":
+            given = ["-cn", str(job.config_name), *given]
+    # A worker of Slurm is a script of submitit's; Hydra's job still has our script's name.
+    name = script.stem if is_pipeline else job.name
+    return *pipeline_command(name).split(), *given
 
 
 def resolve_path(path: str) -> Path:

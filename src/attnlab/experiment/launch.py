@@ -31,6 +31,7 @@ from attnlab.experiment.hydra_config import (
     is_of_hydra,
 )
 from attnlab.experiment.override_text import unreadable
+from attnlab.project import pipeline_command, with_pipeline_commands
 from attnlab.runs.mlflow_variables import EXPERIMENT_VARIABLE, URI_VARIABLE
 from attnlab.runs.sweep_job import exit_with, running, starting_process
 from attnlab.terminal import echo, print_any_character, show_problems
@@ -109,7 +110,7 @@ def help_shown() -> bool:
     """Whether the command asks for help; then its script's docstring is printed."""
     is_asked = bool({"-h", "--help"} & set(sys.argv[1:]))
     if is_asked:
-        print(str(sys.modules["__main__"].__doc__).strip())
+        print(with_pipeline_commands(str(sys.modules["__main__"].__doc__).strip()))
     return is_asked
 
 
@@ -184,7 +185,7 @@ def _same_tracker_after() -> Iterator[None]:
 def dry_run(experiments: Sequence[Experiment], points: int) -> NoReturn:
     """Print what these experiments would cost, and end before Hydra makes a folder for them."""
     if _SWEEP.get() is None:
-        raise ExperimentError("dry_run is for pipelines/train.py; leave it out")
+        raise ExperimentError(f"dry_run is for {pipeline_command('train')}; leave it out")
     from attnlab.experiment.dry_run import show_costs  # imports Lightning, which takes seconds
 
     show_costs(experiments, points)

@@ -13,6 +13,7 @@ import yaml  # type: ignore[import-untyped]
 
 from attnlab.config.params import dotted_params, short_params
 from attnlab.errors import ExperimentError
+from attnlab.project import pipeline_command
 from attnlab.report.compared_runs import (
     ComparedRun,
     ComparedRuns,
@@ -57,7 +58,7 @@ def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
             "same command goes on, and chain=true evaluates"
         )
     keys = [key for key in record.varies if key != SEED]
-    command = f"python pipelines/train.py -m {shlex.join(record.overrides)}"
+    command = f"{pipeline_command('train')} -m {shlex.join(record.overrides)}"
     return _compared(
         [_run_of_job(job, keys, runs_folder) for job in finished],
         record.name,

@@ -17,6 +17,7 @@ from typing import Any, Self
 from attnlab.config.identity import config_digest
 from attnlab.errors import ExperimentError, masked, masked_values
 from attnlab.files import atomic_folder, write_json
+from attnlab.project import pipeline_command
 from attnlab.runs.run_folder import (
     DONE,
     LATER_METRICS,
@@ -223,7 +224,8 @@ class Run:
             return
         self._try_again_at = time.monotonic() + PAUSE
         later = (
-            "; everything is on disk, and the same command again or pipelines/deliver.py uploads it"
+            "; everything is on disk, and the same command again or "
+            f"{pipeline_command('deliver')} uploads it"
         )
         print(
             f"warning: {problem}{later if (self.folder / STATE).is_file() else ''}", file=sys.stderr
@@ -290,8 +292,8 @@ def close_runs(place: Path, upload: Upload | None = None) -> None:
             if problem is not None:
                 raise ExperimentError(
                     f"MLflow lacks metrics or files of an earlier run in {run.folder} ({problem}); "
-                    "upload them with pipelines/deliver.py, or remove that folder, and give the "
-                    "same command again"
+                    f"upload them with {pipeline_command('deliver')}, or remove that folder, and "
+                    "give the same command again"
                 )
 
 

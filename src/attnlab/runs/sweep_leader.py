@@ -21,6 +21,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from attnlab.errors import ExperimentError, JobFailedError
+from attnlab.project import pipeline_command
 from attnlab.runs.run import Run
 from attnlab.runs.run_folder import RunRecord, places_of_runs
 from attnlab.runs.sweep_job import FOLDER_VARIABLE, LEADER_VARIABLE, error_sentence, this_process
@@ -56,7 +57,7 @@ def lead_sweep(
     before = psutil.Process().children(recursive=True)
     with _one_leader(folder), _terminable():
         tags = {"sweep": record.identity, "varies": ", ".join(record.varies)}
-        command = ("python", "pipelines/train.py", "-m", *record.overrides)
+        command = (*pipeline_command("train").split(), "-m", *record.overrides)
         of_run = RunRecord(
             {}, record.identity, "", tags=tags, name=f"sweep · {record.name}", command=command
         )
@@ -127,7 +128,7 @@ def _close(
         for text in record.overrides
         if text.startswith(("paths.runs=", "tracking=", "tracking."))
     ]
-    compare = shlex.join(["python", "pipelines/compare.py", f"sweep={record.identity}", *places])
+    compare = f"{pipeline_command('compare')} {shlex.join([f'sweep={record.identity}', *places])}"
     print(
         f"sweep {record.identity} ({record.name}): {len(finished)} of {record.points} points "
         f"finished, {sum(job.new for job in finished)} of them trained "

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from attnlab.errors import ExperimentError
 from attnlab.files import read_own_record, write_json
+from attnlab.project import pipeline_command
 from attnlab.runs.description import main_metrics
 from attnlab.runs.run_folder import DONE
 
@@ -140,7 +141,7 @@ def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
     found = {folder.path.name: folder for folder in folders}
     if not found:
         raise ExperimentError(
-            f"sweep: there is no sweep in {runs_folder / 'sweeps'}; python pipelines/train.py -m "
+            f"sweep: there is no sweep in {runs_folder / 'sweeps'}; {pipeline_command('train')} -m "
             "... starts one"
         )
     if wanted == LAST:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attnlab.project import pipeline_command
+
 RULES = {
     "claims": (
         "The lessons' claims, tested",
@@ -78,7 +80,7 @@ def _section(kind: str, name: str, study: Mapping[str, Any], effect: str) -> str
         f'<a id="{name}"></a>\n## {study["title"]}',
         f"**{study['verdict'].capitalize()}.** {found}".strip(),
         study["text"].strip(),
-        f"```sh\npython pipelines/replicate.py {arguments}\n```\n\n{facts}",
+        f"```sh\n{pipeline_command('replicate')} {arguments}\n```\n\n{facts}",
     ]
     if study["source"]:
         parts.append(f"Published: {study['source'].strip()}")

@@ -1,0 +1,56 @@
+"""The words that repeat a run, as its record holds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from attnlab.experiment.experiment import command_line
+from attnlab.project import COMMAND_VARIABLE, PIPELINES
+
+
+@pytest.fixture(autouse=True)
+def _no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DVC_STAGE", raising=False)
+    monkeypatch.delenv(COMMAND_VARIABLE, raising=False)
+    monkeypatch.setattr(HydraConfig, "initialized", lambda: False)
+
+
+def in_a_sweep(monkeypatch: pytest.MonkeyPatch, script: Path, config_name: str = "config") -> None:
+    """Let Hydra's job be a point of `train.py -m`, in a process that runs this script."""
+    job = {"name": "train", "config_name": config_name}
+    node = {"mode": RunMode.MULTIRUN, "job": job, "overrides": {"task": ["seed=2"]}}
+    monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
+    monkeypatch.setattr(HydraConfig, "get", lambda: OmegaConf.create(node))
+    monkeypatch.setattr("sys.argv", [str(script), "-m", "seed=1,2"])
+
+
+def test_command_of_a_study_is_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [str(PIPELINES / "replicate.py"), "scan"])
+    assert command_line() == ("python", "pipelines/replicate.py", "scan")
+    monkeypatch.setenv(COMMAND_VARIABLE, "attnlab")
+    assert command_line() == ("attnlab", "replicate", "scan")
+
+
+def test_command_of_a_program_of_the_user_is_that_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(COMMAND_VARIABLE, "attnlab")
+    monkeypatch.setattr("sys.argv", ["mine.py", "--fast"])
+    assert command_line() == ("python", "mine.py", "--fast")
+
+
+def test_command_of_a_point_of_a_sweep_repeats_that_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_a_sweep(monkeypatch, PIPELINES / "train.py", config_name="mine")
+    assert command_line() == ("python", "pipelines/train.py", "-cn", "mine", "seed=2")
+    monkeypatch.setenv(COMMAND_VARIABLE, "attnlab")
+    assert command_line() == ("attnlab", "train", "-cn", "mine", "seed=2")
+
+
+def test_command_of_a_point_in_a_worker_of_submitit_is_the_pipeline(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    in_a_sweep(monkeypatch, tmp_path / "_submit.py")
+    assert command_line() == ("python", "pipelines/train.py", "seed=2")
