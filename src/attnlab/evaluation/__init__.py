@@ -1,3 +1,1 @@
-"""Decoded text to metrics, alignments to error rates, attention statistics, and tests of
-differences.
-"""
+"""Text metrics, alignment error rates, attention statistics and significance tests."""

@@ -15,27 +15,27 @@ from attnlab.data.prepared import LabelledData, LabelledSplit
 from attnlab.data.sampler import Batching
 from attnlab.evaluation.attention_map import AttentionMap, save_maps
 from attnlab.evaluation.attention_statistics import AttentionStatistics
-from attnlab.evaluation.hypotheses import spread
+from attnlab.evaluation.hypotheses import evenly_spaced
 from attnlab.files import write_json, write_json_lines
 from attnlab.model.classifier import Classifier
 from attnlab.progress import Progress
 from attnlab.training.class_metrics import SIGNATURES, ClassMetrics
 
-BATCH = Batching(by="sentences", size=64)
-EXAMPLES = 12
-LONGEST = 80  # tokens; longer sentences give unreadable pictures
+BATCHING = Batching(by="sentences", size=64)
+EXAMPLE_MAPS = 12
+MAX_READABLE_LENGTH = 80  # tokens; a picture of a longer sentence is unreadable
 
 
 @dataclass(frozen=True)
 class Classification:
-    """What a trained classifier did on the test split; `write` makes these fields the files of the
-    evaluation folder.
+    """Results of a classifier on the test split; `write` makes the fields files.
 
     metrics: {name: number}.
-    signatures: {name: how the number came about}.
-    confusions: row i, column j counts class i taken for class j; confusions.json with the labels.
-    sentences: in the split's order, {"text", "label", "prediction", "probability": of the
-        prediction, "length": in tokens, `<eos>` not counted, "correct"}; predictions.jsonl.
+    signatures: {name: how the number was computed}.
+    labels, confusions: row i, column j counts class i predicted as class j; confusions.json.
+    sentences: one record a sentence, in the split's order; predictions.jsonl. Its keys: "text",
+        "label", "prediction", "probability" (of the prediction), "length" (in tokens, without
+        `<eos>`), "correct".
     maps: attention of a few sentences, one row each; attention.npz.
     """
 
@@ -48,11 +48,10 @@ class Classification:
 
     def write(self, folder: Path) -> None:
         """Write the files into an existing folder."""
+        confusions = {"labels": self.labels, "counts": self.confusions.tolist()}
         write_json(folder / "metrics.json", self.metrics)
         write_json(folder / "signatures.json", self.signatures)
-        write_json(
-            folder / "confusions.json", {"labels": self.labels, "counts": self.confusions.tolist()}
-        )
+        write_json(folder / "confusions.json", confusions)
         write_json_lines(folder / "predictions.jsonl", self.sentences)
         save_maps(self.maps, folder / "attention.npz")
 
@@ -61,20 +60,30 @@ def classify_split(
     model: Classifier, data: LabelledData, progress: Progress | None = None
 ) -> Classification:
     """Measure a classifier, which must be in evaluation mode, on the test split."""
-    split, labels = data.split("test"), data.labels
+    split = data.split("test")
+    labels = data.labels
     device = next(model.parameters()).device
-    metrics, statistics = ClassMetrics(len(labels)).to(device), AttentionStatistics().to(device)
+    metrics = ClassMetrics(len(labels)).to(device)
+    attention = AttentionStatistics().to(device)
+    # Batches are sorted by length, so they do not come in the split's order.
     sentences: dict[int, dict[str, Any]] = {}
+
     with torch.no_grad():
-        for batch in SeqDataModule(data, BATCH, model.padding).test_dataloader():
+        for batch in SeqDataModule(data, BATCHING, model.padding).test_dataloader():
             batch = batch.to(device)
             found = model(batch.source, batch.source_mask)
             metrics.update(found.log_probabilities, batch.labels)
-            one_query = torch.ones_like(batch.labels, dtype=torch.bool).unsqueeze(1)  # (B, T = 1)
-            statistics.update(found.attention_weights.unsqueeze(1), batch.source_mask, one_query)
-            likeliest, numbers = found.log_probabilities.max(-1)
+
+            # A classifier attends once a sentence, so T is 1 and its only query is a real one.
+            target_mask = torch.ones_like(batch.labels, dtype=torch.bool).unsqueeze(1)  # (B, 1)
+            attention.update(found.attention_weights.unsqueeze(1), batch.source_mask, target_mask)
+
+            best_log_probabilities, best_classes = found.log_probabilities.max(-1)
             for row, probability, number in zip(
-                batch.rows.tolist(), likeliest.exp().tolist(), numbers.tolist(), strict=True
+                batch.rows.tolist(),
+                best_log_probabilities.exp().tolist(),
+                best_classes.tolist(),
+                strict=True,
             ):
                 sentences[row] = {
                     "text": split.text(row),
@@ -86,14 +95,16 @@ def classify_split(
                 }
             if progress is not None:
                 progress("classify", len(sentences), len(split))
-        maps = sentence_maps(model, data, "test", EXAMPLES)
-    measured = {name: value.item() for name, value in metrics.compute().items()}
-    looked = statistics.compute()
+        maps = sentence_maps(model, data, "test", EXAMPLE_MAPS)
+
+    class_metrics = {name: value.item() for name, value in metrics.compute().items()}
+    attention_metrics = attention.compute()
     return Classification(
         metrics={
-            **measured,
-            "attention_entropy": looked["attention_entropy"],
-            "attention_pad_mass": looked["attention_pad_mass"],
+            **class_metrics,
+            # The other two say where successive queries look, and here is only one.
+            "attention_entropy": attention_metrics["attention_entropy"],
+            "attention_pad_mass": attention_metrics["attention_pad_mass"],
             "sentences": len(sentences),
         },
         signatures=SIGNATURES,
@@ -105,45 +116,46 @@ def classify_split(
 
 
 def example_rows(split: LabelledSplit, count: int) -> list[int]:
-    """Up to `count` rows of readable length, equally many of each class, spread evenly over the
-    split.
-    """
-    readable = split.source_lengths <= LONGEST
+    """Up to `count` rows of readable length, equally many of each class, evenly spaced."""
+    readable = split.source_lengths <= MAX_READABLE_LENGTH
     classes = np.unique(split.labels[readable])[:count]
     chosen: list[int] = []
     for label in classes:
-        chosen += spread(np.flatnonzero(readable & (split.labels == label)), count // len(classes))
+        rows_of_class = np.flatnonzero(readable & (split.labels == label))
+        chosen += evenly_spaced(rows_of_class, count // len(classes))
     return sorted(chosen)
 
 
 def sentence_maps(
     model: Classifier, data: LabelledData, name: str, count: int
 ) -> list[AttentionMap]:
-    """Attention maps of a few sentences of a split: one row each, whose target token is the
-    prediction.
+    """Attention maps of a few sentences of the split with this name.
 
-    Columns carry the tokens, `<eos>` included.
+    Each has one row, whose target token is the prediction. Columns carry the tokens, `<eos>`
+    included.
     """
-    split, labels = data.split(name), data.labels
+    split = data.split(name)
     rows = example_rows(split, count)
     if not rows:
         return []
-    batch = split.batch(np.asarray(rows, dtype=np.int64), model.padding).to(
-        next(model.parameters()).device
-    )
+
+    device = next(model.parameters()).device
+    batch = split.batch(np.asarray(rows, dtype=np.int64), model.padding).to(device)
     found = model(batch.source, batch.source_mask)
     maps = []
     for i in range(len(rows)):
         probability, number = found.log_probabilities[i].exp().max(-1)
-        prediction, label = labels[int(number)], labels[int(batch.labels[i])]
+        prediction = data.labels[int(number)]
+        label = data.labels[int(batch.labels[i])]
         verdict = "" if prediction == label else f", but it is {label}"
-        columns = batch.source_mask[i]  # unmasked attention also looks at pads
-        maps.append(
-            AttentionMap(
-                source_tokens=data.tokenizer.tokens(batch.source[i][columns].tolist()),
-                target_tokens=[prediction],
-                weights=found.attention_weights[i : i + 1, columns].float().cpu().numpy(),
-                title=f"{prediction} ({float(probability):.2f}){verdict}",
-            )
+
+        # Unmasked attention also looks at pads; the picture shows the real tokens' share.
+        columns = batch.source_mask[i]
+        attention_map = AttentionMap(
+            source_tokens=data.tokenizer.tokens(batch.source[i][columns].tolist()),
+            target_tokens=[prediction],
+            weights=found.attention_weights[i : i + 1, columns].float().cpu().numpy(),
+            title=f"{prediction} ({float(probability):.2f}){verdict}",
         )
+        maps.append(attention_map)
     return maps

@@ -1,4 +1,8 @@
-"""Evaluation of a trained model on the test split: scored with the reference fed, then decoded."""
+"""Evaluation of trained translation models on the test split.
+
+Each sentence is read twice: once with the reference as the decoder's input, for likelihood,
+attention and alignments, and once by the search, for the quality of its hypotheses.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +33,22 @@ from attnlab.progress import Progress
 from attnlab.search.ensemble import Ensemble, mean_attention
 from attnlab.search.search import Search
 
-BATCH = Batching(by="sentences", size=64)
-EXAMPLES = 6
+BATCHING = Batching(by="sentences", size=64)
+EXAMPLE_MAPS = 6
+
+# exp() of a larger number overflows: a double ends at exp(709).
+_LARGEST_EXPONENT = 700
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a trained model did on the test split; `write` makes these fields the files of the
-    evaluation folder.
+    """Results of a model on the test split; `write` makes each field a file.
 
     metrics: {name: number}. A number that is not finite becomes null in the file.
-    signatures: {name: how the number came about}.
-    sentences: in the split's order, {"source", "reference", "hypothesis", "score": the search's,
-        "source_length": in tokens, `<eos>` not counted, "exact"}, and "n_best" where more than one
-        was requested; hypotheses.jsonl.
+    signatures: {name: how the number was computed}.
+    sentences: one record a sentence, in the split's order; hypotheses.jsonl. Its keys: "source",
+        "reference", "hypothesis", "score" (the search's), "source_length" (in tokens, without
+        `<eos>`), "exact", and "n_best" if the search returns more than one hypothesis.
     by_length: quality by source length.
     maps: attention of a few sentences; attention.npz.
     alignment_offsets, wrong_links: see `AlignmentStatistics`; empty without known alignments.
@@ -59,8 +65,11 @@ class Evaluation:
     def write(self, folder: Path) -> None:
         """Write the folder, all of it or nothing."""
         with atomic_folder(folder) as temporary:
-            for name in ("metrics", "signatures", "by_length", "alignment_offsets", "wrong_links"):
-                write_json(temporary / f"{name}.json", getattr(self, name))
+            write_json(temporary / "metrics.json", self.metrics)
+            write_json(temporary / "signatures.json", self.signatures)
+            write_json(temporary / "by_length.json", self.by_length)
+            write_json(temporary / "alignment_offsets.json", self.alignment_offsets)
+            write_json(temporary / "wrong_links.json", self.wrong_links)
             write_json_lines(temporary / "hypotheses.jsonl", self.sentences)
             save_maps(self.maps, temporary / "attention.npz")
 
@@ -68,124 +77,147 @@ class Evaluation:
 def evaluate(
     models: Sequence[Seq2Seq], search: Search, data: PreparedData, progress: Progress | None = None
 ) -> Evaluation:
-    """Measure a model on the test split, or several as an ensemble; they must be in evaluation
-    mode.
+    """Measure a model on the test split, or several models as an ensemble.
+
+    The models must be in evaluation mode.
     """
-    report = progress or (lambda *_: None)
+    report = progress or _report_nothing
     with torch.no_grad(), weights_packed_once():
-        metrics, alignments = _read_with_reference(models, data, report)
+        reference_metrics, alignments = _read_references(models, data, report)
         model = models[0] if len(models) == 1 else Ensemble(models)
         sentences = _decode(model, search, data, report)
-        maps = example_maps(model, search, data, "test", EXAMPLES)
-    hypotheses, references = (
-        [row[side] for row in sentences] for side in ("hypothesis", "reference")
-    )
-    text_metrics = TextMetrics(data.info.bleu_tokenize, ter=True, rouge=data.info.rouge)
+        maps = example_maps(model, search, data, "test", EXAMPLE_MAPS)
+
+    hypotheses = [sentence["hypothesis"] for sentence in sentences]
+    references = [sentence["reference"] for sentence in sentences]
+    source_lengths = [sentence["source_length"] for sentence in sentences]
+    bleu_tokenize = data.info.bleu_tokenize
+
+    text_metrics = TextMetrics(bleu_tokenize, ter=True, rouge=data.info.rouge)
     text_metrics.update(hypotheses, references)
-    lengths = [row["source_length"] for row in sentences]
     return Evaluation(
-        metrics={**metrics, **text_metrics.compute(), "sentences": len(sentences)},
+        metrics={**reference_metrics, **text_metrics.compute(), "sentences": len(sentences)},
         signatures={
-            **signatures(data.info.bleu_tokenize, data.info.rouge),
-            "search": _words(search),
-            "models": "one" if len(models) == 1 else f"{len(models)}, their probabilities averaged",
+            **signatures(bleu_tokenize, data.info.rouge),
+            "search": _describe_search(search),
+            "models": _describe_models(models),
         },
         sentences=sentences,
-        by_length=by_length(lengths, hypotheses, references, data.info.bleu_tokenize),
+        by_length=by_length(source_lengths, hypotheses, references, bleu_tokenize),
         maps=maps,
         alignment_offsets=alignments.offsets(),
         wrong_links=alignments.wrong_links(),
     )
 
 
-def _read_with_reference(
+def _report_nothing(what: str, done: int, total: int) -> None:
+    pass
+
+
+def _read_references(
     models: Sequence[Seq2Seq], data: PreparedData, report: Progress
 ) -> tuple[dict[str, float | int | None], AlignmentStatistics]:
-    """Metrics of likelihood, attention and alignment."""
-    statistics, alignments = AttentionStatistics(), AlignmentStatistics()
-    nll, tokens, done, split = 0.0, 0, 0, data.split("test")
-    for batch in _batches(models[0], data):
-        summed_nll, weights = read_reference(models, batch)
-        nll += summed_nll
-        tokens += batch.num_target_tokens
-        statistics.update(weights, batch.source_mask, batch.target_mask)
+    """Metrics of likelihood, attention and alignment, with the reference as decoder input."""
+    split = data.split("test")
+    attention = AttentionStatistics()
+    alignments = AlignmentStatistics()
+    total_nll = 0.0
+    target_tokens = 0
+    sentences = 0
+    for batch in _test_batches(models[0], data):
+        nll, weights = read_reference(models, batch)
+        total_nll += nll
+        target_tokens += batch.num_target_tokens
+        attention.update(weights, batch.source_mask, batch.target_mask)
         if weights is not None and data.info.has_alignments:
             alignments.update_batch(weights, batch, data)
-        done += len(batch)
-        report("read", done, len(split))
-    mean = nll / tokens
-    measured: dict[str, float | int | None] = {
-        "token_nll": mean,
-        "perplexity": math.exp(mean) if mean < 700 else math.inf,  # a double ends at exp(709)
-        "target_tokens": tokens,
-        **statistics.compute(),
+        sentences += len(batch)
+        report("read", sentences, len(split))
+
+    token_nll = total_nll / target_tokens
+    metrics: dict[str, float | int | None] = {
+        "token_nll": token_nll,
+        "perplexity": math.exp(token_nll) if token_nll < _LARGEST_EXPONENT else math.inf,
+        "target_tokens": target_tokens,
+        **attention.compute(),
     }
     if data.info.has_alignments:
-        measured |= alignments.metrics()
-    return measured, alignments
+        metrics |= alignments.metrics()
+    return metrics, alignments
 
 
 def _decode(
     model: Seq2Seq | Ensemble, search: Search, data: PreparedData, report: Progress
 ) -> list[dict[str, Any]]:
-    """The best hypotheses of every sentence, in the split's order."""
+    """A record for each sentence with its best hypotheses, in the split's order."""
     to_text = HypothesisText(data.source_tokenizer, data.target_tokenizer, search.replace_unknown)
-    sentences: dict[int, dict[str, Any]] = {}
     split = data.split("test")
-    for batch in _batches(model, data):
+    # Batches are sorted by length, so they do not come in the split's order.
+    sentences: dict[int, dict[str, Any]] = {}
+    for batch in _test_batches(model, data):
         found = search(
             model, batch.source, batch.source_mask, with_attention=search.replace_unknown
         )
-        for row, ids, hypotheses in zip(batch.rows.tolist(), batch.source, found, strict=True):
-            source, reference = split.source_text(row), split.target_text(row)
+        for row, source_ids, hypotheses in zip(
+            batch.rows.tolist(), batch.source, found, strict=True
+        ):
+            source = split.source_text(row)
+            reference = split.target_text(row)
             n_best = [
-                {"hypothesis": to_text(each, ids, source), "score": each.score}
-                for each in hypotheses
+                {"hypothesis": to_text(hypothesis, source_ids, source), "score": hypothesis.score}
+                for hypothesis in hypotheses
             ]
+            best = n_best[0]
             sentences[row] = {
                 "source": source,
                 "reference": reference,
-                **n_best[0],
+                **best,
                 "source_length": int(split.source_lengths[row]),
-                "exact": n_best[0]["hypothesis"] == reference,
-                **({"n_best": n_best} if search.n_best > 1 else {}),
+                "exact": best["hypothesis"] == reference,
             }
+            if search.n_best > 1:
+                sentences[row]["n_best"] = n_best
         report("decode", len(sentences), len(split))
     return [sentences[row] for row in range(len(split))]
 
 
-def _batches(model: Seq2Seq | Ensemble, data: PreparedData) -> Iterator[Batch]:
+def _test_batches(model: Seq2Seq | Ensemble, data: PreparedData) -> Iterator[Batch]:
+    """The test split's batches, on the model's device."""
     device = next(model.parameters()).device
-    for batch in SeqDataModule(data, BATCH, model.padding).test_dataloader():
+    for batch in SeqDataModule(data, BATCHING, model.padding).test_dataloader():
         yield batch.to(device)
 
 
-def _words(search: Search) -> str:
-    values = ", ".join(f"{name} {value}" for name, value in sorted(vars(search).items()))
-    return f"{type(search).__name__} ({values})"
+def _describe_search(search: Search) -> str:
+    settings = [f"{name} {value}" for name, value in sorted(vars(search).items())]
+    return f"{type(search).__name__} ({', '.join(settings)})"
+
+
+def _describe_models(models: Sequence[Seq2Seq]) -> str:
+    if len(models) == 1:
+        return "one"
+    return f"{len(models)}, their probabilities averaged"
 
 
 def read_reference(models: Sequence[Seq2Seq], batch: Batch) -> tuple[float, Tensor | None]:
-    """The negative log-likelihood in nats, summed over the real target tokens, and the attention
-    weights (B, T, S).
+    """Negative log-likelihood of the references, and the attention weights (B, T, S).
 
-    Of several models, M of them, the likelihood of a token is the mean of theirs, and the weights
-    are the mean over those that attend (None where none does), as an ensemble has them.
+    The likelihood is summed over the real target tokens, in nats. Of several models, M of them, the
+    likelihood of a token is the mean of theirs, and the weights are the mean over those that attend
+    (None where none does), as an ensemble has them.
     """
     unrolled = [model(batch) for model in models]
-    log_probs = torch.stack(
-        [
-            _log_probs(model.output, each, batch)
-            for model, each in zip(models, unrolled, strict=True)
-        ]
-    )  # (M, N), N real target tokens
+    each_log_probs = [
+        _log_probs(model.output, own, batch) for model, own in zip(models, unrolled, strict=True)
+    ]
+    log_probs = torch.stack(each_log_probs)  # (M, N), N real target tokens
     nll = -(log_probs.logsumexp(0) - math.log(len(models))).sum()
-    return nll.item(), mean_attention([each.attention_weights for each in unrolled])
+    return nll.item(), mean_attention([own.attention_weights for own in unrolled])
 
 
 def _log_probs(output: nn.Module, unrolled: Unrolled, batch: Batch) -> Tensor:
     """The log-probability of each real target token: (N,)."""
+    # bfloat16 is too coarse for a sum of logarithms over the whole split.
     logits = output(unrolled.readout[batch.target_mask]).float()
-    return -nll_loss(
-        logits.log_softmax(-1), batch.target_output[batch.target_mask], reduction="none"
-    )
+    targets = batch.target_output[batch.target_mask]
+    return -nll_loss(logits.log_softmax(-1), targets, reduction="none")

@@ -1,4 +1,4 @@
-"""Hypotheses as text, and as attention maps of a few example sentences."""
+"""Hypotheses as text, and attention maps of the hypotheses of a few example sentences."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from attnlab.model.seq2seq import Seq2Seq
 from attnlab.search.ensemble import Ensemble
 from attnlab.search.search import Hypothesis, Search, without_attention
 
+MAX_READABLE_LENGTH = 60  # tokens; a picture of a longer sentence is unreadable
+
 
 @dataclass(frozen=True)
 class HypothesisText:
@@ -31,8 +33,10 @@ class HypothesisText:
     replace_unknown: bool
 
     def __call__(self, hypothesis: Hypothesis, source: Tensor, source_text: str) -> str:
-        """source: (S,) the ids as the model read them, pads included. source_text: the text they
-        encode.
+        """The text of a hypothesis.
+
+        source: (S,) the ids as the model read them, pads included.
+        source_text: the text that the ids encode.
 
         Raises ExperimentError for `replace_unknown` and a model without attention.
         """
@@ -40,66 +44,66 @@ class HypothesisText:
             return self.target_tokenizer.decode(hypothesis.tokens)
         if hypothesis.attention_weights is None:
             raise without_attention("search.replace_unknown")
+
         unknown = [t for t, token in enumerate(hypothesis.tokens) if token == UNK]
-        words = self.source_tokenizer.surfaces(source_text) if unknown else []
-        if not words:
+        if not unknown:
             return self.target_tokenizer.decode(hypothesis.tokens)
-        # (unknown, words)
-        weights = hypothesis.attention_weights[unknown][:, (source != PAD) & (source != EOS)]
-        strongest, places = weights.max(1)
-        replaced = [
-            words[place] if weight > 0 else SPECIAL_TOKENS[UNK]
-            for weight, place in zip(strongest.tolist(), places.tolist(), strict=True)
-        ]
-        return self.target_tokenizer.decode(hypothesis.tokens, replaced)
+        source_words = self.source_tokenizer.surfaces(source_text)
+        if not source_words:
+            return self.target_tokenizer.decode(hypothesis.tokens)
 
-
-LONGEST = 60  # tokens; longer sentences give unreadable pictures
+        is_word = (source != PAD) & (source != EOS)
+        weights = hypothesis.attention_weights[unknown][:, is_word]  # (unknown, source words)
+        highest_weights, positions = weights.max(1)
+        replacements = []
+        for weight, position in zip(highest_weights.tolist(), positions.tolist(), strict=True):
+            replacement = source_words[position] if weight > 0 else SPECIAL_TOKENS[UNK]
+            replacements.append(replacement)
+        return self.target_tokenizer.decode(hypothesis.tokens, replacements)
 
 
 def example_rows(split: PreparedSplit, count: int) -> list[int]:
-    """Up to `count` rows of readable length, spread evenly over the split."""
-    return spread(
-        np.flatnonzero((split.source_lengths <= LONGEST) & (split.target_lengths <= LONGEST)), count
-    )
+    """Up to `count` rows of readable length, evenly spaced over the split."""
+    source_is_readable = split.source_lengths <= MAX_READABLE_LENGTH
+    target_is_readable = split.target_lengths <= MAX_READABLE_LENGTH
+    return evenly_spaced(np.flatnonzero(source_is_readable & target_is_readable), count)
 
 
-def spread(rows: NDArray[np.int64], count: int) -> list[int]:
+def evenly_spaced(rows: NDArray[np.int64], count: int) -> list[int]:
     """Up to `count` of the rows, at even distances."""
-    return rows[
-        np.linspace(0, len(rows) - 1, num=min(count, len(rows))).round().astype(int)
-    ].tolist()
+    places = np.linspace(0, len(rows) - 1, num=min(count, len(rows)))
+    return rows[places.round().astype(int)].tolist()
 
 
 def example_maps(
     model: Seq2Seq | Ensemble, search: Search, data: PreparedData, name: str, count: int
 ) -> list[AttentionMap]:
-    """Attention maps of the best hypotheses of a few rows of the split with this name; empty
-    without attention.
+    """Attention maps of the best hypotheses of a few rows of the split with this name.
 
     Rows and columns carry the tokens, `<eos>` included; a hypothesis that the length limit cut off
-    has no `<eos>`.
+    has no `<eos>`. A model without attention has no maps.
     """
     split = data.split(name)
     rows = example_rows(split, count)
     if not rows:
         return []
-    batch = split.batch(np.asarray(rows), model.padding).to(next(model.parameters()).device)
+
+    device = next(model.parameters()).device
+    batch = split.batch(np.asarray(rows), model.padding).to(device)
     found = search(model, batch.source, batch.source_mask, with_attention=True)
     maps = []
     for i, row in enumerate(rows):
         best = found[i][0]
         if best.attention_weights is None:
             continue
-        written = best.tokens + [EOS] * best.finished
+        target_ids = [*best.tokens, EOS] if best.finished else best.tokens
         # Unmasked attention also looks at pads; the picture shows the real tokens' share.
         columns = batch.source_mask[i]
-        maps.append(
-            AttentionMap(
-                source_tokens=data.source_tokenizer.tokens(batch.source[i][columns].tolist()),
-                target_tokens=data.target_tokenizer.tokens(written),
-                weights=best.attention_weights[:, columns].float().cpu().numpy(),
-                title=f"{split.source_text(row)} → {data.target_tokenizer.decode(best.tokens)}",
-            )
+        attention_map = AttentionMap(
+            source_tokens=data.source_tokenizer.tokens(batch.source[i][columns].tolist()),
+            target_tokens=data.target_tokenizer.tokens(target_ids),
+            weights=best.attention_weights[:, columns].float().cpu().numpy(),
+            title=f"{split.source_text(row)} → {data.target_tokenizer.decode(best.tokens)}",
         )
+        maps.append(attention_map)
     return maps

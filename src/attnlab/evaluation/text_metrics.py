@@ -1,9 +1,8 @@
-"""BLEU, chrF, TER, ROUGE and exact match of decoded sentences, over batches and processes, and by
-source length.
-"""
+"""BLEU, chrF, TER, ROUGE and exact match of decoded sentences, in all and by source length."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,14 +13,19 @@ from torchmetrics import Metric
 from attnlab.data.corpus import RougeUnit
 from attnlab.evaluation.sentence_statistics import sacrebleu_metrics, text_metrics
 
+# What is slow to compute, and so left out of validation.
+SLOW = ("ter", "token_error_rate")
+
+# Widths of ranges of lengths that read well in a table.
+ROUND_WIDTHS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
+MOST_RANGES = 10
+
 
 class TextMetrics(Metric):
-    """Metrics of decoded sentences against one reference each, accumulated over batches and
-    processes.
+    """Metrics of decoded sentences against one reference each, over batches and processes.
 
     tokenize: sacrebleu's tokenizer for BLEU: `13a` for raw text, `none` where the corpus comes
-        tokenised,
-        `intl`, `char`, `zh`, ...
+        tokenised, `intl`, `char`, `zh`, ...
     ter: also the translation edit rate and the token error rate; they take longest, so validation
         does without.
     rouge: also ROUGE with this unit; None does without.
@@ -37,32 +41,34 @@ class TextMetrics(Metric):
         self, tokenize: str = "13a", *, ter: bool = True, rouge: RougeUnit | None = None
     ) -> None:
         super().__init__()
-        metrics = text_metrics(tokenize, rouge)
-        slow = () if ter else ("ter", "token_error_rate")
-        self.metrics = {name: metric for name, metric in metrics.items() if name not in slow}
+        self.metrics = text_metrics(tokenize, rouge)
+        if not ter:
+            for name in SLOW:
+                del self.metrics[name]
         for name, metric in self.metrics.items():
             self.add_state(name, torch.zeros(metric.sums), dist_reduce_fx="sum")
 
     def update(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
         """Add sentences; both lists have one length."""
         rows = [
-            {"hypothesis": ours, "reference": theirs, "exact": ours == theirs}
-            for ours, theirs in zip(hypotheses, references, strict=True)
+            {"hypothesis": hypothesis, "reference": reference, "exact": hypothesis == reference}
+            for hypothesis, reference in zip(hypotheses, references, strict=True)
         ]
-        for name, metric in self.metrics.items() if rows else ():
+        if not rows:
+            return
+        for name, metric in self.metrics.items():
             before = getattr(self, name)
-            setattr(self, name, before + before.new_tensor(metric.statistics(rows).sum(axis=0)))
+            added = metric.statistics(rows).sum(axis=0)
+            setattr(self, name, before + before.new_tensor(added))
 
     def compute(self) -> dict[str, float]:
         """The metrics of all sentences so far, over all processes."""
-        sums = {name: np.array(getattr(self, name).tolist()) for name in self.metrics}
-        return {
-            name: float(metric.scores(sums[name][np.newaxis])[0])
-            for name, metric in self.metrics.items()
-        }
-
-
-_WIDTHS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
+        values = {}
+        for name, metric in self.metrics.items():
+            # The formulas are numpy's, of doubles, and take the sums of several samples.
+            sums = np.array([getattr(self, name).tolist()])  # (1, K)
+            values[name] = float(metric.scores(sums)[0])
+        return values
 
 
 def length_buckets(lengths: ArrayLike) -> list[tuple[int, int]]:
@@ -74,14 +80,35 @@ def length_buckets(lengths: ArrayLike) -> list[tuple[int, int]]:
     values = np.asarray(lengths, dtype=np.int64)
     if values.size == 0:
         return []
-    low, high = int(values.min()), int(np.percentile(values, 99, method="higher"))
-    widths = (width for width in _WIDTHS if (high - 1) // width - (low - 1) // width < 10)
-    width = next(widths, max(1, -(-high // 10)))
+    shortest = int(values.min())
+    longest = int(values.max())
+    longest_usual = int(np.percentile(values, 99, method="higher"))
+    width = _range_width(shortest, longest_usual)
+
     # Ranges are 1-5, 6-10, ...: an upper end is a multiple of the width.
-    ends = list(range(-(-low // width) * width, high + width, width))
-    buckets = [(end - width + 1, end) for end in ends if end - width + 1 <= high]
-    buckets[-1] = (buckets[-1][0], max(buckets[-1][1], int(values.max())))
-    return [(a, b) for a, b in buckets if ((values >= a) & (values <= b)).any()]
+    first_end = math.ceil(shortest / width) * width
+    buckets = []
+    for end in range(first_end, longest_usual + width, width):
+        buckets.append((end - width + 1, end))
+    last_start, last_end = buckets[-1]
+    buckets[-1] = (last_start, max(last_end, longest))
+
+    def occurs(bucket: tuple[int, int]) -> bool:
+        low, high = bucket
+        return bool(((values >= low) & (values <= high)).any())
+
+    return [bucket for bucket in buckets if occurs(bucket)]
+
+
+def _range_width(shortest: int, longest: int) -> int:
+    """The smallest round width of ranges, at most ten, that hold the two lengths."""
+    for width in ROUND_WIDTHS:
+        # Length 1 is the first of the first range, so range i begins at i * width + 1.
+        first_range = (shortest - 1) // width
+        last_range = (longest - 1) // width
+        if last_range - first_range < MOST_RANGES:
+            return width
+    return max(1, math.ceil(longest / MOST_RANGES))
 
 
 def by_length(
@@ -99,21 +126,23 @@ def by_length(
     ranges: [from, to], of lengths that occur; None chooses about ten round ones.
     """
     lengths = np.asarray(source_lengths, dtype=np.int64)
-    metric = sacrebleu_metrics(tokenize)["bleu"]
+    bleu = sacrebleu_metrics(tokenize)["bleu"]
+    if ranges is None:
+        ranges = length_buckets(lengths)
+
     table: list[dict[str, int | float]] = []
-    for low, high in length_buckets(lengths) if ranges is None else ranges:
+    for low, high in ranges:
         rows = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()
-        bleu = metric.corpus_score(
-            [hypotheses[row] for row in rows], [[references[row] for row in rows]]
-        ).score
-        equal = sum(hypotheses[row] == references[row] for row in rows)
+        own_hypotheses = [hypotheses[row] for row in rows]
+        own_references = [references[row] for row in rows]
+        exact = sum(hypotheses[row] == references[row] for row in rows)
         table.append(
             {
                 "from": low,
                 "to": high,
                 "sentences": len(rows),
-                "bleu": bleu,
-                "exact_match": equal / len(rows),
+                "bleu": bleu.corpus_score(own_hypotheses, [own_references]).score,
+                "exact_match": exact / len(rows),
             }
         )
     return table
