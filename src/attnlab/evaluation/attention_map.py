@@ -20,8 +20,8 @@ from attnlab.files import atomic_file
 class AttentionMap:
     """Row t, column s: the weight of source token s for target token t.
 
-    source_tokens: S tokens in the order they were read.
-    target_tokens: T tokens in the order they were written.
+    source_tokens: S tokens in the order of the text.
+    target_tokens: T tokens in the order of the text.
     weights: (T, S) float32.
     title: a line above the picture.
     """
@@ -33,27 +33,32 @@ class AttentionMap:
 
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, dtype=np.float32)
-        expected = (len(self.target_tokens), len(self.source_tokens))
+        target_length = len(self.target_tokens)
+        source_length = len(self.source_tokens)
+        expected = (target_length, source_length)
         if weights.shape != expected:
             raise ValueError(
-                f"weights must be (T, S) = {expected} for {expected[0]} target and {expected[1]} "
-                f"source tokens, got {weights.shape}"
+                f"weights must be (T, S) = {expected} for {target_length} target and "
+                f"{source_length} source tokens, got {weights.shape}"
             )
+        # The dataclass is frozen, so this is how its own constructor assigns, too.
         object.__setattr__(self, "weights", weights)
 
 
 def save_maps(maps: Sequence[AttentionMap], path: Path) -> None:
     """Write maps as one `.npz` without pickles; the same maps give the same bytes.
 
-    Arrays: `titles` (n,), and for map i `i.weights` (T, S), `i.source_tokens` (S,),
-        `i.target_tokens` (T,).
+    Arrays: `titles` (n,), and for map i `i.weights` (T, S), `i.source_tokens` (S,) and
+    `i.target_tokens` (T,).
+
     NumPy cuts zero characters off the end of a text, so U+0000 is written as its picture, ␀.
     """
-    arrays: dict[str, NDArray[np.generic]] = {"titles": _texts([each.title for each in maps])}
-    for number, each in enumerate(maps):
-        arrays[f"{number}.weights"] = each.weights
-        arrays[f"{number}.source_tokens"] = _texts(each.source_tokens)
-        arrays[f"{number}.target_tokens"] = _texts(each.target_tokens)
+    titles = [attention_map.title for attention_map in maps]
+    arrays: dict[str, NDArray[np.generic]] = {"titles": _text_array(titles)}
+    for number, attention_map in enumerate(maps):
+        arrays[f"{number}.weights"] = attention_map.weights
+        arrays[f"{number}.source_tokens"] = _text_array(attention_map.source_tokens)
+        arrays[f"{number}.target_tokens"] = _text_array(attention_map.target_tokens)
     with atomic_file(Path(path)) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, allow_pickle=False, **arrays)
 
@@ -62,20 +67,21 @@ def load_maps(path: Path) -> list[AttentionMap]:
     """Read a file of `save_maps`; raises ExperimentError where it holds no valid maps."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return [
-                AttentionMap(
+            maps = []
+            for number, title in enumerate(arrays["titles"].tolist()):
+                attention_map = AttentionMap(
                     source_tokens=arrays[f"{number}.source_tokens"].tolist(),
                     target_tokens=arrays[f"{number}.target_tokens"].tolist(),
                     weights=arrays[f"{number}.weights"],
                     title=title,
                 )
-                for number, title in enumerate(arrays["titles"].tolist())
-            ]
+                maps.append(attention_map)
+            return maps
     except Exception as error:  # whatever numpy, zipfile and zlib raise for an invalid file
         raise ExperimentError(
             f"{path} holds no attention that can be read ({error}); run the evaluate stage again"
         ) from error
 
 
-def _texts(texts: Sequence[str]) -> NDArray[np.str_]:
+def _text_array(texts: Sequence[str]) -> NDArray[np.str_]:
     return np.array([text.replace("\0", "␀") for text in texts], dtype=np.str_)
