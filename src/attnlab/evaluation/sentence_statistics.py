@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,37 +42,41 @@ class CorpusMetric(ABC):
 
 
 class SacrebleuMetric(CorpusMetric):
-    """BLEU, chrF or TER by sacrebleu's own statistics and formulas, as `sacrebleu.significance`
-    uses them.
+    """BLEU, chrF or TER by sacrebleu's own statistics and formulas.
+
+    `sacrebleu.significance` resamples by the same two methods; sacrebleu has no public ones.
     """
 
     def __init__(self, metric: BLEU | CHRF | TER) -> None:
         self.metric = metric
-        self.sums = self.statistics([{"hypothesis": "", "reference": ""}]).shape[1]
+        # sacrebleu does not say how many statistics a metric has, so count those of a sentence.
+        empty_sentence = {"hypothesis": "", "reference": ""}
+        self.sums = self.statistics([empty_sentence]).shape[1]
 
     def statistics(self, rows: Rows) -> NDArray[np.float64]:
-        hypotheses, references = (
-            [row[side] for row in rows] for side in ("hypothesis", "reference")
-        )
-        return np.array(
-            self.metric._extract_corpus_statistics(hypotheses, [references]), dtype=np.float64
-        )
+        hypotheses = [row["hypothesis"] for row in rows]
+        references = [row["reference"] for row in rows]
+        found = self.metric._extract_corpus_statistics(hypotheses, [references])
+        return np.array(found, dtype=np.float64)
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.array([self.metric._compute_score_from_stats(row).score for row in sums.tolist()])
+        scores = []
+        for sums_of_sample in sums.tolist():
+            scores.append(self.metric._compute_score_from_stats(sums_of_sample).score)
+        return np.array(scores)
 
 
 class MeanOfSentences(CorpusMetric):
-    """The mean of a number of each sentence."""
+    """The mean over sentences of a value of each."""
 
     sums = 2
 
     @abstractmethod
-    def of_sentences(self, rows: Rows) -> Sequence[float]:
-        """(N,)"""
+    def sentence_values(self, rows: Rows) -> Sequence[float]:
+        """(N,), the value of each sentence."""
 
     def statistics(self, rows: Rows) -> NDArray[np.float64]:
-        return np.array([[value, 1.0] for value in self.of_sentences(rows)])
+        return np.array([[value, 1.0] for value in self.sentence_values(rows)])
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return sums[:, 0] / sums[:, 1]
@@ -84,26 +88,29 @@ class Share(MeanOfSentences):
     def __init__(self, key: str) -> None:
         self.key = key
 
-    def of_sentences(self, rows: Rows) -> Sequence[float]:
+    def sentence_values(self, rows: Rows) -> Sequence[float]:
         return [float(row[self.key]) for row in rows]
 
 
 class TokenErrorRate(CorpusMetric):
-    """Insertions, deletions and substitutions of tokens between white space, for each 100 tokens of
-    the references.
+    """Edits of tokens between white space, for each 100 tokens of the references.
 
-    Of words it is the word error rate of speech recognition, of phones the phone error rate.
+    Edits are insertions, deletions and substitutions. Of words it is the word error rate of speech
+    recognition, of phones the phone error rate.
     """
 
     sums = 2
 
     def statistics(self, rows: Rows) -> NDArray[np.float64]:
-        tokens = np.array([len(row["reference"].split()) for row in rows], dtype=np.float64)
-        rates = [
-            float(word_error_rate(row["hypothesis"], row["reference"])) if row["reference"] else 0
-            for row in rows
-        ]
-        return np.stack([np.round(rates * tokens), tokens], axis=1)
+        statistics = []
+        for row in rows:
+            tokens = len(row["reference"].split())
+            rate = 0.0
+            if row["reference"]:
+                rate = float(word_error_rate(row["hypothesis"], row["reference"]))
+            # A rate is in float32: rounded, its product with the length is the number of edits.
+            statistics.append([np.round(rate * tokens), tokens])
+        return np.array(statistics, dtype=np.float64)
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return 100 * sums[:, 0] / sums[:, 1]
@@ -113,9 +120,9 @@ ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
 class Rouge(MeanOfSentences):
-    """ROUGE-1, -2 or -L (Lin 2004) through torchmetrics, 0..100: F1 of the words, of the pairs of
-    words, or of the longest common subsequence of words.
+    """ROUGE-1, -2 or -L (Lin 2004) through torchmetrics, 0..100.
 
+    F1 of the words, of the pairs of words, or of the longest common subsequence of words.
     Words are runs of letters, digits and the marks on them in small letters, as in Google's
     rouge_score without its stemmer, but of every script. A text is not split into sentences (that
     would be ROUGE-Lsum).
@@ -126,18 +133,33 @@ class Rouge(MeanOfSentences):
     """
 
     def __init__(self, key: str, unit: RougeUnit) -> None:
-        self.key, self.unit = key, unit
+        self.key = key
+        self.unit = unit
 
-    def of_sentences(self, rows: Rows) -> Sequence[float]:
-        split = str.split if self.unit == "word" else lambda text: [*text.replace(" ", "")]
-        rouge = ROUGEScore(normalizer=_letters, tokenizer=split, rouge_keys=self.key)
-        rouge.update([row["hypothesis"] for row in rows], [[row["reference"]] for row in rows])
-        return [100 * float(value) for value in getattr(rouge, f"{self.key}_fmeasure")]
+    def sentence_values(self, rows: Rows) -> Sequence[float]:
+        rouge = ROUGEScore(
+            normalizer=_letters_and_digits,
+            tokenizer=str.split if self.unit == "word" else _characters,
+            rouge_keys=self.key,
+        )
+        hypotheses = [row["hypothesis"] for row in rows]
+        references = [[row["reference"]] for row in rows]
+        rouge.update(hypotheses, references)
+        f_measures = getattr(rouge, f"{self.key}_fmeasure")
+        return [100 * float(value) for value in f_measures]
 
 
-def _letters(text: str) -> str:
-    composed = unicodedata.normalize("NFC", text).lower()
-    return "".join(each if unicodedata.category(each)[0] in "LMN" else " " for each in composed)
+def _characters(text: str) -> list[str]:
+    return list(text.replace(" ", ""))
+
+
+def _letters_and_digits(text: str) -> str:
+    """The text in small letters, with a space in place of all but letters, marks and digits."""
+    kept = []
+    for character in unicodedata.normalize("NFC", text).lower():
+        general_category = unicodedata.category(character)[0]
+        kept.append(character if general_category in "LMN" else " ")
+    return "".join(kept)
 
 
 class MacroF1(CorpusMetric):
@@ -148,17 +170,21 @@ class MacroF1(CorpusMetric):
         self.sums = 2 * len(labels)
 
     def statistics(self, rows: Rows) -> NDArray[np.float64]:
-        identity = np.eye(len(self.places))
-        predicted, actual = (
-            identity[[self.places[row[key]] for row in rows]] for key in ("prediction", "label")
-        )
+        predicted = self._one_hot(row["prediction"] for row in rows)
+        actual = self._one_hot(row["label"] for row in rows)
         return np.concatenate([predicted * actual, predicted + actual], axis=1)  # (N, 2 C)
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        # (B, C): 2 hits / (predicted + actual) is the F1 of a class
-        hits, sizes = np.split(sums, 2, axis=1)
-        of_classes = np.divide(2 * hits, sizes, out=np.zeros_like(hits), where=sizes > 0)
-        return of_classes.sum(axis=1) / (sizes > 0).sum(axis=1)
+        hits, sizes = np.split(sums, 2, axis=1)  # (B, C) each
+        occurs = sizes > 0
+        # The F1 of a class is 2 hits / (predicted + actual).
+        f1 = np.divide(2 * hits, sizes, out=np.zeros_like(hits), where=occurs)
+        return f1.sum(axis=1) / occurs.sum(axis=1)
+
+    def _one_hot(self, labels: Iterable[str]) -> NDArray[np.float64]:
+        """(N, C)"""
+        places = [self.places[label] for label in labels]
+        return np.eye(len(self.places))[places]
 
 
 def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
@@ -175,41 +201,45 @@ def sacrebleu_metrics(tokenize: str) -> dict[str, BLEU | CHRF | TER]:
 
 def text_metrics(tokenize: str, rouge: RougeUnit | None) -> dict[str, CorpusMetric]:
     """All metrics of texts; without ROUGE where it has no unit."""
-    metrics: dict[str, CorpusMetric] = {
-        name: SacrebleuMetric(metric) for name, metric in sacrebleu_metrics(tokenize).items()
-    }
-    of_rouge = {} if rouge is None else {key: Rouge(key, rouge) for key in ROUGE}
-    return (
-        metrics | of_rouge | {"token_error_rate": TokenErrorRate(), "exact_match": Share("exact")}
-    )
+    metrics: dict[str, CorpusMetric] = {}
+    for name, metric in sacrebleu_metrics(tokenize).items():
+        metrics[name] = SacrebleuMetric(metric)
+    if rouge is not None:
+        for key in ROUGE:
+            metrics[key] = Rouge(key, rouge)
+    metrics["token_error_rate"] = TokenErrorRate()
+    metrics["exact_match"] = Share("exact")
+    return metrics
 
 
 def signatures(tokenize: str, rouge: RougeUnit | None = None) -> dict[str, str]:
-    """sacrebleu's signature strings for `bleu`, `chrf` and `ter`, and a few words for the
-    others.
-    """
-    written = {
+    """How each metric is computed: sacrebleu's signature, or a few words for the others."""
+    library = f"torchmetrics:{torchmetrics.__version__}"
+    found = {
         "exact_match": "share of hypotheses equal to their reference to the character",
-        "token_error_rate": f"tok:whitespace|case:mixed|torchmetrics:{torchmetrics.__version__}",
+        "token_error_rate": f"tok:whitespace|case:mixed|{library}",
     }
     if rouge is not None:
-        written |= dict.fromkeys(
-            ROUGE, f"F1|unit:{rouge}|case:lc|stemmer:no|torchmetrics:{torchmetrics.__version__}"
-        )
+        for key in ROUGE:
+            found[key] = f"F1|unit:{rouge}|case:lc|stemmer:no|{library}"
     for name, metric in sacrebleu_metrics(tokenize).items():
-        metric.corpus_score(["one"], [["one"]])  # the signature contains the number of references
-        written[name] = metric.get_signature().format()
-    return written
+        # The signature contains the number of references, which sacrebleu knows after a score.
+        metric.corpus_score(["one"], [["one"]])
+        found[name] = metric.get_signature().format()
+    return found
 
 
 def translation_metrics(signatures: Mapping[str, str]) -> dict[str, CorpusMetric]:
-    """The metrics of an evaluation with these signatures, where that of BLEU names the tokenisation
-    and that of
-    ROUGE the unit.
+    """The metrics of an evaluation with these signatures.
+
+    BLEU's signature names the tokenisation, and ROUGE's the unit.
     """
-    found = re.search(r"(?:^|\|)tok:([^|]+)", signatures.get("bleu", ""))
+    tokenize = re.search(r"(?:^|\|)tok:([^|]+)", signatures.get("bleu", ""))
     unit = re.search(r"\|unit:(word|character)\|", signatures.get("rouge1", ""))
-    return text_metrics(found[1] if found else "13a", unit and unit[1])  # type: ignore[arg-type]
+    return text_metrics(
+        tokenize=tokenize[1] if tokenize else "13a",
+        rouge=unit[1] if unit else None,  # type: ignore[arg-type]
+    )
 
 
 def classification_metrics(labels: Sequence[str]) -> dict[str, CorpusMetric]:

@@ -1,15 +1,16 @@
-"""Comparison of systems: the two-level bootstrap over seeds and sentences, intervals, p values,
-groups in letters.
+"""Comparison of systems: intervals, p values and groups by a bootstrap of seeds and sentences.
 
-Seeds and sentences cross: every seed translates every sentence. Both are drawn again, independently
-of each other (compare the pigeonhole bootstrap of Owen 2007, "The pigeonhole bootstrap", Annals of
-Applied Statistics 1), and the sentences of a sample are the same for all systems, so that their
-differences are paired (Koehn 2004, "Statistical significance tests for machine translation
-evaluation"). What the seeds add is taken from the whole test set: on a sample of it, seeds scatter
-by the chances of its sentences as well, which the sentences' own part has in it already. What
-remains in both parts is that seeds do well on different sentences. It makes intervals wider than
-they claim to be and tests more careful, the more so the smaller the test set and the less the seeds
-differ on the whole of it.
+Seeds and sentences cross: every seed translates every sentence. The two-level bootstrap resamples
+both, independently of each other (compare the pigeonhole bootstrap of Owen 2007, "The pigeonhole
+bootstrap", Annals of Applied Statistics 1). The sentences of a sample are the same for all systems,
+so that their differences are paired (Koehn 2004, "Statistical significance tests for machine
+translation evaluation").
+
+The part of the seeds is measured on the whole test set: on a sample of it, seeds also scatter by
+the choice of its sentences, which the part of the sentences already contains. What remains in both
+parts is that seeds do well on different sentences. It makes intervals wider than they claim to be
+and tests more careful, the more so the smaller the test set and the less the seeds differ on the
+whole of it.
 
 Axes: R runs, N sentences, K sums, B samples.
 """
@@ -26,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
 
-_AT_A_TIME = 100  # samples: their counts are B by N
+# Samples drawn at a time: the counts of all of them, B by N, would take much memory.
+_CHUNK = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +38,10 @@ class SystemSample:
     values: (n,) the metric of each seed.
     by_sentences: (B,) the mean over the seeds on samples of the sentences; constant without
         sentences.
-    by_seeds: (B,) what samples of the seeds add to it; 0 for a single seed. Its variance is that of
-        a mean of n: the bootstrap's own is smaller by (n - 1) / n, a half of it for two seeds
-        (Hesterberg 2015, "What teachers should know about the bootstrap", The American Statistician
-        69).
+    by_seeds: (B,) what samples of the seeds add to it; 0 for a single seed. Its variance is scaled
+        to that of a mean of n: the bootstrap's own is smaller by (n - 1) / n, a half of it for two
+        seeds (Hesterberg 2015, "What teachers should know about the bootstrap", The American
+        Statistician 69).
     sentences: their number; None where the metric cannot be computed from resampled sentences.
     """
 
@@ -61,16 +63,15 @@ def resampled_sums(
     statistics: arrays (N, K), each with a K of its own. Returns an array (B, K) for each.
     """
     sentences = len(statistics[0])
-    even = np.full(sentences, 1 / sentences)
-    sums: list[list[NDArray[np.float64]]] = [[] for _ in statistics]
-    for start in range(0, samples, _AT_A_TIME):
+    equal_chances = np.full(sentences, 1 / sentences)
+    chunks: list[list[NDArray[np.float64]]] = [[] for _ in statistics]
+    for start in range(0, samples, _CHUNK):
         # How often each sentence was drawn; a sum over a sample is then a product of matrices.
-        counts = random.multinomial(sentences, even, size=min(_AT_A_TIME, samples - start)).astype(
-            np.float64
-        )
-        for parts, of_sentences in zip(sums, statistics, strict=True):
-            parts.append(counts @ of_sentences)
-    return [np.concatenate(parts) for parts in sums]
+        size = min(_CHUNK, samples - start)
+        counts = random.multinomial(sentences, equal_chances, size=size).astype(np.float64)
+        for own_chunks, own_statistics in zip(chunks, statistics, strict=True):
+            own_chunks.append(counts @ own_statistics)
+    return [np.concatenate(own_chunks) for own_chunks in chunks]
 
 
 def system_sample(
@@ -91,34 +92,35 @@ def system_sample(
     measured = np.asarray(values, dtype=np.float64)
     if scores is None:
         scores = np.repeat(measured[:, None], samples, axis=1)
-    seeds = len(measured)
     by_sentences = scores.mean(axis=0)  # (B,)
+
+    seeds = len(measured)
     if seeds == 1:
         return SystemSample(measured, by_sentences, np.zeros(samples), sentences)
-    drawn = measured[_drawn_seeds(seeds, samples, random)].mean(axis=1)  # (B,)
-    return SystemSample(
-        measured,
-        by_sentences,
-        math.sqrt(seeds / (seeds - 1)) * (drawn - measured.mean()),
-        sentences,
-    )
+    drawn_means = measured[_draw_seeds(seeds, samples, random)].mean(axis=1)  # (B,)
+    scale = math.sqrt(seeds / (seeds - 1))  # see `SystemSample.by_seeds`
+    by_seeds = scale * (drawn_means - measured.mean())
+    return SystemSample(measured, by_sentences, by_seeds, sentences)
 
 
-def _drawn_seeds(seeds: int, samples: int, random: np.random.Generator) -> NDArray[np.int64]:
+def _draw_seeds(seeds: int, samples: int, random: np.random.Generator) -> NDArray[np.int64]:
     """(B, n) the seeds of each sample.
 
-    Of few seeds there are few samples, 27 of three, and by chance one of them comes too seldom to
-    reach a quantile: so where all of them have room each comes as often as any other.
+    Few seeds have few possible samples (three seeds have 27), and at random one of these may be
+    drawn too seldom to reach a quantile. So where there is room for all of them, each is drawn
+    equally often.
     """
     if seeds**seeds > samples:
         return random.integers(seeds, size=(samples, seeds))
-    every = np.array(list(itertools.product(range(seeds), repeat=seeds)))
-    return every[random.permutation(samples) % len(every)]
+    possible = np.array(list(itertools.product(range(seeds), repeat=seeds)))
+    return possible[random.permutation(samples) % len(possible)]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """seeds: how many were measured.
+    """Mean of a system and its interval.
+
+    seeds: how many were measured.
     std: of the seeds (divided by n - 1); None for a single seed.
     low, high: the interval of the mean; None where nothing can be resampled.
     over: what was resampled: `seeds and sentences`, `seeds`, `sentences` or an empty string.
@@ -135,35 +137,39 @@ class Estimate:
 def estimate(
     sample: SystemSample, confidence: float, least: float = -np.inf, most: float = np.inf
 ) -> Estimate:
-    """Mean, standard deviation, and a percentile bootstrap interval that holds the mean with about
-    this `confidence`.
+    """Mean, standard deviation and a percentile bootstrap interval.
 
-    Few seeds estimate the variance poorly, so the part of the seeds is widened as Student's t with
-    n - 1
-    degrees of freedom is wider than the normal distribution, and the percentiles are taken of that
-    (after the "expanded percentile interval" of Hesterberg 2015, which moves the percentiles
-    instead). By plain percentiles two seeds would make an interval that misses the mean every
-    second time.
+    The interval holds the mean with about this `confidence`. Few seeds estimate the variance
+    poorly, so the part of the seeds is widened as Student's t with n - 1 degrees of freedom is
+    wider than the normal distribution, and the percentiles are taken of that (after the "expanded
+    percentile interval" of Hesterberg 2015, which moves the percentiles instead). By plain
+    percentiles two seeds would make an interval that misses the mean every second time.
 
     least, most: the ends of the metric's range, where the interval is cut.
     """
     seeds = sample.seeds
-    over = " and ".join(["seeds"] * (seeds > 1) + ["sentences"] * (sample.sentences is not None))
+    resampled = []
+    if seeds > 1:
+        resampled.append("seeds")
+    if sample.sentences is not None:
+        resampled.append("sentences")
     mean = float(sample.values.mean())
     std = float(sample.values.std(ddof=1)) if seeds > 1 else None
-    if not over:
-        return Estimate(seeds, mean, std, None, None, over)
+    if not resampled:
+        return Estimate(seeds, mean, std, low=None, high=None, over="")
+
     tail = (1 - confidence) / 2
-    wider = stdtrit(seeds - 1, 1 - tail) / ndtri(1 - tail) if seeds > 1 else 1.0
-    low, high = np.quantile(sample.by_sentences + wider * sample.by_seeds, [tail, 1 - tail])
-    return Estimate(
-        seeds, mean, std, float(np.clip(low, least, most)), float(np.clip(high, least, most)), over
-    )
+    # The part of a single seed is zero, so nothing can widen it.
+    widening = stdtrit(seeds - 1, 1 - tail) / ndtri(1 - tail) if seeds > 1 else 1.0
+    means = sample.by_sentences + widening * sample.by_seeds  # (B,)
+    low, high = np.clip(np.quantile(means, [tail, 1 - tail]), least, most).tolist()
+    return Estimate(seeds, mean, std, low, high, over=" and ".join(resampled))
 
 
 def p_of_difference(first: SystemSample, second: SystemSample) -> float | None:
-    """The two-sided p of the difference between two means over seeds; None where nothing can be
-    resampled.
+    """The two-sided p of the difference between two means over seeds.
+
+    None where nothing can be resampled.
 
     The standard error is the standard deviation of the difference over the two-level bootstrap:
     seeds drawn for each system by itself, sentences for both alike. (Systems tested on different
@@ -174,54 +180,60 @@ def p_of_difference(first: SystemSample, second: SystemSample) -> float | None:
     Counting the samples on the other side of zero would be wrong: of two equal systems with two
     seeds each, both seeds of one beat both seeds of the other in one of three cases.
     """
-    sentences = (
-        None
-        if first.sentences is None or second.sentences is None
-        else min(first.sentences, second.sentences)
-    )
+    sentences = None
+    if first.sentences is not None and second.sentences is not None:
+        sentences = min(first.sentences, second.sentences)
     if first.seeds == second.seeds == 1 and sentences is None:
         return None
+
     difference = float(first.values.mean() - second.values.mean())
-    apart = first.by_sentences + first.by_seeds - second.by_sentences - second.by_seeds  # (B,)
-    parts = _of_the_seeds(first, second)
-    unseen = sum(part for part, _ in parts) - sum(_of_the_mean(each) for each in (first, second))
-    variance = float(apart.var(ddof=1)) + unseen
-    scale = max(abs(first.values).max(), abs(second.values).max())
-    if variance <= (1e-12 * scale) ** 2:  # no variance except rounding
-        return 1.0 if abs(difference) <= 1e-12 * scale else 0.0
+    resampled = first.by_sentences + first.by_seeds - second.by_sentences - second.by_seeds  # (B,)
+    # Each part of the variance with its degrees of freedom.
+    parts = _variance_of_seeds(first, second)
+    seed_variance = sum(part for part, _ in parts)
+    # The samples of a system with one seed do not show what its seeds would add.
+    in_samples = _variance_of_mean(first) + _variance_of_mean(second)
+    variance = float(resampled.var(ddof=1)) + (seed_variance - in_samples)
+
+    rounding = 1e-12 * max(abs(first.values).max(), abs(second.values).max())
+    if variance <= rounding**2:
+        return 1.0 if abs(difference) <= rounding else 0.0
+
     if sentences is not None:
-        of_sentences = max(0.0, variance - sum(part for part, _ in parts))
-        parts.append((of_sentences, max(1, sentences - 1)))
-    weights = sum(part**2 / degrees for part, degrees in parts)
-    degrees = sum(part for part, _ in parts) ** 2 / weights
+        sentence_variance = max(0.0, variance - seed_variance)
+        parts.append((sentence_variance, max(1, sentences - 1)))
+    total = sum(part for part, _ in parts)
+    degrees = total**2 / sum(part**2 / own_degrees for part, own_degrees in parts)
     return float(2 * stdtr(degrees, -abs(difference) / np.sqrt(variance)))
 
 
-def _of_the_seeds(first: SystemSample, second: SystemSample) -> list[tuple[float, int]]:
+def _variance_of_seeds(first: SystemSample, second: SystemSample) -> list[tuple[float, int]]:
     """What the seeds add to the variance of the difference, with its degrees of freedom.
 
     One seed shows no variance. Its system gets the variance of the other system: taking the single
     value as exact would find a difference between equal systems in one of six cases.
     """
-    scattering = [each for each in (first, second) if each.seeds > 1]
-    if len(scattering) == 1:
-        (known,) = scattering
-        of_one = float(known.values.var(ddof=1))
-        return [(of_one / known.seeds + of_one, known.seeds - 1)]
-    return [(_of_the_mean(each), each.seeds - 1) for each in scattering]
+    with_several = [system for system in (first, second) if system.seeds > 1]
+    if len(with_several) == 1:
+        (known,) = with_several
+        variance_of_one = float(known.values.var(ddof=1))
+        return [(variance_of_one / known.seeds + variance_of_one, known.seeds - 1)]
+    return [(_variance_of_mean(system), system.seeds - 1) for system in with_several]
 
 
-def _of_the_mean(sample: SystemSample) -> float:
-    return float(sample.values.var(ddof=1)) / sample.seeds if sample.seeds > 1 else 0.0
+def _variance_of_mean(sample: SystemSample) -> float:
+    if sample.seeds == 1:
+        return 0.0
+    return float(sample.values.var(ddof=1)) / sample.seeds
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p values corrected by Holm 1979 ("A simple sequentially rejective multiple test procedure",
-    Scandinavian Journal of Statistics 6), in their order.
+    """p values corrected for multiple tests by Holm's method, in their order.
 
-    The smallest of m is multiplied by m, the next one by m - 1, ...; none is then less than the one
-    before it, or more than 1. Rejecting what is below 0.05 rejects any true hypothesis at all with
-    a probability of 0.05 at most.
+    Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+    Statistics 6. The smallest of m is multiplied by m, the next one by m - 1, ...; none is then
+    less than the one before it, or more than 1. Rejecting what is below 0.05 rejects any true
+    hypothesis at all with a probability of 0.05 at most.
     """
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
@@ -232,9 +244,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def letter_groups(count: int, apart: Iterable[tuple[int, int]]) -> list[str]:
-    """The compact letter display of Piepho 2004 ("An algorithm for a letter-based representation of
-    all-pairwise comparisons", Journal of Computational and Graphical Statistics 13), by his
-    insert-and-absorb algorithm.
+    """The compact letter display: systems that share a letter do not differ significantly.
+
+    By the insert-and-absorb algorithm of Piepho 2004 ("An algorithm for a letter-based
+    representation of all-pairwise comparisons", Journal of Computational and Graphical Statistics
+    13).
 
     Args:
         count: number of systems, the best one first: it gets an `a`.
@@ -245,13 +259,20 @@ def letter_groups(count: int, apart: Iterable[tuple[int, int]]) -> list[str]:
     """
     groups = [frozenset(range(count))]
     for one, other in sorted({(min(pair), max(pair)) for pair in apart}):
-        split: list[frozenset[int]] = []
+        # Insert: a group that holds both becomes two, each without one of them.
+        inserted: list[frozenset[int]] = []
         for group in groups:
-            # Insert
-            split += [group - {one}, group - {other}] if {one, other} <= group else [group]
-        distinct = list(dict.fromkeys(split))
-        # Absorb
+            if one in group and other in group:
+                inserted += [group - {one}, group - {other}]
+            else:
+                inserted.append(group)
+        # Absorb: a group inside a larger one says nothing new.
+        distinct = list(dict.fromkeys(inserted))
         groups = [group for group in distinct if not any(group < larger for larger in distinct)]
+
     groups.sort(key=sorted)
-    named = list(zip(string.ascii_letters, groups, strict=False))
-    return ["".join(letter for letter, group in named if each in group) for each in range(count)]
+    letters = [""] * count
+    for letter, group in zip(string.ascii_letters, groups, strict=False):
+        for system in group:
+            letters[system] += letter
+    return letters
