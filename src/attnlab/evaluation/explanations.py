@@ -1,8 +1,7 @@
-"""Explanations by source tokens: graded by known alignments, and Jain and Wallace's tests of a
-classifier's attention.
+"""Relevance of source tokens, graded by alignments, and tests of attention as an explanation.
 
-Axes: B batch, S source, T target, N target tokens of the batch, D encoder output, C classes, K
-    permutations or trials.
+Axes: B batch, S source, T target, N target tokens of the batch, E embedding, D encoder output, C
+    classes, K permutations or trials.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from attnlab.model.seq2seq import Seq2Seq
 WITHOUT_ATTENTION = ("gradient", "gradient_input", "integrated_gradients", "leave_one_out")
 METHODS = ("attention", "attention_intervention", *WITHOUT_ATTENTION)
 
+_BATCH_SIZE = 64
+
 
 @torch.no_grad()
 def relevances(
     model: Seq2Seq, batch: Batch, methods: Sequence[str], steps: int = 20
 ) -> dict[str, Tensor]:
-    """How much each source token matters for each target token: (B, T, S) for each method, 0 at
-    pads.
+    """How relevant each source token is to each target token: (B, T, S) by method, 0 at pads.
 
-    The model must be in evaluation mode; the reference is fed. With y the log-probability in nats
-    of target token t
-    and e_s the embedding of source token s:
+    The model must be in evaluation mode; the reference is the decoder's input. With y the
+    log-probability in nats of target token t and e_s the embedding of source token s:
 
     attention: the weights, mean over the heads.
     attention_intervention: y less y with s hidden from the attention at step t alone (Serrano and
@@ -55,16 +54,18 @@ def relevances(
 
     The last two and the intervention have signs: above 0, s speaks for the target token.
     """
-    fitting = WITHOUT_ATTENTION if model.decoder.attention is None else METHODS
-    if unfit := set(methods) - set(fitting):
+    supported = WITHOUT_ATTENTION if model.decoder.attention is None else METHODS
+    unsupported = set(methods) - set(supported)
+    if unsupported:
         raise ValueError(
-            f"methods must be among {', '.join(fitting)} for this model, got "
-            f"{', '.join(sorted(unfit))}"
+            f"methods must be among {', '.join(supported)} for this model, got "
+            f"{', '.join(sorted(unsupported))}"
         )
     real = batch.target_mask.unsqueeze(2) & batch.source_mask.unsqueeze(1)  # (B, T, S)
-    return {
-        method: _relevance(model, batch, method, steps).masked_fill(~real, 0) for method in methods
-    }
+    found = {}
+    for method in methods:
+        found[method] = _relevance(model, batch, method, steps).masked_fill(~real, 0)
+    return found
 
 
 def grades(
@@ -74,106 +75,120 @@ def grades(
     sentences: int = 500,
     steps: int = 20,
 ) -> dict[str, AlignmentStatistics]:
-    """For each method, how the most relevant source token of each target token agrees with the
-    known alignments.
+    """For each method, how its most relevant source tokens agree with the known alignments.
 
     Measured on the first sentences of the test split. `metrics()["aer"]` is the alignment error
     rate, and `metrics()["alignment_precision"]` the precision at 1 over the target tokens that have
     links.
     """
-    split, found = data.split("test"), {method: AlignmentStatistics() for method in methods}
+    split = data.split("test")
+    device = model.output.weight.device
+    found = {method: AlignmentStatistics() for method in methods}
     count = min(sentences, len(split))
-    for rows in np.split(np.arange(count), range(64, count, 64)):
-        batch = split.batch(rows, model.padding).to(model.output.weight.device)
+    for start in range(0, count, _BATCH_SIZE):
+        rows = np.arange(start, min(start + _BATCH_SIZE, count))
+        batch = split.batch(rows, model.padding).to(device)
         for method, relevance in relevances(model, batch, methods, steps).items():
             found[method].update_batch(relevance, batch, data)
     return found
 
 
 def _relevance(model: Seq2Seq, batch: Batch, method: str, steps: int) -> Tensor:
+    """(B, T, S), with any number at pads."""
     if method == "attention":
         return cast(Tensor, model(batch).attention_weights)
     if method == "attention_intervention":
         return _attention_intervention(model, batch)
     if method == "leave_one_out":
         return _leave_one_out(lambda shorter: _log_probs(model, shorter), batch, torch.sub)
+    return _gradient_relevance(model, batch, method, steps)
+
+
+def _gradient_relevance(model: Seq2Seq, batch: Batch, method: str, steps: int) -> Tensor:
+    # Captum differentiates one output a row, so each target token has its own copy of its sentence.
     rows, targets = batch.target_mask.nonzero(as_tuple=True)  # (N,) each
 
     def log_probs(source: Tensor, rows: Tensor) -> Tensor:  # (N, S), (N,) -> (N, T)
         return _log_probs(model, replace(rows_of(batch, rows), source=source))
 
-    embedding, inputs = model.encoder.embedding, batch.source[rows]
-    given = {"target": targets, "additional_forward_args": rows}
+    embedding = model.encoder.embedding
+    sources = batch.source[rows]
+    arguments = {"target": targets, "additional_forward_args": rows}
     with torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradients in evaluation mode
         if method == "integrated_gradients":
-            path = LayerIntegratedGradients(log_probs, embedding)
-            found = path.attribute(
-                inputs, PAD, n_steps=steps, internal_batch_size=len(rows), **given
-            ).sum(2)
-        else:
-            point = LayerGradientXActivation(
-                log_probs, embedding, multiply_by_inputs=method == "gradient_input"
+            integrated = LayerIntegratedGradients(log_probs, embedding)
+            by_embedding = integrated.attribute(
+                sources, PAD, n_steps=steps, internal_batch_size=len(rows), **arguments
             )
-            found = point.attribute(inputs, **given)  # (N, S, E)
-            found = found.norm(dim=2) if method == "gradient" else found.sum(2).abs()
-    return found.new_zeros(*batch.target_mask.shape, found.shape[1]).index_put(
-        (rows, targets), found
-    )
+            found = by_embedding.sum(2)
+        elif method == "gradient_input":
+            point = LayerGradientXActivation(log_probs, embedding, multiply_by_inputs=True)
+            found = point.attribute(sources, **arguments).sum(2).abs()
+        else:
+            point = LayerGradientXActivation(log_probs, embedding, multiply_by_inputs=False)
+            found = point.attribute(sources, **arguments).norm(dim=2)
+    empty = found.new_zeros(*batch.target_mask.shape, found.shape[1])  # (B, T, S)
+    return empty.index_put((rows, targets), found)
 
 
 def _log_probs(model: Seq2Seq, batch: Batch) -> Tensor:
-    # (B, T)
-    return -cross_entropy(
-        model.output(model(batch).readout).mT, batch.target_output, reduction="none"
-    )
+    """(B, T), of the reference's tokens."""
+    logits = model.output(model(batch).readout)  # (B, T, V)
+    return -cross_entropy(logits.mT, batch.target_output, reduction="none")
 
 
 def _leave_one_out(
     output: Callable[[Any], Tensor], batch: Any, change: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
     """(..., S): `change` between the output for the batch and that without each source token."""
-    whole, others = (
-        output(batch),
-        ~torch.eye(batch.source.shape[1], dtype=torch.bool, device=batch.source.device),
-    )
-    shorter = (
-        replace(batch, source=batch.source[:, kept], source_mask=batch.source_mask[:, kept])
-        for kept in others
-    )
-    return torch.stack([change(whole, output(each)) for each in shorter], dim=-1)
+    whole = output(batch)
+    source_length = batch.source.shape[1]
+    columns = torch.arange(source_length, device=batch.source.device)
+    changes = []
+    for left_out in range(source_length):
+        others = columns != left_out
+        shorter = replace(
+            batch, source=batch.source[:, others], source_mask=batch.source_mask[:, others]
+        )
+        changes.append(change(whole, output(shorter)))
+    return torch.stack(changes, dim=-1)
 
 
 def _attention_intervention(model: Seq2Seq, batch: Batch) -> Tensor:
     memory, state = model.encode(batch.source, batch.source_mask)
-    seen = [memory, *(memory.under(Intervention(hide=[s])) for s in range(batch.source.shape[1]))]
-    # As in the model's own pass
+    # Position s of an intervention counts real tokens, pads behind them.
+    hidden_memories = []
+    for s in range(batch.source.shape[1]):
+        hidden_memories.append(memory.under(Intervention(hide=[s])))
+
+    # In the order in which the model's own pass over the reference takes the steps.
     order = pads_last(batch.target_mask | (model.padding.recurrence == "read"))
-    inputs, outputs, mask = (
-        reorder(x, order) for x in (batch.target_input, batch.target_output, batch.target_mask)
-    )
-    positions, changes = count_positions(mask), []
+    inputs = reorder(batch.target_input, order)
+    outputs = reorder(batch.target_output, order)
+    positions = count_positions(reorder(batch.target_mask, order))
+
+    changes = []
     for t in range(inputs.shape[1]):
-        steps = [
-            model.step(inputs[:, t], replace(state, position=positions[:, t]), each)
-            for each in seen
-        ]
-        nll = torch.stack(
-            [cross_entropy(logits, outputs[:, t], reduction="none") for logits, _, _ in steps],
-            dim=1,
-        )
-        changes.append(nll[:, 1:] - nll[:, :1])  # (B, S): s counts real tokens
-        state = steps[0][1]
+        # What is hidden is hidden at this step alone: the next one starts from the unchanged state.
+        at_step = replace(state, position=positions[:, t])
+        logits, state, _ = model.step(inputs[:, t], at_step, memory)
+        nll = cross_entropy(logits, outputs[:, t], reduction="none")  # (B,)
+        nll_without = []
+        for hidden_memory in hidden_memories:
+            logits, _, _ = model.step(inputs[:, t], at_step, hidden_memory)
+            nll_without.append(cross_entropy(logits, outputs[:, t], reduction="none"))
+        changes.append(torch.stack(nll_without, dim=1) - nll.unsqueeze(1))  # (B, S)
+
+    by_position = reorder(torch.stack(changes, dim=1), order.argsort(dim=1))  # (B, T, S)
     columns = memory.positions.unsqueeze(1).expand(-1, len(changes), -1)
-    # (B, T, S)
-    return reorder(torch.stack(changes, dim=1), order.argsort(dim=1)).gather(2, columns)
+    return by_position.gather(2, columns)
 
 
 @torch.no_grad()
 def is_attention_explanation(
     classifier: Classifier, batch: LabelledBatch, permutations: int = 100, **adversary: Any
 ) -> dict[str, list[float]]:
-    """The measures of Jain and Wallace 2019, "Attention is not Explanation": a value for each
-    sentence.
+    """The measures of Jain and Wallace 2019, "Attention is not Explanation", of each sentence.
 
     The classifier must be in evaluation mode, with one head. y are the probabilities of its
     classes.
@@ -181,49 +196,66 @@ def is_attention_explanation(
     prediction: the number of the likeliest class.
     tau_gradient, tau_leave_one_out: Kendall's tau-b of the weight and an importance, over all
         tokens but `<eos>`: at fixed weights |e_s · ∂y/∂e_s| of the prediction, or the total
-        variation distance of y and y without s
-        (section 4.1). NaN for one token, or where either is constant.
+        variation distance of y and y without s (section 4.1). NaN for one token, or where either is
+        constant.
     permuted_tvd: the median distance of y and y with the weights in random orders (section 4.2.1).
     adversarial_jsd: from the weights to those of `adversarial_attention`, with these settings
         (section 4.2.2).
     """
     if classifier.attention.heads > 1:
         raise ValueError("several heads have no one attention to explain; choose model/heads=one")
-    source, mask, words = batch.source, batch.source_mask, batch.source_mask & (batch.source != EOS)
-    memory, weights = classifier.read(source, mask), classifier(source, mask).attention_weights
+    source = batch.source
+    mask = batch.source_mask
+    words = mask & (source != EOS)
+    memory = classifier.read(source, mask)
+    weights = classifier(source, mask).attention_weights
 
     def probabilities(batch: LabelledBatch, change: Intervention | None = None) -> Tensor:  # (B, C)
         return classifier(batch.source, batch.source_mask, change).log_probabilities.exp()
 
     def at_weights(weights: Tensor, memory: Any) -> Tensor:  # (..., B, S) -> (..., B, C)
-        return classifier.decide((weights.unsqueeze(-2) @ memory.values).squeeze(-2)).exp()
+        context = (weights.unsqueeze(-2) @ memory.values).squeeze(-2)
+        return classifier.decide(context).exp()
 
-    def taus(importance: Tensor) -> list[float]:
-        pairs = (
-            (a[real], b[real])
-            for a, b, real in zip(weights.cpu(), importance.cpu(), words.cpu(), strict=True)
-        )
-        return [float(kendalltau(a, b).statistic) if len(a) > 1 else np.nan for a, b in pairs]
+    y = probabilities(batch)
 
-    y, embedding = probabilities(batch), classifier.encoder.embedding
-    fixed = LayerGradientXActivation(
-        lambda ids: at_weights(weights, classifier.read(ids, mask)), embedding
+    # 4.1: does a token with more weight matter more?
+    fixed_weights = LayerGradientXActivation(
+        lambda ids: at_weights(weights, classifier.read(ids, mask)), classifier.encoder.embedding
     )
-    with torch.backends.cudnn.flags(enabled=False):
-        gradients = fixed.attribute(source, target=y.argmax(1)).sum(2).abs()  # (B, S)
-    orders = (Intervention(kind="permuted", seed=seed) for seed in range(permutations))
-    # (K, B)
-    permuted = torch.stack([total_variation(probabilities(batch, order), y) for order in orders])
+    with torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradients in evaluation mode
+        gradients = fixed_weights.attribute(source, target=y.argmax(1)).sum(2).abs()  # (B, S)
+    left_out = _leave_one_out(probabilities, batch, total_variation)  # (B, S)
+
+    # 4.2.1: does the order of the weights matter?
+    changes = []
+    for seed in range(permutations):
+        permuted = probabilities(batch, Intervention(kind="permuted", seed=seed))
+        changes.append(total_variation(permuted, y))
+    permuted_tvd = torch.stack(changes).quantile(0.5, dim=0)  # (K, B) -> (B,)
+
+    # 4.2.2: do very different weights give the same answer?
     adversarial = adversarial_attention(
         lambda tried: at_weights(tried, memory), weights, mask, **adversary
     )
     return {
         "prediction": y.argmax(1).tolist(),
-        "tau_gradient": taus(gradients),
-        "tau_leave_one_out": taus(_leave_one_out(probabilities, batch, total_variation)),
-        "permuted_tvd": permuted.quantile(0.5, dim=0).tolist(),
+        "tau_gradient": _kendall_taus(weights, gradients, words),
+        "tau_leave_one_out": _kendall_taus(weights, left_out, words),
+        "permuted_tvd": permuted_tvd.tolist(),
         "adversarial_jsd": jensen_shannon(adversarial, weights).tolist(),
     }
+
+
+def _kendall_taus(weights: Tensor, importance: Tensor, words: Tensor) -> list[float]:
+    """Kendall's tau-b of two rankings (B, S) of each sentence's words; NaN for a single word."""
+    taus = []
+    for ours, theirs, is_word in zip(weights.cpu(), importance.cpu(), words.cpu(), strict=True):
+        tau = np.nan
+        if is_word.sum() > 1:
+            tau = float(kendalltau(ours[is_word], theirs[is_word]).statistic)
+        taus.append(tau)
+    return taus
 
 
 def adversarial_attention(
@@ -233,28 +265,29 @@ def adversarial_attention(
     epsilon: float = 0.01,
     steps: int = 300,
 ) -> Tensor:
-    """(B, S), 0 at pads: the weights farthest from `weights` whose `outputs` (B, C) move by
-    `epsilon` at most.
+    """The weights farthest from `weights` with nearly the same outputs: (B, S), 0 at pads.
 
-    Jain and Wallace 2019, section 4.2.2, relaxed: Adam maximises divergence less a multiple of the
-    distance in excess, from four random starts. The best of all steps is taken, at worst the
-    weights given.
+    Their `outputs` (B, C) move by `epsilon` at most. Jain and Wallace 2019, section 4.2.2, relaxed:
+    Adam maximises divergence less a multiple of the distance in excess, from four random starts.
+    The best of all steps is taken, at worst the weights given.
     """
-    y, best = outputs(weights), weights
-    logits = (
-        torch.randn(4, *weights.shape, generator=torch.Generator().manual_seed(0))
-        .to(weights)
-        .requires_grad_()
-    )
+    y = outputs(weights)
+    best = weights
+    sentences = torch.arange(len(weights))
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(4, *weights.shape, generator=generator).to(weights).requires_grad_()
     adam = torch.optim.Adam([logits], lr=0.3)
     for _ in range(steps):
         with torch.enable_grad():
             tried = logits.masked_fill(~mask, -torch.inf).softmax(-1)  # (K, B, S)
             excess = (total_variation(outputs(tried), y) - epsilon).relu()  # (K, B)
-            logits.grad = torch.autograd.grad(
-                (50 * excess - jensen_shannon(tried, weights)).sum(), logits
-            )[0]
+            loss = (50 * excess - jensen_shannon(tried, weights)).sum()
+            (logits.grad,) = torch.autograd.grad(loss, logits)
         adam.step()
-        allowed = torch.cat([best[None], tried.detach().where(excess.unsqueeze(2) == 0, weights)])
-        best = allowed[jensen_shannon(allowed, weights).argmax(0), torch.arange(len(best))]
+
+        # Trials beyond epsilon count as the weights given, whose divergence is 0.
+        within = tried.detach().where(excess.unsqueeze(2) == 0, weights)
+        candidates = torch.cat([best[None], within])  # (1 + K, B, S)
+        farthest = jensen_shannon(candidates, weights).argmax(0)
+        best = candidates[farthest, sentences]
     return best
