@@ -1,1 +1,1 @@
-"""A local page on which one changes the attention of trained models and sees what happens."""
+"""A local web page that changes the attention of trained models and shows what happens."""

@@ -1,4 +1,4 @@
-"""What the explorer shows, computed from a model as dicts that JSON can hold.
+"""Analyses of a model for the explorer's page, as dicts that JSON can hold.
 
 Axes: T target tokens and S source tokens, both with `<eos>`; V vocabulary.
 """
@@ -21,9 +21,12 @@ from attnlab.inference.cleaning import cleaned
 from attnlab.inference.requests import NO_CHANGE, check_sources
 from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
+from attnlab.model.decoder.decoder import Decoder
 from attnlab.search.search import next_log_probs
 
-LIKELIEST = 5  # tokens that are shown of a step
+TOP_TOKENS = 5  # likeliest tokens that are shown of a step
+DECIMALS = 6
+
 EXAMPLES = {
     "translation": "Wednesday, January 13, 2010",
     "classification": "A film that is a joy to watch.",
@@ -44,12 +47,12 @@ class Edit:
     before: int = 0
     behind: int = 0
 
-    def of(self, ids: Sequence[int]) -> list[int]:
+    def apply(self, ids: Sequence[int]) -> list[int]:
         """The ids of a source after the swaps and drops."""
-        changed = list(ids)
+        swapped = list(ids)
         for one, other in self.swap:
-            changed[one], changed[other] = changed[other], changed[one]
-        return [token for position, token in enumerate(changed) if position not in self.drop]
+            swapped[one], swapped[other] = swapped[other], swapped[one]
+        return [token for position, token in enumerate(swapped) if position not in self.drop]
 
 
 NO_EDIT = Edit()
@@ -69,8 +72,9 @@ class Source:
     def read(
         cls, model: Translator | SentenceClassifier, text: str, edit: Edit, intervene: Intervention
     ) -> Source:
-        """The text as the model reads it, cleaned as its training data were; positions count the
-        tokens of that text.
+        """The text as the model reads it, cleaned as its training data were.
+
+        Positions count the tokens of the cleaned text.
 
         Raises ExperimentError for an intervention that does not fit the text, and for what is no
         text.
@@ -81,15 +85,16 @@ class Source:
             check_one_look(intervene)
         tokenizer = source_tokenizer(model)
         (ids,) = tokenizer.encode_ids(cleaned([text], model.cleaning))
-        source = cls(tokenizer, model.padding, edit.of(ids), edit.before, edit.behind)
+        source = cls(tokenizer, model.padding, edit.apply(ids), edit.before, edit.behind)
         check_sources(intervene, source.batch([]))
         return source
 
     def batch(self, target: Sequence[int]) -> Batch:
         """The source with its pads beside a target, which has no `<eos>`."""
         batch = make_batch([self.ids], [list(target)], self.padding)
-        pads = [batch.source.new_full((1, count), PAD) for count in (self.before, self.behind)]
-        padded = torch.cat([pads[0], batch.source, pads[1]], dim=1)
+        pads_before = batch.source.new_full((1, self.before), PAD)
+        pads_behind = batch.source.new_full((1, self.behind), PAD)
+        padded = torch.cat([pads_before, batch.source, pads_behind], dim=1)
         return replace(batch, source=padded, source_mask=padded != PAD)
 
     @property
@@ -105,21 +110,29 @@ def source_tokenizer(model: Translator | SentenceClassifier) -> Tokenizer:
 def describe(
     model: Translator | SentenceClassifier, examples: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """What a model is: its kind, the parts whose formulas the page shows, and an example to begin
-    with.
+    """The kind of a model, the parts whose formulas the page shows, and an example to start with.
 
     The example is the first text, of `examples` and then ours, that is not mostly `<unk>` to the
     model; "" for none.
     """
     kind = "translation" if isinstance(model, Translator) else "classification"
-    texts = [*examples, EXAMPLES[kind]]
-    ids = source_tokenizer(model).encode_ids(cleaned(texts, model.cleaning))
-    known = (text for text, row in zip(texts, ids, strict=True) if 2 * row.count(UNK) <= len(row))
-    facts: dict[str, Any] = {"kind": kind, "example": next(known, "")}
+    facts = {"kind": kind, "example": _first_known_text(model, [*examples, EXAMPLES[kind]])}
     if isinstance(model, SentenceClassifier):
         return facts | {"score": score_name(model.model.attention), "labels": model.labels}
-    decoder = model.model.decoder
-    facts |= {
+    return facts | _describe_decoder(model.model.decoder)
+
+
+def _first_known_text(model: Translator | SentenceClassifier, texts: Sequence[str]) -> str:
+    """The first text of which at most half of the tokens are `<unk>`; "" for none."""
+    ids_of_texts = source_tokenizer(model).encode_ids(cleaned(texts, model.cleaning))
+    for text, ids in zip(texts, ids_of_texts, strict=True):
+        if 2 * ids.count(UNK) <= len(ids):
+            return text
+    return ""
+
+
+def _describe_decoder(decoder: Decoder) -> dict[str, Any]:
+    facts: dict[str, Any] = {
         "decoder": type(decoder).__name__,
         "readout": type(decoder.body.readout).__name__,
         "fed": type(decoder.body.input_feeding).__name__,
@@ -128,13 +141,17 @@ def describe(
     }
     if decoder.attention is None:
         return facts | {"score": None}
+
+    # All heads have the same parts.
     head = heads_of(decoder.attention)[0]
-    parts = {"normaliser": head.normaliser, "scope": head.scope}
-    facts |= {name: type(part).__name__ for name, part in parts.items()}
+    score = score_of(head)
+    projection = getattr(score, "W", None)
     return facts | {
+        "normaliser": type(head.normaliser).__name__,
+        "scope": type(head.scope).__name__,
         "score": score_name(decoder.attention),
-        "projected": head.score is not score_of(head),
-        "biased": getattr(getattr(score_of(head), "W", None), "bias", None) is not None,
+        "projected": head.score is not score,
+        "biased": getattr(projection, "bias", None) is not None,
         "coverage": head.coverage is not None,
         "multi_head": head is not decoder.attention,
         "renormalise": getattr(head.scope, "renormalise", False),
@@ -143,7 +160,8 @@ def describe(
 
 def score_name(attention: Any) -> str:
     """The class of the score, that of the first head."""
-    return type(score_of(heads_of(attention)[0])).__name__.removesuffix("Score")
+    score = score_of(heads_of(attention)[0])
+    return type(score).__name__.removesuffix("Score")
 
 
 def score_of(head: Any) -> Any:
@@ -152,6 +170,7 @@ def score_of(head: Any) -> Any:
 
 
 def heads_of(attention: Any) -> list[Any]:
+    """The heads of an attention, which is its own single head where it has no others."""
     return list(getattr(attention, "attentions", [attention]))
 
 
@@ -174,10 +193,16 @@ def translate(
     search = translator.search(settings or {})
     batch = source.batch([])
     model = translator.intervened(intervene)
-    ((best, *_),) = search(
-        model, batch.source, batch.source_mask, search.replace_unknown, translator.forced(intervene)
+    (hypotheses,) = search(
+        model,
+        batch.source,
+        batch.source_mask,
+        with_attention=search.replace_unknown,
+        forced=translator.forced(intervene),
     )
-    answer = reading(translator, source, [*best.tokens, *[EOS] * best.finished], intervene)
+    best = hypotheses[0]
+    target = [*best.tokens, EOS] if best.finished else best.tokens
+    answer = read_target(translator, source, target, intervene)
     return answer | {"text": translator.target_tokenizer.decode(best.tokens), "score": best.score}
 
 
@@ -189,7 +214,7 @@ def score(
     intervene: Intervention = NO_CHANGE,
     edit: Edit = NO_EDIT,
 ) -> dict[str, Any]:
-    """How likely each token of a given target is, the tokens before it fed.
+    """How likely each token of a given target is after the tokens before it.
 
     target: a text, or the ids of its tokens, the last one `<eos>` or not.
     """
@@ -199,41 +224,47 @@ def score(
         ids = [*tokens, EOS]
     else:
         ids = known_ids(translator, target)
-    return reading(translator, source, ids, intervene) | {
-        "text": translator.target_tokenizer.decode(ids)
-    }
+    answer = read_target(translator, source, ids, intervene)
+    return answer | {"text": translator.target_tokenizer.decode(ids)}
 
 
-def reading(
+def read_target(
     translator: Translator, source: Source, target: Sequence[int], intervene: Intervention
 ) -> dict[str, Any]:
-    """What a page shows of a source and a target that the decoder is fed, `<eos>` included where it
-    came.
+    """Tokens, log-probabilities, likeliest tokens and attention of a source and a given target.
+
+    The target has `<eos>` unless the length limit cut it off.
     """
-    unrolled = translator.model(
-        source.batch([token for token in target if token != EOS]), intervention=intervene
-    )
-    # (T, V)
-    log_probs = next_log_probs(translator.model.output(unrolled.readout[0, : len(target)]))
-    own = log_probs.gather(1, torch.tensor([target], dtype=torch.long).T).squeeze(1)
-    # Never <pad>, never <bos>
-    top = log_probs.exp().topk(min(LIKELIEST, log_probs.shape[1] - 2), dim=1)
-    names = translator.target_tokenizer.tokens
-    likeliest = [
-        [[token, i, p] for token, i, p in zip(names(ids), ids, probabilities, strict=True)]
-        for ids, probabilities in zip(top.indices.tolist(), rounded(top.values), strict=True)
-    ]
-    weights = (
-        None if unrolled.attention_weights is None else unrolled.attention_weights[0, : len(target)]
-    )
+    batch = source.batch([token for token in target if token != EOS])
+    unrolled = translator.model(batch, intervention=intervene)
+    logits = translator.model.output(unrolled.readout[0, : len(target)])
+    log_probs = next_log_probs(logits)  # (T, V)
+    target_ids = torch.tensor([target], dtype=torch.long)
+    own_log_probs = log_probs.gather(1, target_ids.T).squeeze(1)  # (T,)
+
+    attention = None
+    if unrolled.attention_weights is not None:
+        attention = rounded(unrolled.attention_weights[0, : len(target)])
     return {
         "source": source.tokens,
-        "target": names(target),
+        "target": translator.target_tokenizer.tokens(target),
         "ids": list(target),
-        "log_probs": rounded(own),
-        "likeliest": likeliest,
-        "attention": None if weights is None else rounded(weights),
+        "log_probs": rounded(own_log_probs),
+        "likeliest": _likeliest_tokens(log_probs, translator.target_tokenizer),
+        "attention": attention,
     }
+
+
+def _likeliest_tokens(log_probs: Tensor, tokenizer: Tokenizer) -> list[list[list[Any]]]:
+    """[token, id, probability] of the likeliest tokens of each step, from log_probs (T, V)."""
+    # `<pad>` and `<bos>` can never be written, so a small vocabulary has that many fewer.
+    count = min(TOP_TOKENS, log_probs.shape[1] - 2)
+    top = log_probs.exp().topk(count, dim=1)
+    steps = []
+    for ids, probabilities in zip(top.indices.tolist(), rounded(top.values), strict=True):
+        rows = zip(tokenizer.tokens(ids), ids, probabilities, strict=True)
+        steps.append([list(row) for row in rows])
+    return steps
 
 
 @torch.no_grad()
@@ -243,30 +274,30 @@ def classify(
     intervene: Intervention = NO_CHANGE,
     edit: Edit = NO_EDIT,
 ) -> dict[str, Any]:
-    """The probability of each class and the weight of each token, pads among them; errors as for
-    `translate`.
+    """The probability of each class and the weight of each token, pads among them.
+
+    Errors as for `translate`.
     """
     source = Source.read(classifier, text, edit, intervene)
     batch = source.batch([])
     found = classifier.model(batch.source, batch.source_mask, intervene)
-    probabilities = dict(
-        zip(classifier.labels, found.log_probabilities[0].exp().tolist(), strict=True)
-    )
+    class_probabilities = found.log_probabilities[0].exp().tolist()
+    probabilities = dict(zip(classifier.labels, class_probabilities, strict=True))
     return {
         "source": source.tokens,
-        "label": max(classifier.labels, key=probabilities.__getitem__),
+        "label": max(classifier.labels, key=lambda label: probabilities[label]),
         "probabilities": probabilities,
         "attention": rounded(found.attention_weights[0]),
     }
 
 
 def rounded(numbers: Tensor) -> Any:
-    """Nested lists of so many digits that the error is below 1e-6."""
-    return torch.round(numbers.double(), decimals=6).tolist()
+    """Nested lists of numbers with as many decimals as a page needs."""
+    return torch.round(numbers.double(), decimals=DECIMALS).tolist()
 
 
 def known_ids(translator: Translator, target: Sequence[int]) -> list[int]:
-    """The ids as they are; raises ExperimentError for one that is no token."""
+    """The ids as they are; raises ExperimentError for an unknown id."""
     try:
         return [translator.target_tokenizer.id_of(token) for token in target]
     except ValueError as error:

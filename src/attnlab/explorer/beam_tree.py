@@ -5,6 +5,7 @@ Axes: K beam, V vocabulary.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,12 +22,12 @@ from attnlab.model.attention.intervention import Intervention
 from attnlab.search.beam import BeamSearch
 from attnlab.search.search import Hypothesis, likeliest, next_log_probs
 
-WIDEST = 20
+MAX_BEAM_SIZE = 20
 
 
 @dataclass(frozen=True)
 class TrackedState:
-    """A decoder's state, and the node of the tree that each of its rows has reached."""
+    """A decoder's state, and the tree's node that each of its rows has reached."""
 
     inner: Any
     nodes: list[int]
@@ -37,64 +38,83 @@ class TrackedState:
 
 @dataclass
 class BeamRecorder:
-    """A model for one sentence that records which hypotheses a beam search extends, and with which
-    tokens.
+    """A model for one sentence that records the tree of a beam search.
+
+    nodes: of the tree; each is the token that ends a partial hypothesis.
+    node_of: (parent, token) -> the number of a node.
     """
 
     model: Intervened
     search: BeamSearch
     forced: Mapping[int, int]
     nodes: list[dict[str, Any]] = field(default_factory=list)
-    extended: dict[tuple[int, int], int] = field(default_factory=dict)  # (parent, token) -> node
+    node_of: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def encode(self, source: Tensor, source_mask: Tensor) -> tuple[Any, TrackedState]:
         memory, state = self.model.encode(source, source_mask)
-        return memory, TrackedState(state, [self._add(None, None, 0.0, "kept")])
+        root = self._add(parent=None, token=None, log_prob=0.0, status="kept")
+        return memory, TrackedState(state, [root])
 
     def step(
         self, tokens: Tensor, state: TrackedState, memory: Any
     ) -> tuple[Tensor, TrackedState, Tensor | None]:
-        # 1. The rows are the hypotheses that the search kept; the first one is the empty one.
-        rows = state.nodes
+        # 1. The rows are the hypotheses that the search kept; at first, there is the empty one.
+        nodes = state.nodes
         if len(self.nodes) > 1:
-            rows = [
-                self.extended[parent, token]
-                for parent, token in zip(rows, tokens.tolist(), strict=True)
-            ]
-            for node in rows:
+            nodes = []
+            for parent, token in zip(state.nodes, tokens.tolist(), strict=True):
+                node = self.node_of[parent, token]
                 self.nodes[node]["status"] = "kept"
+                nodes.append(node)
+
+        # 2. The step itself.
         logits, inner, weights = self.model.step(tokens, state.inner, memory)
-        # 2. The candidates among which the search now chooses, as it ranks them.
-        step = int(self.nodes[rows[0]]["step"]) + 1
-        own = next_log_probs(logits.clone(), step >= self.search.min_length, self.forced.get(step))
-        sums = own + own.new_tensor([self.nodes[node]["log_prob"] for node in rows]).unsqueeze(1)
-        top, places = likeliest(
-            sums.flatten().unsqueeze(0), min(2 * self.search.size, sums.numel())
-        )
-        for rank, (log_prob, place) in enumerate(
-            zip(top[0].tolist(), places[0].tolist(), strict=True)
-        ):
-            row, token = divmod(place, own.shape[1])
-            if log_prob > -torch.inf:
-                ended = token == EOS and rank < self.search.size
-                self._add(rows[row], token, log_prob, "finished" if ended else "pruned")
-        return logits, TrackedState(inner, rows), weights
+
+        # 3. The candidates among which the search now chooses.
+        self._add_candidates(nodes, logits.clone())
+        return logits, TrackedState(inner, nodes), weights
+
+    def _add_candidates(self, nodes: list[int], logits: Tensor) -> None:
+        """Add the best tokens after each of these nodes, as the search ranks them.
+
+        logits: (K, V), which are written over.
+        """
+        step = int(self.nodes[nodes[0]]["step"]) + 1
+        may_end = step >= self.search.min_length
+        log_probs = next_log_probs(logits, may_end, self.forced.get(step))  # (K, V)
+        before = log_probs.new_tensor([self.nodes[node]["log_prob"] for node in nodes])  # (K,)
+        sums = log_probs + before.unsqueeze(1)
+
+        # One hypothesis has one <eos>, so 2 K candidates hold K that go on.
+        count = min(2 * self.search.size, sums.numel())
+        best, places = likeliest(sums.flatten().unsqueeze(0), count)
+        candidates = zip(best[0].tolist(), places[0].tolist(), strict=True)
+        for rank, (log_prob, place) in enumerate(candidates):
+            if not math.isfinite(log_prob):
+                continue  # a token that the search may not write
+            row, token = divmod(place, log_probs.shape[1])
+            # The search ends a hypothesis only where <eos> is among the best K.
+            ends = token == EOS and rank < self.search.size
+            self._add(nodes[row], token, log_prob, status="finished" if ends else "pruned")
 
     def _add(self, parent: int | None, token: int | None, log_prob: float, status: str) -> int:
-        """A node; its log-probability is that of the whole partial hypothesis, in nats."""
+        """Add a node; its log-probability is that of the whole partial hypothesis, in nats."""
         step = -1 if parent is None else self.nodes[parent]["step"] + 1
+        number = len(self.nodes)
         self.nodes.append(
             {"parent": parent, "token": token, "step": step, "log_prob": log_prob, "status": status}
         )
         if parent is not None and token is not None:
-            self.extended[parent, token] = len(self.nodes) - 1
-        return len(self.nodes) - 1
+            self.node_of[parent, token] = number
+        return number
 
-    def end_of(self, hypothesis: Hypothesis) -> int:
+    def last_node(self, hypothesis: Hypothesis) -> int:
         """The node of the last token of a hypothesis."""
         node = 0
-        for token in [*hypothesis.tokens, *[EOS] * hypothesis.finished]:
-            node = self.extended[node, token]
+        for token in hypothesis.tokens:
+            node = self.node_of[node, token]
+        if hypothesis.finished:
+            node = self.node_of[node, EOS]
         return node
 
 
@@ -106,7 +126,7 @@ def beam(
     intervene: Intervention = NO_CHANGE,
     edit: Edit = NO_EDIT,
 ) -> dict[str, Any]:
-    """Every partial hypothesis that a beam search looked at.
+    """Every partial hypothesis that a beam search ranked.
 
     Args:
         settings: of the beam search, as a `Translator` takes them; all of its hypotheses come back.
@@ -119,37 +139,53 @@ def beam(
         length_penalty: that of the score.
     """
     source = Source.read(translator, text, edit, intervene)
-    given = {"search": "beam", **(settings or {})}
-    size = given.get("size", given.get("beam", getattr(translator.search(given), "size", 1)))
-    search = translator.search({**given, "n_best": size})
-    if not isinstance(search, BeamSearch) or search.size > WIDEST:
-        raise ExperimentError(f"the tree is that of a beam search whose size is at most {WIDEST}")
-    recorder = BeamRecorder(translator.intervened(intervene), search, translator.forced(intervene))
+    search = _beam_search(translator, settings or {})
+    forced = translator.forced(intervene)
+    recorder = BeamRecorder(translator.intervened(intervene), search, forced)
     batch = source.batch([])
     (found,) = search(
-        recorder, batch.source, batch.source_mask, search.coverage_penalty > 0, recorder.forced
+        recorder,
+        batch.source,
+        batch.source_mask,
+        with_attention=search.coverage_penalty > 0,
+        forced=forced,
     )
+
     hypotheses = []
     for hypothesis in found:
-        end = recorder.end_of(hypothesis)
+        node = recorder.last_node(hypothesis)
         if not hypothesis.finished:
-            recorder.nodes[end]["status"] = "cut_off"
+            recorder.nodes[node]["status"] = "cut_off"
         hypotheses.append(
             {
-                "node": end,
+                "node": node,
                 "text": translator.target_tokenizer.decode(hypothesis.tokens),
-                "log_prob": recorder.nodes[end]["log_prob"],
+                "log_prob": recorder.nodes[node]["log_prob"],
                 "length": len(hypothesis.tokens) + hypothesis.finished,
                 "score": hypothesis.score,
             }
         )
-    names = translator.target_tokenizer.tokens([node["token"] or 0 for node in recorder.nodes])
-    nodes = [
-        {**node, "token": name} for node, name in zip(recorder.nodes, ["", *names[1:]], strict=True)
-    ]
+
+    root, *others = recorder.nodes
+    names = translator.target_tokenizer.tokens([node["token"] for node in others])
+    nodes = [{**root, "token": ""}]
+    for other, name in zip(others, names, strict=True):
+        nodes.append({**other, "token": name})
     return {
         "nodes": nodes,
         "hypotheses": hypotheses,
         "length_penalty": search.length_penalty,
         "size": search.size,
     }
+
+
+def _beam_search(translator: Translator, settings: Mapping[str, Any]) -> BeamSearch:
+    """The beam search with these settings, which returns all of its hypotheses."""
+    settings = {"search": "beam", **settings}
+    size = getattr(translator.search(settings), "size", 1)
+    search = translator.search({**settings, "n_best": size})
+    if not isinstance(search, BeamSearch) or search.size > MAX_BEAM_SIZE:
+        raise ExperimentError(
+            f"the tree is that of a beam search whose size is at most {MAX_BEAM_SIZE}"
+        )
+    return search

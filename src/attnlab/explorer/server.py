@@ -38,12 +38,19 @@ from attnlab.inference.cleaning import cleaned
 from attnlab.inference.translator import Translator
 
 PAGE = Path(__file__).parent / "page"
-MOST_PAIRS = 200  # of a corpus, beside which a model's attention is shown
+MAX_PAIRS = 200  # test pairs that the page offers
 HOSTS = ["127.0.0.1", "localhost"]
-checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))
+
+# Checks the types of a request's arguments, and makes objects of them.
+validated = validate_call(config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))
+
+# By the last part of their addresses, /api/translate and so on.
 ANALYSES: dict[str, Callable[..., Any]] = {
-    function.__name__: checked(function)
-    for function in (analysis.translate, analysis.score, analysis.classify, beam, step_numbers)
+    "translate": validated(analysis.translate),
+    "score": validated(analysis.score),
+    "classify": validated(analysis.classify),
+    "beam": validated(beam),
+    "step_numbers": validated(step_numbers),
 }
 
 
@@ -67,6 +74,8 @@ def explore(
     torch.set_num_threads(1)  # one sentence is too little work for several
     loaded = {name: load(name) for name in models}
     corpus = None if data is None else PreparedData(data)
+    app = application(loaded, corpus)
+
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -80,63 +89,60 @@ def explore(
         print(f"explorer: {address}  (Ctrl-C stops it)", flush=True)
         if browser:
             webbrowser.open(address)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(uvicorn.Config(application(loaded, corpus), log_level="warning")).run(
-                sockets=[listening]
-            )
+            server.run(sockets=[listening])
 
 
 def application(
     models: Mapping[str, Translator | SentenceClassifier], corpus: PreparedData | None = None
 ) -> Starlette:
     """The web application of models by their names, with the test pairs of a corpus."""
-    one_at_a_time = threading.Lock()
+    # The analyses run in threads, and an analysis may put hooks on the model.
+    lock = threading.Lock()
 
     def pairs(translator: Translator) -> list[dict[str, Any]]:
         return [] if corpus is None else first_pairs(translator, corpus)
 
-    analyses = ANALYSES | {"pairs": checked(pairs)}
+    analyses = ANALYSES | {"pairs": validated(pairs)}
 
     def answer(body: Any, function: Callable[..., Any]) -> Any:
-        if (name := body.get("model")) not in models:
+        name = body.get("model")
+        if name not in models:
             raise ExperimentError(f"model must be one of {', '.join(models)}; got {name!r}")
-        with one_at_a_time:
-            return function(
-                models[name], **{key: value for key, value in body.items() if key != "model"}
-            )
+        arguments = {key: value for key, value in body.items() if key != "model"}
+        with lock:
+            return function(models[name], **arguments)
 
     async def analyse(request: Request) -> Response:
         name = request.path_params["name"]
-        if (function := analyses.get(name)) is None:
-            return refusal(f"there is no analysis {name!r}; there are {', '.join(analyses)}", 404)
+        function = analyses.get(name)
+        if function is None:
+            reason = f"there is no analysis {name!r}; there are {', '.join(analyses)}"
+            return error_response(reason, 404)
         # A page of another site can send a form without being asked, but no JSON.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return refusal("the request must have the content type application/json", 415)
+            return error_response("the request must have the content type application/json", 415)
         try:
-            return JSONResponse(await run_in_threadpool(answer, await request.json(), function))
+            body = await request.json()
+            return JSONResponse(await run_in_threadpool(answer, body, function))
         except ValidationError as error:
-            return refusal(sentence(error), 400)
+            return error_response(describe_first(error), 400)
         except ExperimentError as error:
-            return refusal(str(error), 400)
+            return error_response(str(error), 400)
 
-    test = None if corpus is None else corpus.split("test")
-    examples = [test.source_text(0)] if test else []
+    examples = first_test_source(corpus)
 
     async def list_models(_: Request) -> Response:
-        return JSONResponse([
-            {"name": name, "title": title_of(model), **analysis.describe(model, examples)}
-            for name, model in models.items()
-        ])  # fmt: skip
+        rows = []
+        for name, model in models.items():
+            facts = analysis.describe(model, examples)
+            rows.append({"name": name, "title": model_title(model), **facts})
+        return JSONResponse(rows)
 
     async def index(_: Request) -> Response:
         return FileResponse(PAGE / "index.html")
 
-    routes = [
-        Route("/", index),
-        Route("/api/models", list_models),
-        Route("/api/{name}", analyse, methods=["POST"]),
-        Mount("/", StaticFiles(directory=PAGE)),
-    ]
     headers = security_headers()
 
     async def add_headers(request: Request, respond: RequestResponseEndpoint) -> Response:
@@ -144,19 +150,29 @@ def application(
         response.headers.update(headers)
         return response
 
-    guards = [
-        Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS),
-        Middleware(BaseHTTPMiddleware, add_headers),
-    ]
-    return Starlette(routes=routes, middleware=guards)
+    return Starlette(
+        routes=[
+            Route("/", index),
+            Route("/api/models", list_models),
+            Route("/api/{name}", analyse, methods=["POST"]),
+            Mount("/", StaticFiles(directory=PAGE)),
+        ],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS),
+            Middleware(BaseHTTPMiddleware, add_headers),
+        ],
+    )
 
 
 def security_headers() -> dict[str, str]:
-    """They let the page ask this server alone, and run none but its own scripts."""
+    """Headers that let the page ask this server alone, and run no scripts but its own."""
     page = (PAGE / "index.html").read_text("utf-8")
-    inline = re.findall(r"<script type=\"importmap\">(.*?)</script>", page, re.S)
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
-    scripts = " ".join(f"'sha256-{each}'" for each in hashes)
+    # An import map must be inline, which the policy allows by its hash.
+    hashes = []
+    for import_map in re.findall(r"<script type=\"importmap\">(.*?)</script>", page, re.DOTALL):
+        digest = hashlib.sha256(import_map.encode()).digest()
+        hashes.append(f"'sha256-{base64.b64encode(digest).decode()}'")
+    scripts = " ".join(hashes)
     return {
         "content-security-policy": (
             f"default-src 'self'; script-src 'self' {scripts}; img-src 'self' data: blob:"
@@ -167,24 +183,31 @@ def security_headers() -> dict[str, str]:
     }
 
 
-def title_of(model: Translator | SentenceClassifier) -> str | None:
-    """The name of the experiment that trained a model; None where its config is not known."""
+def model_title(model: Translator | SentenceClassifier) -> str | None:
+    """The name of the experiment that trained a model; None where its config is unknown."""
     return None if model.config is None else readable_name(model.config)
 
 
-def refusal(reason: str, status: int) -> JSONResponse:
+def error_response(reason: str, status: int) -> JSONResponse:
     return JSONResponse({"error": reason}, status_code=status)
 
 
-def sentence(error: ValidationError) -> str:
-    """The first thing that is wrong with a request, with its place in it."""
+def describe_first(error: ValidationError) -> str:
+    """The first problem of a request, with its place in it."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
-    return (
-        f"{place}: {first['msg']}"
-        if place not in ("", "0")
-        else "this analysis does not fit the kind of the model"
-    )
+    # The model is the function's first argument.
+    if place in ("", "0"):
+        return "this analysis does not fit the kind of the model"
+    return f"{place}: {first['msg']}"
+
+
+def first_test_source(corpus: PreparedData | None) -> list[str]:
+    """The first source of the test split, or none."""
+    if corpus is None:
+        return []
+    split = corpus.split("test")
+    return [split.source_text(0)] if len(split) else []
 
 
 def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, Any]]:
@@ -196,16 +219,13 @@ def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, An
         model splits the texts into other tokens than those which the alignment links.
     """
     split = data.split("test")
-    rows = range(min(len(split), MOST_PAIRS))
-    sources, targets = (
-        [split.source_text(row) for row in rows],
-        [split.target_text(row) for row in rows],
-    )
-    # The model may clean its texts in another way than these data were.
-    read = (
-        translator.source_tokenizer.encode_ids(cleaned(sources, translator.cleaning)),
-        translator.target_tokenizer.encode_ids(cleaned(targets, translator.cleaning)),
-    )
+    rows = range(min(len(split), MAX_PAIRS))
+    sources = [split.source_text(row) for row in rows]
+    targets = [split.target_text(row) for row in rows]
+    # The model may clean and split its texts in another way than these data were.
+    source_ids = translator.source_tokenizer.encode_ids(cleaned(sources, translator.cleaning))
+    target_ids = translator.target_tokenizer.encode_ids(cleaned(targets, translator.cleaning))
+
     pairs = []
     for row in rows:
         pair: dict[str, Any] = {
@@ -214,7 +234,10 @@ def first_pairs(translator: Translator, data: PreparedData) -> list[dict[str, An
             "sure": [],
             "possible": [],
         }
-        if (read[0][row], read[1][row]) == (split.source[row].tolist(), split.target[row].tolist()):
-            pair |= {kind: split.links(kind, row).tolist() for kind in ("sure", "possible")}
+        has_source_tokens = source_ids[row] == split.source[row].tolist()
+        has_target_tokens = target_ids[row] == split.target[row].tolist()
+        if has_source_tokens and has_target_tokens:
+            pair["sure"] = split.links("sure", row).tolist()
+            pair["possible"] = split.links("possible", row).tolist()
         pairs.append(pair)
     return pairs

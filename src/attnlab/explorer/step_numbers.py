@@ -18,13 +18,16 @@ from attnlab.explorer.analysis import (
     Source,
     heads_of,
     known_ids,
-    reading,
+    read_target,
     rounded,
     score_of,
 )
 from attnlab.inference.requests import NO_CHANGE
 from attnlab.inference.translator import Translator
 from attnlab.model.attention.intervention import Intervention
+
+HeadCall = tuple[tuple[Any, ...], tuple[Tensor, Tensor]]
+"""The arguments of a head, and the context (B, T, D) and weights (B, 1, T, S) that it returned."""
 
 
 @torch.no_grad()
@@ -35,7 +38,7 @@ def step_numbers(
     intervene: Intervention = NO_CHANGE,
     edit: Edit = NO_EDIT,
 ) -> dict[str, Any]:
-    """What each step of a target computes, the tokens before it fed.
+    """The numbers that each step of a given target computes.
 
     Returns:
         as `score`, and of each head: query (T, H), keys (S, A) as the score reads them, values (S,
@@ -48,59 +51,75 @@ def step_numbers(
     source = Source.read(translator, text, edit, intervene)
     if translator.model.decoder.attention is None:
         raise ExperimentError("the model has no attention whose numbers could be shown")
+
+    # Listen to the heads during the model's own pass, so that the numbers are those it used.
     heads = heads_of(translator.model.decoder.attention)
-    calls: dict[nn.Module, list[tuple[tuple[Any, ...], tuple[Tensor, Tensor]]]] = {
-        head: [] for head in heads
-    }
-    hooks = [
-        head.register_forward_hook(lambda head, given, found: calls[head].append((given, found)))
-        for head in heads
-    ]
+    calls: dict[nn.Module, list[HeadCall]] = {head: [] for head in heads}
+
+    def record(head: nn.Module, arguments: tuple[Any, ...], found: tuple[Tensor, Tensor]) -> None:
+        calls[head].append((arguments, found))
+
+    hooks = [head.register_forward_hook(record) for head in heads]
     try:
-        answer = reading(translator, source, known_ids(translator, target), intervene)
+        answer = read_target(translator, source, known_ids(translator, target), intervene)
     finally:
         for hook in hooks:
             hook.remove()
-    return {**answer, "heads": [numbers(head, calls[head], len(target)) for head in heads]}
+    return {**answer, "heads": [head_numbers(head, calls[head], len(target)) for head in heads]}
 
 
-def numbers(
-    attention: Any, calls: Sequence[tuple[tuple[Any, ...], tuple[Tensor, Tensor]]], length: int
-) -> dict[str, Any]:
-    """The numbers of one head, from each call of it and what the call returned."""
-    rows: dict[str, list[Tensor]] = {}
-    score = score_of(attention)
-    for given, (context, weights) in calls:
-        query, memory, t, coverage = (*given, None)[:4]
-        keys = memory.keys
-        if attention.coverage is not None:
-            keys = attention.coverage(keys, coverage[:, 0])
-        window = attention.scope(query, t, memory.positions, memory.lengths)
-        energies = attention.score(query, keys)
-        visible = torch.ones_like(energies, dtype=torch.bool)
-        for mask in (None if memory.mask is None else memory.mask.unsqueeze(1), window.inside):
-            visible = visible if mask is None else visible & mask
-        found = {
-            "query": query,
-            "energies": energies,
-            "visible": visible,
-            "weights": weights[:, 0],
-            "context": context,
-        }
-        found |= {"emphasis": window.emphasis, "coverage": coverage}
-        if attention.score is not score:
-            found["projected_query"] = attention.score.P(query)
-        for name, value in found.items():
-            if value is not None:
-                rows.setdefault(name, []).append(value[0])
-    joined = {name: torch.cat(values)[:length] for name, values in rows.items()}
-    memory = calls[0][0][1]
-    # A location has no vector
-    keys = memory.keys[0] if memory.keys.dim() == 3 else memory.keys[0].unsqueeze(1)
-    seen = joined.pop("visible").tolist()
-    joined |= {"keys": keys, "values": memory.values[0]}
+def head_numbers(attention: Any, calls: Sequence[HeadCall], length: int) -> dict[str, Any]:
+    """The numbers of one head over a target of this length."""
+    numbers_of_calls = [_call_numbers(attention, *call) for call in calls]
+    joined = {}
+    for name in numbers_of_calls[0]:
+        joined[name] = torch.cat([numbers[name] for numbers in numbers_of_calls])[:length]
+    visible = joined.pop("visible").tolist()
+
+    # The memory is the same in every call.
+    (_, memory, *_), _ = calls[0]
+    keys = memory.keys[0]
+    if memory.keys.dim() == 2:
+        keys = keys.unsqueeze(1)  # a location is one number, not a vector
+    joined["keys"] = keys
+    joined["values"] = memory.values[0]
     if attention.coverage is not None:
         joined["coverage_weight"] = attention.coverage.w.weight[:, 0]
-    if (g := getattr(score, "g", None)) is not None:
+    g = getattr(score_of(attention), "g", None)
+    if g is not None:
         joined["g"] = g
-    return {**{name: rounded(value) for name, value in joined.items()}, "visible": seen}
+    return {**{name: rounded(value) for name, value in joined.items()}, "visible": visible}
+
+
+def _call_numbers(
+    attention: Any, arguments: tuple[Any, ...], found: tuple[Tensor, Tensor]
+) -> dict[str, Tensor]:
+    """The numbers of the steps of one call, (T, ...) each; without what the head does not have."""
+    query, memory, positions, *rest = arguments
+    coverage = rest[0] if rest else None
+    context, weights = found
+    keys = memory.keys
+    if attention.coverage is not None and coverage is not None:
+        keys = attention.coverage(keys, coverage[:, 0])
+
+    window = attention.scope(query, positions, memory.positions, memory.lengths)
+    energies = attention.score(query, keys)  # (B, T, S)
+    visible = torch.ones_like(energies, dtype=torch.bool)
+    if memory.mask is not None:
+        visible = visible & memory.mask.unsqueeze(1)
+    if window.inside is not None:
+        visible = visible & window.inside
+
+    numbers = {
+        "query": query,
+        "energies": energies,
+        "visible": visible,
+        "weights": weights[:, 0],
+        "context": context,
+        "emphasis": window.emphasis,
+        "coverage": coverage,
+    }
+    if attention.score is not score_of(attention):
+        numbers["projected_query"] = attention.score.P(query)
+    # The batch holds one sentence.
+    return {name: value[0] for name, value in numbers.items() if value is not None}
