@@ -16,7 +16,7 @@ from attnlab.batch import EOS, PAD, UNK, Batch, Padding
 from attnlab.data.padding import make_batch
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import ExperimentError
-from attnlab.inference.classifier import SentenceClassifier, check_one_look
+from attnlab.inference.classifier import SentenceClassifier, check_classifier_intervention
 from attnlab.inference.cleaning import cleaned
 from attnlab.inference.requests import NO_CHANGE, check_sources
 from attnlab.inference.translator import Translator
@@ -82,7 +82,7 @@ class Source:
         if isinstance(model, Translator):
             model.intervened(intervene)
         else:
-            check_one_look(intervene)
+            check_classifier_intervention(intervene)
         tokenizer = source_tokenizer(model)
         (ids,) = tokenizer.encode_ids(cleaned([text], model.cleaning))
         source = cls(tokenizer, model.padding, edit.apply(ids), edit.before, edit.behind)

@@ -1,1 +1,1 @@
-"""Trained models in use: load a folder, translate or classify, score, intervene."""
+"""Use of trained models: load a folder, translate, classify, score, intervene."""

@@ -1,4 +1,4 @@
-"""The model of a folder, and its answers as plain objects, as a server sends them in JSON."""
+"""The model of a folder, and its answers as plain objects that fit in JSON."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def load_folder(
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0]
         raise ExperimentError(f"the device {device} cannot be used here: {reason}") from None
-    kind = Translator if read_facts(folder).num_classes is None else SentenceClassifier
-    return kind.load(folder, device, allow)
+    if read_facts(folder).num_classes is None:
+        return Translator.load(folder, device, allow)
+    return SentenceClassifier.load(folder, device, allow)
 
 
 def plain_answers(
@@ -45,36 +46,38 @@ def plain_answers(
     Raises ExperimentError as calling the model.
     """
     if isinstance(model, SentenceClassifier):
-        return [plain_label(answer, attention) for answer in model.stream(texts, **settings)]
+        return [
+            plain_classification(answer, attention) for answer in model.stream(texts, **settings)
+        ]
     answers = model.stream(texts, with_attention=attention, **settings)
     return [plain_translation(answer, attention) for answer in answers]
 
 
 def plain_translation(answer: Translation, attention: bool = False) -> dict[str, Any]:
-    """`text` and `score`; `alternatives` of an n-best list; with attention `tokens`,
-    `source_tokens` and `attention`.
+    """`text` and `score`, and `alternatives` of an n-best list.
 
-    `attention` has a row for each token and a column for each source token; it is None for a model
-    without attention.
+    With attention also `tokens`, `source_tokens` and `attention`. `attention` has a row for each
+    token and a column for each source token; it is None for a model without attention.
     """
     plain: dict[str, Any] = {"text": answer.text, "score": answer.score}
     if attention:
-        weights = None if answer.attention is None else answer.attention.tolist()
-        plain |= {
-            "tokens": answer.tokens,
-            "source_tokens": answer.source_tokens,
-            "attention": weights,
-        }
+        plain["tokens"] = answer.tokens
+        plain["source_tokens"] = answer.source_tokens
+        plain["attention"] = None if answer.attention is None else answer.attention.tolist()
     if answer.alternatives:
-        plain["alternatives"] = [plain_translation(each, attention) for each in answer.alternatives]
+        plain["alternatives"] = [
+            plain_translation(alternative, attention) for alternative in answer.alternatives
+        ]
     return plain
 
 
-def plain_label(answer: ClassifiedText, attention: bool = False) -> dict[str, Any]:
-    """`label` and `probabilities`, by class; with attention `tokens` and `attention`, a weight for
-    each token.
+def plain_classification(answer: ClassifiedText, attention: bool = False) -> dict[str, Any]:
+    """`label` and `probabilities`, by class.
+
+    With attention also `tokens` and `attention`, a weight for each token.
     """
     plain: dict[str, Any] = {"label": answer.label, "probabilities": answer.probabilities}
     if attention:
-        plain |= {"tokens": answer.tokens, "attention": answer.attention.tolist()}
+        plain["tokens"] = answer.tokens
+        plain["attention"] = answer.attention.tolist()
     return plain

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnlab.batch import LabelledBatch
 from attnlab.data.corpus import AS_IT_IS, TextCleaning
 from attnlab.data.padding import Ragged, pad_labelled
 from attnlab.data.prepared import read_labels
@@ -23,7 +24,7 @@ from attnlab.inference.requests import (
     NO_CHANGE,
     check_sources,
     check_steps,
-    framed,
+    notebook_frame,
     rows_by_length,
     windows,
 )
@@ -34,7 +35,7 @@ from attnlab.model.model_folder import load_classifier, read_config
 
 @dataclass(frozen=True, eq=False)
 class ClassifiedText:
-    """What a model takes a text for.
+    """The classes that a model predicts for a text.
 
     text: as it was given.
     probabilities: of every class, by its name.
@@ -61,7 +62,8 @@ class ClassifiedText:
     def _repr_html_(self) -> str:
         from attnlab.plots.attention import sentences_html  # costs an import of matplotlib
 
-        return framed(sentences_html([self.map], title=None), 100 + 35 * (len(self.text) // 80))
+        lines = len(self.text) // 80
+        return notebook_frame(sentences_html([self.map], title=None), height=100 + 35 * lines)
 
 
 class SentenceClassifier:
@@ -79,14 +81,12 @@ class SentenceClassifier:
         cleaning: TextCleaning = AS_IT_IS,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        self.config = config
-        self.model, self.tokenizer, self.labels, self.padding = (
-            model,
-            tokenizer,
-            list(labels),
-            model.padding,
-        )
+        self.model = model
+        self.tokenizer = tokenizer
+        self.labels = list(labels)
+        self.padding = model.padding
         self.cleaning = cleaning
+        self.config = config
 
     @classmethod
     def load(
@@ -94,12 +94,14 @@ class SentenceClassifier:
     ) -> SentenceClassifier:
         """A classifier from a model folder alone; `allow` and errors as for `load_model`."""
         model = load_classifier(folder, device, allow)
-        tokenizer, labels = (
-            Tokenizer.load(folder / "tokenizer.json"),
-            read_labels(folder / "data.json"),
-        )
         config = read_config(folder)
-        return cls(model, tokenizer, labels, cleaning_of(config, allow), config)
+        return cls(
+            model=model,
+            tokenizer=Tokenizer.load(folder / "tokenizer.json"),
+            labels=read_labels(folder / "data.json"),
+            cleaning=cleaning_of(config, allow),
+            config=config,
+        )
 
     @overload
     def __call__(self, texts: str, *, intervene: Intervention | None = None) -> ClassifiedText: ...
@@ -115,7 +117,7 @@ class SentenceClassifier:
         intervene: changes the attention; its one step is 0.
 
         Raises ExperimentError for an intervention that does not fit the sentence, and for what is
-        no text.
+        not a text.
         """
         if isinstance(texts, str):
             return next(self.stream([texts], intervene))
@@ -127,19 +129,18 @@ class SentenceClassifier:
         intervene: Intervention | None = None,
         batch_size: int = BATCH_SIZE,
     ) -> Iterator[ClassifiedText]:
-        """As calling it, one text after the other in their order, in steady memory; as
-        `Translator.stream`.
+        """Classify one text after the other, in their order and in steady memory.
+
+        Arguments and errors as for calling it, and as for `Translator.stream`.
         """
-        intervene = NO_CHANGE if intervene is None else intervene
-        check_one_look(intervene)
-        device = next(self.model.parameters()).device
+        if intervene is None:
+            intervene = NO_CHANGE
+        check_classifier_intervention(intervene)
         for window in windows(texts, batch_size):
             ids = self.tokenizer.encode_ids(cleaned(window, self.cleaning))
             found: dict[int, ClassifiedText] = {}
             for rows in rows_by_length(ids, batch_size):
-                sentences = Ragged.from_rows([ids[row] for row in rows])
-                no_labels = np.zeros(len(rows), dtype=np.int64)
-                batch = pad_labelled(sentences, no_labels, np.array(rows), self.padding).to(device)
+                batch = self._batch([ids[row] for row in rows])
                 check_sources(intervene, batch)
                 with torch.no_grad():
                     output = self.model(batch.source, batch.source_mask, intervene)
@@ -152,12 +153,21 @@ class SentenceClassifier:
                         tokens=self.tokenizer.tokens(batch.source[i][real].tolist()),
                         attention=output.attention_weights[i][real].float().cpu().numpy(),
                     )
-            yield from (found[row] for row in range(len(window)))
+            for row in range(len(window)):
+                yield found[row]
+
+    def _batch(self, sentences: list[list[int]]) -> LabelledBatch:
+        """Sentences on the model's device, each with the label 0, since nothing reads labels."""
+        count = len(sentences)
+        no_labels = np.zeros(count, dtype=np.int64)
+        batch = pad_labelled(Ragged.from_rows(sentences), no_labels, np.arange(count), self.padding)
+        return batch.to(next(self.model.parameters()).device)
 
 
-def check_one_look(intervention: Intervention) -> None:
-    """Raise ExperimentError for an intervention that a classifier, which looks once and writes
-    nothing, cannot have.
+def check_classifier_intervention(intervention: Intervention) -> None:
+    """Raise ExperimentError for an intervention that no classifier can have.
+
+    It attends once and writes nothing.
     """
     if intervention.force:
         raise ExperimentError("force: a classifier writes no tokens that could be forced")

@@ -1,6 +1,4 @@
-"""The form of the texts that a model is asked: Unicode, white space and byte order mark as in its
-training data.
-"""
+"""Cleaning of a model's inputs: Unicode, white space and byte order mark as in training."""
 
 from __future__ import annotations
 
@@ -13,22 +11,21 @@ from attnlab.errors import ExperimentError, show
 from attnlab.model.model_folder import bind_section
 
 SECTION = "data.cleaning"
-# What `TextCleaning.tidy` reads. The limits of length decide which rows train a model; they drop no
-# user's text.
-FORM = ("unicode", "whitespace")
+# The settings that `TextCleaning.tidy` reads. The limits of length decide which rows train a model;
+# they drop no user's text.
+TIDY_SETTINGS = ("unicode", "whitespace")
 
 
 def cleaning_of(config: Mapping[str, Any], allow: Collection[str] = ()) -> TextCleaning:
     """How the training data of a model folder were cleaned.
 
     Args:
-        config: the sections of the folder. `data.cleaning` says it, or `cleaning` where the corpus
-            sets it in code.
+        config: the sections of the folder. The cleaning is `data.cleaning`, or `cleaning` where the
+            corpus sets it in code.
         allow: as for `load_model`.
 
-    A folder that says nothing was written before that section was, from a generated corpus: those
-    of attnlab keep
-    their texts as they are, and every other corpus of attnlab has `data.cleaning`.
+    A folder without either is older than that section and comes from a generated corpus: those of
+    attnlab keep their texts as they are, and every other corpus of attnlab has `data.cleaning`.
 
     Raises ExperimentError for values that are not allowed, and for a class of cleaning that is not
     in `allow`.
@@ -42,23 +39,21 @@ def cleaning_of(config: Mapping[str, Any], allow: Collection[str] = ()) -> TextC
 
     if isinstance(node, Mapping) and is_ours(node):
         # Only the plain values count: older folders name a class, and limits, that exist no more.
-        form = {name: node[name] for name in FORM if name in node}
-        node = {TARGET: f"{Cleaning.__module__}.{Cleaning.__name__}", **form}
+        settings = {name: node[name] for name in TIDY_SETTINGS if name in node}
+        node = {TARGET: f"{Cleaning.__module__}.{Cleaning.__name__}", **settings}
     cleaning: TextCleaning = bind_section({SECTION: node}, SECTION, TextCleaning, allow)
     return cleaning
 
 
 def is_ours(node: Mapping[str, Any]) -> bool:
-    """Whether a node names a class of attnlab; a class from outside may have a `tidy` of its
-    own.
-    """
+    """Whether a node names a class of attnlab, not one from outside with a `tidy` of its own."""
     return str(node.get(TARGET)).startswith("attnlab.")
 
 
 def cleaned(texts: Iterable[str], cleaning: TextCleaning) -> list[str]:
     """The texts in the form of the training data, all of them, however long.
 
-    Raises ExperimentError for what is no text.
+    Raises ExperimentError for what is not a text.
     """
     tidied = []
     for text in texts:
@@ -68,9 +63,7 @@ def cleaned(texts: Iterable[str], cleaning: TextCleaning) -> list[str]:
 
 
 def check_text(text: str) -> None:
-    """Raise ExperimentError for what is no text: another type, or characters that UTF-8 cannot
-    write.
-    """
+    """Raise ExperimentError for another type than a string, and for one that UTF-8 cannot write."""
     if not isinstance(text, str):
         raise ExperimentError(f"each text must be a string, got {show(text)}")
     try:

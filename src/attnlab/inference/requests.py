@@ -1,6 +1,4 @@
-"""What translators and classifiers share: checks of what a caller asks, batches of texts, the frame
-of a notebook.
-"""
+"""Checks of requests, batches of texts and frames in notebooks, for translators and classifiers."""
 
 from __future__ import annotations
 
@@ -13,14 +11,12 @@ from attnlab.errors import ExperimentError
 from attnlab.model.attention.intervention import Intervention
 
 BATCH_SIZE = 64
-WINDOW = 64  # batches of a stream whose sentences are sorted by length together
+WINDOW = 64  # batches of a stream that are read ahead, to sort their sentences by length together
 NO_CHANGE = Intervention()
 
 
 def check_steps(intervention: Intervention, length: int) -> None:
-    """Raise ExperimentError where an intervention names steps behind the end of a target of so many
-    tokens.
-    """
+    """Raise ExperimentError where an intervention names a step behind a target of this length."""
     if intervention.steps > length:
         raise ExperimentError(
             f"intervene: weights and force must name steps below {length}, the most tokens of this "
@@ -29,9 +25,7 @@ def check_steps(intervention: Intervention, length: int) -> None:
 
 
 def check_sources(intervention: Intervention, batch: Any) -> None:
-    """Raise ExperimentError where an intervention names positions that a source of the batch
-    lacks.
-    """
+    """Raise ExperimentError where an intervention names a position that some source lacks."""
     for length in batch.source_mask.sum(1).tolist():
         try:
             intervention.check_source(length)
@@ -40,28 +34,35 @@ def check_sources(intervention: Intervention, batch: Any) -> None:
 
 
 def windows(items: Iterable[Any], batch_size: int) -> Iterator[list[Any]]:
-    """Lists of so many items as are sorted by length together, the last one shorter; alone where a
-    batch holds one.
+    """Lists of the items that are sorted by length together, in their order.
+
+    Where a batch holds one item, each is alone in its list.
     """
-    rest, size = iter(items), WINDOW * batch_size if batch_size > 1 else 1
-    while some := list(itertools.islice(rest, size)):
-        yield some
+    remaining = iter(items)
+    size = WINDOW * batch_size if batch_size > 1 else 1
+    while window := list(itertools.islice(remaining, size)):
+        yield window
 
 
 def rows_by_length(
     ids: Sequence[Sequence[int]], batch_size: int, rows: Sequence[int] | None = None
 ) -> Iterator[list[int]]:
-    """The rows of each batch, sentences of similar length together; all rows, or these."""
-    order = sorted(range(len(ids)) if rows is None else rows, key=lambda row: len(ids[row]))
-    for start in range(0, len(order), batch_size):
-        yield order[start : start + batch_size]
+    """The rows of each batch, sentences of similar length together.
+
+    rows: None for all.
+    """
+    if rows is None:
+        rows = range(len(ids))
+    by_length = sorted(rows, key=lambda row: len(ids[row]))
+    for start in range(0, len(by_length), batch_size):
+        yield by_length[start : start + batch_size]
 
 
-def framed(page: str, height: int) -> str:
+def notebook_frame(page: str, height: int) -> str:
     """A page in a frame of its own, so that no style leaks into the notebook.
 
-    height: in pixels, until the page says how high it is; a notebook that is not trusted does not
-        ask it.
+    height: in pixels, until the page is loaded and its own height is known; in a notebook that is
+        not trusted no script runs, and it remains.
     """
     fit = "this.style.height = this.contentDocument.documentElement.scrollHeight + 4 + 'px'"
     return (

@@ -1,4 +1,4 @@
-"""The settings of a search that a caller changes: `beam=5`, `temperature=0.7`."""
+"""Settings of a search that a caller changes: `beam=5`, `temperature=0.7`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnlab.search.beam import BeamSearch
 from attnlab.search.greedy import GreedySearch
 from attnlab.search.sample import SampleSearch
 
-# What a search starts from where the model was trained with another one, as conf/search has it.
+# The defaults of each search, as in conf/search, where the model was trained with another one.
 SEARCHES: dict[str, tuple[type, dict[str, Any]]] = {
     "greedy": (GreedySearch, {}),
     "beam": (BeamSearch, {"size": 5, "length_penalty": 1.0}),
@@ -28,33 +28,39 @@ def with_settings(own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[s
 
     Raises ExperimentError for a setting that no search has, or that go with different ones.
     """
-    given = {"size" if name == "beam" else name: value for name, value in settings.items()}
-    name = given.pop("search", None)
-    if name is not None and name not in SEARCHES:
-        raise ExperimentError(f"search must be one of {', '.join(SEARCHES)}; got {name!r}")
-    kinds = {each: inspect.signature(kind).parameters for each, (kind, _) in SEARCHES.items()}
-    unknown = [
-        each
-        for each in given
-        if each not in own and not any(each in names for names in kinds.values())
-    ]
-    if unknown:
-        allowed = sorted({each for names in kinds.values() for each in names})
-        raise ExperimentError(
-            f"{unknown[0]} is no setting of a search; there are beam, search, {', '.join(allowed)}"
-        )
-    if name is None and all(each in own for each in given):
+    given = dict(settings)
+    if "beam" in given:
+        given["size"] = given.pop("beam")
+    chosen = given.pop("search", None)
+    if chosen is not None and chosen not in SEARCHES:
+        raise ExperimentError(f"search must be one of {', '.join(SEARCHES)}; got {chosen!r}")
+
+    settings_of = {name: _settings(search) for name, (search, _) in SEARCHES.items()}
+    every_setting = set().union(*settings_of.values())
+    for setting in given:
+        if setting not in own and setting not in every_setting:
+            raise ExperimentError(
+                f"{setting} is no setting of a search; there are beam, search, "
+                f"{', '.join(sorted(every_setting))}"
+            )
+
+    # The model's own search, unless another one is chosen by name or by a setting.
+    if chosen is None and given.keys() <= own.keys():
         return {**own, **given}
-    fitting = [
-        each
-        for each, names in kinds.items()
-        if name in (None, each) and all(one in names for one in given)
-    ]
+
+    candidates = list(SEARCHES) if chosen is None else [chosen]
+    fitting = [name for name in candidates if given.keys() <= settings_of[name]]
     if not fitting:
-        searches = f"search={name!r}" if name else "one search"
+        searches = "one search" if chosen is None else f"search={chosen!r}"
         raise ExperimentError(
             f"{', '.join(map(repr, settings))} do not go together with {searches}"
         )
-    kind, start = SEARCHES[fitting[0]]
-    shared = {each: value for each, value in own.items() if each in kinds[fitting[0]]}
-    return {TARGET: f"{kind.__module__}.{kind.__name__}", **start, **shared, **given}
+    name = fitting[0]
+    search, defaults = SEARCHES[name]
+    shared = {setting: value for setting, value in own.items() if setting in settings_of[name]}
+    target = f"{search.__module__}.{search.__name__}"
+    return {TARGET: target, **defaults, **shared, **given}
+
+
+def _settings(search: type) -> set[str]:
+    return set(inspect.signature(search).parameters)

@@ -1,4 +1,4 @@
-"""Translate and score with a trained model."""
+"""Translation and scoring with a trained model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from attnlab.inference.requests import (
     NO_CHANGE,
     check_sources,
     check_steps,
-    framed,
+    notebook_frame,
     rows_by_length,
     windows,
 )
@@ -42,12 +42,11 @@ from attnlab.search.search import Hypothesis, Search, next_log_probs
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """What a search wrote for one source.
+    """The hypothesis that a search wrote for one source.
 
     Axes: T target tokens, S source tokens, each with its `<eos>` where there is one.
 
-    source: as it was given. What belongs to its tokens is that of the cleaned source, which the
-        model reads.
+    source: as it was given. Its tokens are those of the cleaned source, which the model reads.
     text: the detokenised translation.
     tokens: T, with `<eos>` unless the length limit cut the translation off.
     score: as the search defines it: the log-probability in nats, divided by the length penalty
@@ -67,12 +66,11 @@ class Translation:
 
     @property
     def map(self) -> AttentionMap:
-        """The attention with its tokens, to draw; raises ExperimentError for a model without
-        attention.
+        """The attention with its tokens, to draw.
+
+        Raises ExperimentError for a model without attention.
         """
-        return attention_map(
-            self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.text}"
-        )
+        return attention_map(self, title=f"{self.source} → {self.text}")
 
     def _repr_html_(self) -> str:
         return notebook_page(self, self.text)
@@ -84,8 +82,7 @@ class Scored:
 
     source, target: as they were given.
     tokens: T target tokens, the last one `<eos>`.
-    log_probs: (T,) float32, the log-probability in nats of each token after the reference before
-        it.
+    log_probs: (T,) float32, the log-probability in nats of each token after those before it.
     source_tokens, attention: as in `Translation`.
     """
 
@@ -104,20 +101,16 @@ class Scored:
     @property
     def map(self) -> AttentionMap:
         """As `Translation.map`."""
-        return attention_map(
-            self.source_tokens, self.tokens, self.attention, f"{self.source} → {self.target}"
-        )
+        return attention_map(self, title=f"{self.source} → {self.target}")
 
     def _repr_html_(self) -> str:
         return notebook_page(self, self.target)
 
 
-def attention_map(
-    source: list[str], target: list[str], weights: NDArray[np.float32] | None, title: str
-) -> AttentionMap:
-    if weights is None:
+def attention_map(answer: Translation | Scored, title: str) -> AttentionMap:
+    if answer.attention is None:
         raise ExperimentError("this model has no attention to draw")
-    return AttentionMap(source, target, weights, title)
+    return AttentionMap(answer.source_tokens, answer.tokens, answer.attention, title)
 
 
 def notebook_page(answer: Translation | Scored, text: str) -> str:
@@ -129,10 +122,10 @@ def notebook_page(answer: Translation | Scored, text: str) -> str:
         return f"<p>{escape(text)}</p>"
     from attnlab.plots.attention import heat_map_html  # costs an import of matplotlib
 
-    longest = max(map(len, answer.source_tokens), default=0)
-    return framed(
-        heat_map_html([answer.map], title=None), 100 + 9 * longest + 25 * len(answer.tokens)
-    )
+    # Source tokens stand upright above the columns, so the longest one adds to the height.
+    longest_source_token = max(map(len, answer.source_tokens), default=0)
+    height = 100 + 9 * longest_source_token + 25 * len(answer.tokens)
+    return notebook_frame(heat_map_html([answer.map], title=None), height)
 
 
 @dataclass(frozen=True)
@@ -177,20 +170,22 @@ class Translator:
         self.target_tokenizer = target_tokenizer
         self.cleaning = cleaning
         self.padding = model.padding
-        self._search, self._allow = dict(search), tuple(allow)
+        self._search = dict(search)
+        self._allow = tuple(allow)
 
     @classmethod
     def load(cls, folder: Path, device: str = "cpu", allow: Collection[str] = ()) -> Translator:
         """A translator from a model folder alone; `allow` and errors as for `load_model`."""
-        model, config = load_model(folder, device, allow), read_config(folder)
+        model = load_model(folder, device, allow)
+        config = read_config(folder)
         return cls(
-            model,
-            Tokenizer.load(folder / "source_tokenizer.json"),
-            Tokenizer.load(folder / "target_tokenizer.json"),
-            config["search"],
-            allow,
-            cleaning_of(config, allow),
-            config,
+            model=model,
+            source_tokenizer=Tokenizer.load(folder / "source_tokenizer.json"),
+            target_tokenizer=Tokenizer.load(folder / "target_tokenizer.json"),
+            search=config["search"],
+            allow=allow,
+            cleaning=cleaning_of(config, allow),
+            config=config,
         )
 
     @overload
@@ -219,10 +214,10 @@ class Translator:
             settings: of the search: `beam=5` or any setting of conf/search, in place of the model's
                 own; `search="greedy"`, `"beam"` or `"sample"` chooses another one.
 
-        A blank text gets a translation without tokens, and the model is not asked.
+        A blank text gets a translation without tokens; the model does not see it.
 
         Raises ExperimentError for settings that are unknown or out of range, for an intervention
-        that does not fit the model or the sentence, and for what is no text.
+        that does not fit the model or the sentence, and for what is not a text.
         """
         if isinstance(texts, str):
             return next(self.stream([texts], intervene=intervene, **settings))
@@ -237,17 +232,20 @@ class Translator:
         batch_size: int = BATCH_SIZE,
         **settings: Any,
     ) -> Iterator[Translation]:
-        """As calling it, one translation after the other in the order of the texts, in steady
-        memory.
+        """Translate one text after the other, in their order and in steady memory.
+
+        Arguments and errors as for calling it, and:
 
         Args:
             with_attention: False leaves `attention` out, which saves time and memory.
             batch_size: sentences that go through the model together. The stream reads `WINDOW`
-                batches ahead; with 1
-                it reads no farther than the sentence that it translates.
+                batches ahead; with 1 it reads no farther than the sentence that it translates.
         """
-        search, intervene = self.search(settings), NO_CHANGE if intervene is None else intervene
-        model, forced = self.intervened(intervene), self.forced(intervene)
+        if intervene is None:
+            intervene = NO_CHANGE
+        search = self.search(settings)
+        model = self.intervened(intervene)
+        forced = self.forced(intervene)
         check_steps(intervene, search.max_length)
         to_text = HypothesisText(
             self.source_tokenizer, self.target_tokenizer, search.replace_unknown
@@ -255,33 +253,35 @@ class Translator:
         for window in windows(texts, batch_size):
             sources = cleaned(window, self.cleaning)
             ids = self.source_tokenizer.encode_ids(sources)
-            asked = [row for row, source in enumerate(sources) if source.strip()]
-            found = {
-                row: Translation(text, "", [], 0.0, [], None) for row, text in enumerate(window)
-            }
+            found = [Translation(text, "", [], 0.0, [], None) for text in window]
+            not_blank = [row for row, source in enumerate(sources) if source.strip()]
             with weights_packed_once():
-                for rows in rows_by_length(ids, batch_size, asked):
-                    batch = self._batch([ids[row] for row in rows], [[] for _ in rows])
+                for rows in rows_by_length(ids, batch_size, not_blank):
+                    batch = self._batch([ids[row] for row in rows], targets=[[] for _ in rows])
                     check_sources(intervene, batch)
-                    attends = with_attention or search.replace_unknown
-                    hypotheses = search(model, batch.source, batch.source_mask, attends, forced)
-                    masks = batch.source_mask.cpu().numpy()
+                    hypotheses = search(
+                        model,
+                        batch.source,
+                        batch.source_mask,
+                        with_attention=with_attention or search.replace_unknown,
+                        forced=forced,
+                    )
+                    source_masks = batch.source_mask.cpu().numpy()
                     for i, row in enumerate(rows):
-                        mask = masks[i] if with_attention else None
-                        best, *others = [
-                            self._translation(
-                                window[row],
-                                sources[row],
-                                ids[row],
-                                batch.source[i],
-                                mask,
+                        alternatives = []
+                        for hypothesis in hypotheses[i]:
+                            translation = self._translation(
                                 hypothesis,
-                                to_text,
+                                source=window[row],
+                                text=to_text(hypothesis, batch.source[i], sources[row]),
+                                source_ids=ids[row],
+                                source_mask=source_masks[i],
+                                with_attention=with_attention,
                             )
-                            for hypothesis in hypotheses[i]
-                        ]
+                            alternatives.append(translation)
+                        best, *others = alternatives
                         found[row] = replace(best, alternatives=others)
-            yield from (found[row] for row in range(len(window)))
+            yield from found
 
     @overload
     def score(self, source: str, target: str, intervene: Intervention | None = None) -> Scored: ...
@@ -295,8 +295,7 @@ class Translator:
         target: str | list[str],
         intervene: Intervention | None = None,
     ) -> Scored | list[Scored]:
-        """The log-probability of each token of a target, with the reference fed, and where the
-        model looked.
+        """The log-probability of each token of a given target, and the attention.
 
         One source with a list of targets scores each of them. A forced token stands in the place of
         the target's.
@@ -315,63 +314,67 @@ class Translator:
         intervene: Intervention | None = None,
         batch_size: int = BATCH_SIZE,
     ) -> Iterator[Scored]:
-        """As `score`, one pair after the other in steady memory; `batch_size` as in `stream`."""
-        intervene = NO_CHANGE if intervene is None else intervene
-        model, forced = self.intervened(intervene).model, self.forced(intervene)
+        """Score one pair after the other, in their order and in steady memory.
+
+        `intervene` and errors as for `score`, `batch_size` as in `stream`.
+        """
+        if intervene is None:
+            intervene = NO_CHANGE
+        model = self.intervened(intervene).model
+        forced = self.forced(intervene)
         for window in windows(pairs, batch_size):
-            sources = self.source_tokenizer.encode_ids(
-                cleaned((source for source, _ in window), self.cleaning)
-            )
-            targets = self.target_tokenizer.encode_ids(
-                cleaned((target for _, target in window), self.cleaning)
-            )
+            source_texts = cleaned((source for source, _ in window), self.cleaning)
+            target_texts = cleaned((target for _, target in window), self.cleaning)
+            sources = self.source_tokenizer.encode_ids(source_texts)
+            targets = self.target_tokenizer.encode_ids(target_texts)
             for target in targets:
                 check_steps(intervene, len(target) + 1)
-                target.append(EOS)
-                for step, token in forced.items():
-                    target[step] = token
-                del target[target.index(EOS) :]
+                _force_tokens(target, forced)
+
             found: dict[int, Scored] = {}
             for rows in rows_by_length(targets, batch_size):
                 batch = self._batch([sources[row] for row in rows], [targets[row] for row in rows])
                 check_sources(intervene, batch)
-                with torch.no_grad():
-                    unrolled = model(batch, intervention=intervene)
-                    log_probs = next_log_probs(model.output(unrolled.readout).flatten(0, 1))
-                log_probs = log_probs.view(*batch.target_output.shape, -1)
-                log_probs = log_probs.gather(2, batch.target_output.unsqueeze(2)).squeeze(2)
+                log_probs, weights = _target_log_probs(model, batch, intervene)
                 for i, row in enumerate(rows):
-                    real, columns = batch.target_mask[i], batch.source_mask[i]
-                    weights = unrolled.attention_weights
+                    source, target = window[row]
+                    target_mask = batch.target_mask[i]
+                    source_mask = batch.source_mask[i]
+                    target_ids = batch.target_output[i][target_mask].tolist()
+                    source_ids = batch.source[i][source_mask].tolist()
+                    attention = None
+                    if weights is not None:
+                        real_weights = weights[i][target_mask][:, source_mask]
+                        attention = real_weights.float().cpu().numpy()
                     found[row] = Scored(
-                        source=window[row][0],
-                        target=window[row][1],
-                        tokens=self.target_tokenizer.tokens(batch.target_output[i][real].tolist()),
-                        log_probs=log_probs[i][real].cpu().numpy(),
-                        source_tokens=self.source_tokenizer.tokens(
-                            batch.source[i][columns].tolist()
-                        ),
-                        attention=None
-                        if weights is None
-                        else weights[i][real][:, columns].float().cpu().numpy(),
+                        source=source,
+                        target=target,
+                        tokens=self.target_tokenizer.tokens(target_ids),
+                        log_probs=log_probs[i][target_mask].cpu().numpy(),
+                        source_tokens=self.source_tokenizer.tokens(source_ids),
+                        attention=attention,
                     )
-            yield from (found[row] for row in range(len(window)))
+            for row in range(len(window)):
+                yield found[row]
 
     def search(self, settings: Mapping[str, Any]) -> Search:
-        """The model's search with some settings changed; raises ExperimentError where they cannot
-        be.
+        """The model's search with some settings changed.
+
+        Raises ExperimentError for settings that are unknown or out of range.
         """
         node = with_settings(self._search, settings)
-        return bind_section(
-            {"search": node}, "search", Search, (*self._allow, node[TARGET].rpartition(".")[0])
-        )
+        own_module = node[TARGET].rpartition(".")[0]
+        return bind_section({"search": node}, "search", Search, (*self._allow, own_module))
 
     def _batch(self, sources: list[list[int]], targets: list[list[int]]) -> Batch:
-        return make_batch(sources, targets, self.padding).to(next(self.model.parameters()).device)
+        """A batch on the model's device."""
+        device = next(self.model.parameters()).device
+        return make_batch(sources, targets, self.padding).to(device)
 
     def intervened(self, intervention: Intervention) -> Intervened:
-        """The model under an intervention; raises ExperimentError where it has no attention that
-        could be changed.
+        """The model under an intervention.
+
+        Raises ExperimentError where it has no attention that could be changed.
         """
         if intervention.changes_weights and self.model.decoder.attention is None:
             raise ExperimentError(
@@ -380,8 +383,9 @@ class Translator:
         return Intervened(self.model, intervention)
 
     def forced(self, intervention: Intervention) -> dict[int, int]:
-        """The ids of the tokens that it forces; raises ExperimentError where the vocabulary lacks
-        one.
+        """The ids of the tokens that an intervention forces, by their steps.
+
+        Raises ExperimentError where the vocabulary lacks one.
         """
         try:
             return {step: self._target_id(token) for step, token in intervention.force.items()}
@@ -389,39 +393,64 @@ class Translator:
             raise ExperimentError(f"force: {error}") from None
 
     def _target_id(self, token: str | int) -> int:
-        """As `Tokenizer.id_of`, also of a token in another Unicode form than that of the
-        vocabulary.
-        """
+        """As `Tokenizer.id_of`, also of a token in another Unicode form than the vocabulary's."""
         try:
             return self.target_tokenizer.id_of(token)
         except ValueError:
-            tidied = self.cleaning.tidy(token) if isinstance(token, str) else token
+            if not isinstance(token, str):
+                raise
+            tidied = self.cleaning.tidy(token)
             if not tidied or tidied == token:
                 raise
             return self.target_tokenizer.id_of(tidied)
 
     def _translation(
         self,
-        given: str,
-        text: str,
-        ids: list[int],
-        source: Tensor,
-        mask: NDArray[np.bool_] | None,
         hypothesis: Hypothesis,
-        to_text: HypothesisText,
+        *,
+        source: str,
+        text: str,
+        source_ids: list[int],
+        source_mask: NDArray[np.bool_],
+        with_attention: bool,
     ) -> Translation:
-        """A hypothesis in words.
+        """A hypothesis with its tokens as text.
 
         Args:
-            given, text: the source as it was given, and cleaned, as the ids encode it.
-            source, mask: (S,) the row of the batch; no mask leaves the attention out.
+            source: as it was given.
+            text: of the hypothesis.
+            source_mask: (S,), of the row of the batch.
         """
-        weights = None if mask is None else hypothesis.attention_weights
+        target_ids = [*hypothesis.tokens, EOS] if hypothesis.finished else hypothesis.tokens
+        attention = None
+        if with_attention and hypothesis.attention_weights is not None:
+            attention = hypothesis.attention_weights.float().cpu().numpy()[:, source_mask]
         return Translation(
-            source=given,
-            text=to_text(hypothesis, source, text),
-            tokens=self.target_tokenizer.tokens(hypothesis.tokens + [EOS] * hypothesis.finished),
+            source=source,
+            text=text,
+            tokens=self.target_tokenizer.tokens(target_ids),
             score=hypothesis.score,
-            source_tokens=self.source_tokenizer.tokens([*ids, EOS]),
-            attention=None if weights is None else weights.float().cpu().numpy()[:, mask],
+            source_tokens=self.source_tokenizer.tokens([*source_ids, EOS]),
+            attention=attention,
         )
+
+
+def _force_tokens(target: list[int], forced: Mapping[int, int]) -> None:
+    """Put forced tokens into a target, in place, and cut it off at the first `<eos>`."""
+    target.append(EOS)
+    for step, token in forced.items():
+        target[step] = token
+    # `make_batch` adds an <eos> of its own.
+    del target[target.index(EOS) :]
+
+
+@torch.no_grad()
+def _target_log_probs(
+    model: Seq2Seq, batch: Batch, intervene: Intervention
+) -> tuple[Tensor, Tensor | None]:
+    """Log-probabilities (B, T) of the targets' tokens, and attention weights (B, T, S)."""
+    unrolled = model(batch, intervention=intervene)
+    logits = model.output(unrolled.readout)  # (B, T, V)
+    log_probs = next_log_probs(logits.flatten(0, 1)).view(logits.shape)
+    own_log_probs = log_probs.gather(2, batch.target_output.unsqueeze(2)).squeeze(2)
+    return own_log_probs, unrolled.attention_weights
