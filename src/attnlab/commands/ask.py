@@ -1,6 +1,4 @@
-"""`attnlab translate`, `attnlab classify`, `attnlab score` and `attnlab explore`: ask a trained
-model.
-"""
+"""The subcommands that ask a trained model: translate, classify, score and explore."""
 
 from __future__ import annotations
 
@@ -18,17 +16,23 @@ from attnlab.errors import ExperimentError
 from attnlab.evaluation.attention_map import AttentionMap
 from attnlab.files import atomic_file
 from attnlab.inference.classifier import ClassifiedText, SentenceClassifier
+from attnlab.inference.requests import BATCH_SIZE
 from attnlab.inference.translator import Scored, Translation
 from attnlab.model.attention.intervention import Intervention
+
+# What goes into one line of the output.
+Fields = tuple[str, ...]
 
 
 def translate(args: argparse.Namespace) -> None:
     settings = dict(args.settings)
-    settings |= {
-        name: getattr(args, name) for name in ("beam", "n_best") if getattr(args, name) is not None
-    }
-    model = _model(args, "translates", "classify")
+    if args.beam is not None:
+        settings["beam"] = args.beam
+    if args.n_best is not None:
+        settings["n_best"] = args.n_best
+    model = _load_model(args, "translates", "classify")
     model.search(settings)  # a wrong setting is refused before a line is read
+
     answers = model.stream(
         given_texts(args.text),
         intervene=_intervention(args),
@@ -37,45 +41,47 @@ def translate(args: argparse.Namespace) -> None:
         **settings,
     )
 
-    def lines(number: int, answer: Translation) -> list[tuple[str, ...]]:
+    def lines(number: int, answer: Translation) -> list[Fields]:
         if "n_best" not in settings:
             return [(answer.text,)]
-        return [
-            (str(number), f"{each.score:.4f}", each.text) for each in (answer, *answer.alternatives)
-        ]
+        n_best = (answer, *answer.alternatives)
+        return [(str(number), f"{each.score:.4f}", each.text) for each in n_best]
 
     _show(answers, args, lines)
 
 
 def classify(args: argparse.Namespace) -> None:
-    model = _model(args, "classifies", "translate")
+    model = _load_model(args, "classifies", "translate")
     answers = model.stream(given_texts(args.text), _intervention(args), _batch_size(args))
 
-    def lines(_: int, answer: ClassifiedText) -> list[tuple[str, ...]]:
+    def lines(_: int, answer: ClassifiedText) -> list[Fields]:
         return [(answer.label, f"{answer.probabilities[answer.label]:.4f}")]
 
-    _show(answers, args, lines, "label", as_sentences=True)
+    _show(answers, args, lines, json_properties=["label"], as_sentences=True)
 
 
 def score(args: argparse.Namespace) -> None:
-    model = _model(args, "translates", "classify")
+    model = _load_model(args, "translates", "classify")
     pairs = given_pairs(args.text)
     answers = model.stream_scores(pairs, _intervention(args), _batch_size(args))
 
-    def lines(_: int, answer: Scored) -> list[tuple[str, ...]]:
-        tokens = zip(answer.tokens, answer.log_probs.tolist(), strict=True) if args.tokens else ()
-        return [(f"{answer.total:.4f}", *(f"{token} {log_prob:.4f}" for token, log_prob in tokens))]
+    def lines(_: int, answer: Scored) -> list[Fields]:
+        fields = [f"{answer.total:.4f}"]
+        if args.tokens:
+            for token, log_prob in zip(answer.tokens, answer.log_probs.tolist(), strict=True):
+                fields.append(f"{token} {log_prob:.4f}")
+        return [tuple(fields)]
 
-    _show(answers, args, lines, "total")
+    _show(answers, args, lines, json_properties=["total"])
 
 
 def explore(args: argparse.Namespace) -> None:
     from attnlab.explorer import server  # costs an import of a web framework
 
-    server.explore(args.models, args.port, not args.no_browser, args.data)
+    server.explore(args.models, port=args.port, browser=not args.no_browser, data=args.data)
 
 
-def _model(args: argparse.Namespace, does: str, other: str) -> Any:
+def _load_model(args: argparse.Namespace, does: str, other: str) -> Any:
     """The translator or the classifier on its device.
 
     does: `translates` or `classifies`.
@@ -84,13 +90,17 @@ def _model(args: argparse.Namespace, does: str, other: str) -> Any:
     """
     torch.set_num_threads(args.threads)
     model = load(args.model, args.device, args.allow)
-    if isinstance(model, SentenceClassifier) != (does == "classifies"):
+    classifies = isinstance(model, SentenceClassifier)
+    if classifies != (does == "classifies"):
         raise ExperimentError(f"{args.model} holds no model that {does}; use attnlab {other}")
     return model
 
 
 def _intervention(args: argparse.Namespace) -> Intervention:
-    """What the arguments change; raises ExperimentError where they are out of range."""
+    """The change of the attention that the arguments describe.
+
+    Raises ExperimentError where they are out of range.
+    """
     try:
         return Intervention(
             kind=args.intervene,
@@ -103,36 +113,43 @@ def _intervention(args: argparse.Namespace) -> Intervention:
         raise ExperimentError(f"intervene: {error}") from None
 
 
-def _typed(args: argparse.Namespace) -> bool:
+def _is_interactive(args: argparse.Namespace) -> bool:
     """Whether somebody types the texts at the terminal, and waits for each answer."""
     return not args.text and sys.stdin.isatty()
 
 
 def _batch_size(args: argparse.Namespace) -> int:
     """How many texts to compute together."""
-    return args.batch_size or (1 if _typed(args) else 64)
+    if args.batch_size:
+        return int(args.batch_size)
+    return 1 if _is_interactive(args) else BATCH_SIZE
 
 
 def _show(
     answers: Iterable[Any],
     args: argparse.Namespace,
-    lines: Callable[[int, Any], list[tuple[str, ...]]],
-    *more: str,
+    lines: Callable[[int, Any], list[Fields]],
+    *,
+    json_properties: Sequence[str] = (),
     as_sentences: bool = False,
 ) -> None:
     """Print the answers, and draw their attention at the end.
 
     Args:
         lines: makes the fields of each line of an answer and its number, from 1 on.
-        more: properties of an answer that are added to its JSON.
+        json_properties: properties of an answer that are added to its JSON.
+        as_sentences: whether to draw coloured sentences instead of heat maps.
     """
+    reads_file = not args.text and not _is_interactive(args)
     maps: list[AttentionMap] = []
-    for number, answer in enumerate(with_progress(answers, not args.text and not _typed(args)), 1):
+    for number, answer in enumerate(with_progress(answers, reads_file), start=1):
         if args.json:
-            print_json(answer, **{name: getattr(answer, name) for name in more})
+            properties = {name: getattr(answer, name) for name in json_properties}
+            print_json(answer, **properties)
         else:
             for fields in lines(number, answer):
                 print_fields(*fields)
+        # A blank text has no tokens, and so no attention.
         if args.heat_map is not None and answer.tokens:
             maps.append(answer.map)
     if args.heat_map is not None:
@@ -140,30 +157,42 @@ def _show(
 
 
 def draw(maps: Sequence[AttentionMap], path: Path, as_sentences: bool = False) -> None:
-    """Write heat maps, a .png for each, or coloured sentences; or a page with all of them.
+    """Write the maps as pictures or as a page, by the ending of `path`.
+
+    A .png holds one heat map (several are numbered), or all coloured sentences; a .html holds all
+    of either.
 
     Raises ExperimentError where there is nothing to draw, or too much.
     """
-    from attnlab.plots.attention import coloured_sentences, heat_map, heat_map_html, sentences_html
-    from attnlab.plots.figure import save_png  # both cost an import of matplotlib
-
     if not maps:
         raise ExperimentError(f"there is no attention to draw; {path} is not written")
     try:
         if path.suffix == ".html":
-            with atomic_file(path) as temporary:
-                temporary.write_text(
-                    sentences_html(maps) if as_sentences else heat_map_html(maps), encoding="utf-8"
-                )
-        elif as_sentences:
-            save_png(coloured_sentences(maps), path)
+            _write_page(maps, path, as_sentences)
         else:
-            for number, each in enumerate(maps, 1):
-                save_png(
-                    heat_map(each),
-                    path if len(maps) == 1 else path.with_stem(f"{path.stem}_{number}"),
-                )
+            _write_pictures(maps, path, as_sentences)
     except ValueError as error:  # matplotlib's for a picture of many thousand pixels
         raise ExperimentError(
             f"{path} cannot be drawn ({error}); give fewer texts, or a .html file"
         ) from None
+
+
+def _write_page(maps: Sequence[AttentionMap], path: Path, as_sentences: bool) -> None:
+    from attnlab.plots.attention import heat_map_html, sentences_html  # imports matplotlib
+
+    page = sentences_html(maps) if as_sentences else heat_map_html(maps)
+    with atomic_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def _write_pictures(maps: Sequence[AttentionMap], path: Path, as_sentences: bool) -> None:
+    from attnlab.plots.attention import coloured_sentences, heat_map  # imports matplotlib
+    from attnlab.plots.figure import save_png
+
+    if as_sentences:
+        save_png(coloured_sentences(maps), path)
+    elif len(maps) == 1:
+        save_png(heat_map(maps[0]), path)
+    else:
+        for number, attention_map in enumerate(maps, start=1):
+            save_png(heat_map(attention_map), path.with_stem(f"{path.stem}_{number}"))
