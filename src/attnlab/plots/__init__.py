@@ -1,1 +1,1 @@
-"""Figures and offline HTML pages; figures use matplotlib's objects, without pyplot."""
+"""Figures (by matplotlib's objects, without pyplot) and offline HTML pages."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from attnlab.plots.figure import COLOURS, GRID, INK, new_figure, styled_axes
 
-Points = Sequence[tuple[int, float]]  # (step, value)
+Points = Sequence[tuple[int, float]]
+"""(step, value) of a curve."""
 
 _PERPLEXITY = "perplexity (validation, reference fed)"
 # {title of a panel: {name in the history: label}}
@@ -39,58 +42,65 @@ def learning_curves(history: Mapping[str, Points]) -> Figure | None:
 
     history: {name: [(step, value), ...]}, steps ascending, for example `train/token_nll`.
     """
-    panels = [
-        (title, present)
-        for title, labels in _PANELS.items()
-        if (
-            present := [
-                (label, history[name]) for name, label in labels.items() if history.get(name)
-            ]
-        )
-    ]
+    panels = _panels_with_points(history)
     if not panels:
         return None
     columns = min(2, len(panels))
-    rows = -(-len(panels) // columns)
+    rows = math.ceil(len(panels) / columns)
     figure = new_figure(4.6 * columns, 2.9 * rows)
-    for index, (title, curves) in enumerate(panels, start=1):
+    for index, (title, curves) in enumerate(panels.items(), start=1):
         axes = styled_axes(figure, rows, columns, index, title=title, x="step")
-        for number, (label, points) in enumerate(curves):
-            steps, heights = zip(*points, strict=True)
-            # Short curves get markers: a curve of one point would be invisible.
-            marker = "o" if len(points) <= 30 else None
-            axes.plot(
-                steps,
-                heights,
-                label=label,
-                color=COLOURS[number],
-                linewidth=1.4,
-                marker=marker,
-                markersize=3,
-            )
-        values = [value for _, points in curves for _, value in points]
-        if title == _PERPLEXITY and min(values) > 0 and max(values) > 20 * min(values):
-            axes.set_yscale("log")  # the first validation would flatten the rest
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            # Powers of ten would be set as formulas.
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-            axes.yaxis.set_minor_formatter(NullFormatter())
-        elif min(values) >= 0:
-            axes.set_ylim(bottom=0)
+        for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
+            _draw_curve(axes, label, points, colour)
+        values = [value for points in curves.values() for _, value in points]
+        _scale_heights(axes, values, may_be_logarithmic=title == _PERPLEXITY)
         if len(curves) > 1:
             axes.legend(fontsize=8, frameon=False)
     return figure
 
 
+def _panels_with_points(history: Mapping[str, Points]) -> dict[str, dict[str, Points]]:
+    """{title: {label: points}} of the panels and curves for which there is something to draw."""
+    panels = {}
+    for title, labels in _PANELS.items():
+        curves = {label: history[name] for name, label in labels.items() if history.get(name)}
+        if curves:
+            panels[title] = curves
+    return panels
+
+
+def _draw_curve(axes: Axes, label: str, points: Points, colour: str) -> None:
+    steps, values = zip(*points, strict=True)
+    # Short curves get markers: a curve of one point would be invisible.
+    marker = "o" if len(points) <= 30 else None
+    axes.plot(steps, values, label=label, color=colour, linewidth=1.4, marker=marker, markersize=3)
+
+
+def _scale_heights(axes: Axes, values: Sequence[float], may_be_logarithmic: bool) -> None:
+    lowest = min(values)
+    highest = max(values)
+    if may_be_logarithmic and lowest > 0 and highest > 20 * lowest:
+        axes.set_yscale("log")  # the first validation would flatten the rest
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        # Powers of ten would be set as formulas.
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    elif lowest >= 0:
+        axes.set_ylim(bottom=0)
+
+
 def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
-    """Figure of rows {"from", "to", "sentences", "bleu" (0..100), "exact_match" (0..1)}, one point
-    each.
+    """Figure of BLEU and exact match by source length, with the number of sentences as bars.
+
+    by_length: rows {"from", "to", "sentences", "bleu" (0..100), "exact_match" (0..1)}, one point
+        each.
     """
     figure = new_figure(7.2, 3.4)
     axes = styled_axes(figure, x="source tokens, <eos> not counted")
     positions = range(len(by_length))
+    sentences = [row["sentences"] for row in by_length]
     counts = axes.twinx()
-    counts.bar(positions, [row["sentences"] for row in by_length], color=GRID, width=0.9, zorder=0)
+    counts.bar(positions, sentences, color=GRID, width=0.9, zorder=0)
     counts.yaxis.set_major_locator(MaxNLocator(integer=True))
     counts.set_ylabel("sentences (bars)", fontsize=9, color=INK)
     counts.tick_params(colors=INK, labelsize=8)
@@ -98,16 +108,20 @@ def length_curve(by_length: Sequence[Mapping[str, float]]) -> Figure:
     # The curves belong above the bars, though the bars' axes came second.
     axes.set_zorder(counts.get_zorder() + 1)
     axes.patch.set_visible(False)
-    for number, (name, label, factor) in enumerate(
-        (("bleu", "BLEU", 1), ("exact_match", "exact match (%)", 100))
-    ):
-        values = [factor * row[name] for row in by_length]
-        axes.plot(positions, values, label=label, color=COLOURS[number], marker="o", markersize=4)
+
+    curves = {
+        "BLEU": [row["bleu"] for row in by_length],
+        "exact match (%)": [100 * row["exact_match"] for row in by_length],
+    }
+    for (label, values), colour in zip(curves.items(), COLOURS, strict=False):
+        axes.plot(positions, values, label=label, color=colour, marker="o", markersize=4)
     axes.set_ylim(0, 105)
-    axes.set_xticks(positions, [range_text(int(row["from"]), int(row["to"])) for row in by_length])
+    ranges = [range_text(int(row["from"]), int(row["to"])) for row in by_length]
+    axes.set_xticks(positions, ranges)
     axes.legend(fontsize=8, loc="lower left", framealpha=0.8)
     return figure
 
 
 def range_text(low: int, high: int) -> str:
+    """A range of lengths as a label: `7`, or `7–9`."""
     return str(low) if low == high else f"{low}–{high}"

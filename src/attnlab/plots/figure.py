@@ -1,5 +1,6 @@
-"""Empty figures, styled axes, legends and PNG files: no pyplot, no global state, the same bytes
-each time.
+"""Empty figures, styled axes, legends and PNG files.
+
+Without pyplot and global state: the same figure gives the same bytes each time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from attnlab.files import atomic_file
 from attnlab.plots.fonts import drawable, font_families
 
 PAGE_DPI = 140  # of pictures inside a page
-INK, GRID = "#24292f", "#d8dee4"
+INK = "#24292f"
+GRID = "#d8dee4"
 COLOURS = ("#0b62a8", "#c2410c", "#15803d", "#7c3aed", "#be185d", "#0e7490", "#a16207", "#57606a")
 
 
@@ -59,11 +61,14 @@ def label_text(token: str, longest: int = 24) -> str:
 
 def title_text(text: str, longest: int = 1000) -> str:
     """The words of a title, each of them drawable; at most `longest` characters."""
-    return _shortened(" ".join(drawable(word) for word in text.split()), longest)
+    words = [drawable(word) for word in text.split()]
+    return _shortened(" ".join(words), longest)
 
 
 def _shortened(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    if len(text) <= longest:
+        return text
+    return text[: longest - 1] + "…"
 
 
 def png_bytes(figure: Figure, dpi: int = 120) -> bytes:
@@ -79,16 +84,17 @@ def png_bytes(figure: Figure, dpi: int = 120) -> bytes:
 
 
 def _use_our_fonts(figure: Figure) -> None:
-    """Draw all texts of the figure with fonts that have their characters, and none of them as
-    mathematics.
+    """Draw all texts of the figure with fonts that have their characters.
 
-    It comes last, when all texts are there: a `$` in a token would start a formula.
+    None of them is mathematics: a `$` in a token would start a formula. Call it when all texts are
+    there.
     """
+    families = list(font_families())
     for axes in figure.axes:
-        axes.tick_params(which="both", labelfontfamily=list(font_families()))
+        axes.tick_params(which="both", labelfontfamily=families)
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
-        text.set_fontfamily(list(font_families()))
+        text.set_fontfamily(families)
         text.set_parse_math(False)
 
 
@@ -98,23 +104,30 @@ def save_png(figure: Figure, path: Path) -> None:
         temporary.write_bytes(png_bytes(figure))
 
 
-_INCHES_A_CHARACTER, _INCHES_A_LINE = 0.075, 0.55
-LONGEST_NAME = 60  # characters of a system in a legend
+# Of the labels in a legend, and of the coloured line before each of them.
+_INCHES_A_CHARACTER = 0.075
+_INCHES_A_LINE = 0.55
+
+MAX_NAME_LENGTH = 60  # characters of a system in a legend
 
 
 def shared_legend(figure: Figure) -> None:
     """Put the labels of all panels, each once, below them, in as many columns as fit."""
-    found: dict[str, Artist] = {}
+    handle_of: dict[str, Artist] = {}
     for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(str(label), handle)
-    if not found:
+        handles, labels = axes.get_legend_handles_labels()
+        for handle, label in zip(handles, labels, strict=True):
+            handle_of.setdefault(str(label), handle)
+    if not handle_of:
         return
-    widest = max(map(len, found)) * _INCHES_A_CHARACTER + _INCHES_A_LINE
-    columns = max(1, min(len(found), int(figure.get_figwidth() / widest)))
+
+    longest_label = max(map(len, handle_of))
+    entry_inches = longest_label * _INCHES_A_CHARACTER + _INCHES_A_LINE
+    fitting = int(figure.get_figwidth() / entry_inches)
+    columns = max(1, min(len(handle_of), fitting))
     figure.legend(
-        list(found.values()),
-        list(found),
+        list(handle_of.values()),
+        list(handle_of),
         loc="outside lower center",
         ncols=columns,
         fontsize=8,

@@ -1,12 +1,10 @@
 """Fonts for many scripts, and text that is made drawable with them.
 
 DejaVu Sans (Latin, Cyrillic, Greek, Arabic, Hebrew, some emoji) comes with matplotlib, IPAexGothic
-(kana,
-kanji) with matplotlib-fontja and NanumGothic (Hangul) with koreanize-matplotlib. Importing the last
-two packages
-would change matplotlib's defaults, so only their files are used. The fonts are registered under our
-own names,
-because a system font of the same name would change the pictures from machine to machine.
+(kana, kanji) with matplotlib-fontja and NanumGothic (Hangul) with koreanize-matplotlib. Importing
+the last two packages would change matplotlib's defaults, so only their files are used. The fonts
+are registered under our own names, because a system font of the same name would change the pictures
+from machine to machine.
 """
 
 from __future__ import annotations
@@ -22,13 +20,18 @@ from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from matplotlib.font_manager import fontManager, get_font, ttfFontProperty
 
 # Families in the order of preference: a glyph comes from the first font that has it.
-DEJAVU, KANA, HANGUL = "attnlab DejaVu Sans", "attnlab IPAexGothic", "attnlab NanumGothic"
+DEJAVU = "attnlab DejaVu Sans"
+KANA = "attnlab IPAexGothic"
+HANGUL = "attnlab NanumGothic"
+
+# {family: (package, file)}
 _PACKAGED = {
     KANA: ("matplotlib_fontja", "ipaexg.ttf"),
     HANGUL: ("koreanize_matplotlib", "NanumGothic.ttf"),
 }
+
 # Invisible characters, with a visible replacement.
-_PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥", "\u3000": "␣", "\xa0": "␣"}
+_VISIBLE_SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥", "\u3000": "␣", "\xa0": "␣"}
 
 
 @cache
@@ -49,9 +52,11 @@ def drawable(text: str) -> str:
     """
     shown = []
     for character in unicodedata.normalize("NFC", text):
-        if character in _PICTURES:
-            shown.append(_PICTURES[character])
-        elif ord(character) in _drawable() and unicodedata.category(character)[0] not in "CZ":
+        # Control and format characters (C), and separators (Z).
+        is_invisible = unicodedata.category(character)[0] in "CZ"
+        if character in _VISIBLE_SIGNS:
+            shown.append(_VISIBLE_SIGNS[character])
+        elif ord(character) in _all_characters() and not is_invisible:
             shown.append(character)
         else:
             shown.append(f"U+{ord(character):04X}")
@@ -78,6 +83,6 @@ def characters(family: str) -> frozenset[int]:
 
 
 @cache
-def _drawable() -> frozenset[int]:
+def _all_characters() -> frozenset[int]:
     """Code points that one of the fonts has."""
     return frozenset().union(*map(characters, font_files()))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from attnlab.plots.figure import COLOURS, INK, new_figure, styled_axes, title_text
 
@@ -19,7 +20,8 @@ def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
     for number, (label, counts) in enumerate(sides.items()):
         if not counts:
             continue
-        shortest, longest = min(counts), max(counts)
+        shortest = min(counts)
+        longest = max(counts)
         heights = [counts.get(length, 0) for length in range(shortest, longest + 1)]
         edges = np.arange(shortest, longest + 2) - 0.5  # a bar is centred on its length
         axes.stairs(heights, edges, fill=True, color=COLOURS[number], alpha=0.35)
@@ -32,7 +34,7 @@ def length_histogram(sides: Mapping[str, Mapping[int, int]]) -> Figure:
     return figure
 
 
-FARTHEST = 4  # larger offsets count at the edge
+MAX_OFFSET = 4  # larger offsets count at the edge
 
 
 def offset_histogram(counts: Sequence[Mapping[str, int]]) -> Figure:
@@ -43,73 +45,85 @@ def offset_histogram(counts: Sequence[Mapping[str, int]]) -> Figure:
     figure = new_figure(7.2, 2.2)
     axes = styled_axes(figure, x="offset in source tokens", y="share of tokens")
     total = sum(row["tokens"] for row in counts)
-    shares = dict.fromkeys(range(-FARTHEST, FARTHEST + 1), 0.0)
+    shares = dict.fromkeys(range(-MAX_OFFSET, MAX_OFFSET + 1), 0.0)
     for row in counts:
-        shares[max(-FARTHEST, min(FARTHEST, row["offset"]))] += (
-            row["tokens"] / total if total else 0.0
-        )
-    axes.bar(
-        list(shares),
-        list(shares.values()),
-        width=0.85,
-        color=[COLOURS[offset != 0] for offset in shares],
-    )
+        offset = max(-MAX_OFFSET, min(MAX_OFFSET, row["offset"]))
+        if total > 0:
+            shares[offset] += row["tokens"] / total
+
+    # A right link has a colour of its own.
+    colours = [COLOURS[0] if offset == 0 else COLOURS[1] for offset in shares]
+    axes.bar(list(shares), list(shares.values()), width=0.85, color=colours)
     axes.set_ylim(0, 1)
-    axes.set_xticks(list(shares), [_tick(offset) for offset in shares])
+    axes.set_xticks(list(shares), [_offset_label(offset) for offset in shares])
     return figure
 
 
-def _tick(offset: int) -> str:
-    return (
-        f"≤{offset}" if offset == -FARTHEST else f"≥{offset}" if offset == FARTHEST else str(offset)
-    )
+def _offset_label(offset: int) -> str:
+    if offset == -MAX_OFFSET:
+        return f"≤{offset}"
+    if offset == MAX_OFFSET:
+        return f"≥{offset}"
+    return str(offset)
 
 
-_CELL = 0.75  # inches; shrinks where the picture would grow over _WIDEST
-_WIDEST = 14.0
-_CLASSES_WITH_NUMBERS = 20
+# Of the confusion matrix, in inches. Cells shrink where the picture would become wider than the
+# limit.
+_CELL_SIZE = 0.75
+_WIDTH_LIMIT = 14.0
+_MAX_CLASSES_WITH_NUMBERS = 20
 
 
 def confusion_matrix(labels: Sequence[str], counts: ArrayLike) -> Figure:
-    """Figure of counts (C, C), each row coloured by its shares, so that rare and common classes
-    look alike.
+    """Figure of counts (C, C): a row for each true class, a column for each predicted one.
+
+    Each row is coloured by its shares, so that rare and common classes look alike.
     """
     matrix = np.asarray(counts, dtype=np.int64)
-    classes = len(labels)
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
-    cell = min(_CELL, _WIDEST / max(classes, 1))
-    font_size = max(4.0, min(10.0, 72 * cell * 0.5))
+    classes = len(labels)
     names = [title_text(label, 24) or "∅" for label in labels]
+
+    cell = min(_CELL_SIZE, _WIDTH_LIMIT / max(classes, 1))
+    font_size = max(4.0, min(10.0, 72 * cell * 0.5))
     label_inches = max(map(len, names), default=0) * font_size / 72 * 0.7
-    figure = new_figure(
-        max(3.6, classes * cell + label_inches + 1.2), max(2.8, classes * cell + label_inches + 0.9)
-    )
+    width = max(3.6, classes * cell + label_inches + 1.2)
+    height = max(2.8, classes * cell + label_inches + 0.9)
+    figure = new_figure(width, height)
     axes = figure.add_subplot()
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
-    across = 45 if label_inches > 1.15 * cell else 0
+
+    # Labels wider than a cell would overlap, so they are turned.
+    rotation = 45 if label_inches > 1.15 * cell else 0
     axes.set_xticks(
         range(classes),
         names,
         fontsize=font_size,
-        rotation=across,
-        ha="right" if across else "center",
+        rotation=rotation,
+        ha="right" if rotation else "center",
     )
     axes.set_yticks(range(classes), names, fontsize=font_size)
     axes.set_xlabel("taken for", fontsize=9, color=INK)
     axes.set_ylabel("is", fontsize=9, color=INK)
     axes.tick_params(length=0, colors=INK)
     axes.spines[:].set_color("#8c959f")
-    if classes <= _CLASSES_WITH_NUMBERS:
-        for row, column in np.ndindex(classes, classes):
-            colour = "white" if shares[row, column] > 0.55 else INK
-            text = f"{matrix[row, column]:,}\n{100 * shares[row, column]:.0f} %"
-            axes.text(
-                column,
-                row,
-                text,
-                ha="center",
-                va="center",
-                fontsize=min(9.0, font_size),
-                color=colour,
-            )
+    if classes <= _MAX_CLASSES_WITH_NUMBERS:
+        _add_counts(axes, matrix, shares, font_size=min(9.0, font_size))
     return figure
+
+
+def _add_counts(
+    axes: Axes, matrix: NDArray[np.int64], shares: NDArray[np.float64], font_size: float
+) -> None:
+    """The count and the share of each cell, in the cell."""
+    for row, column in np.ndindex(matrix.shape):
+        share = shares[row, column]
+        axes.text(
+            column,
+            row,
+            f"{matrix[row, column]:,}\n{100 * share:.0f} %",
+            ha="center",
+            va="center",
+            fontsize=font_size,
+            color="white" if share > 0.55 else INK,
+        )

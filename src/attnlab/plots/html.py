@@ -26,12 +26,11 @@ from attnlab.plots.fonts import DEJAVU, HANGUL, KANA, characters, font_files
 # DejaVu Sans.
 _FACES = {"attnlab kana": KANA, "attnlab hangul": HANGUL}
 
-# It logs every table that it drops from a font.
+# fontTools logs every table that it drops from a font.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
-
 # Surrogates, and control characters except white space.
-_UNFIT = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_NOT_FOR_HTML = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def render(template: str, content: Mapping[str, Any], package: str = "attnlab.plots") -> str:
@@ -41,7 +40,8 @@ def render(template: str, content: Mapping[str, Any], package: str = "attnlab.pl
     """
     page = _environment(package, "attnlab.plots").get_template(template)
     # The fonts depend on all characters of the page, so it is rendered once without them.
-    return page.render(**content, font_faces=font_face_rules(page.render(**content, font_faces="")))
+    without_fonts = page.render(**content, font_faces="")
+    return page.render(**content, font_faces=font_face_rules(without_fonts))
 
 
 def inline_png(png: bytes) -> str:
@@ -53,24 +53,24 @@ def inline_png(png: bytes) -> str:
 def _environment(*packages: str) -> Environment:
     """Jinja with escaping on, over the templates that lie in `packages`."""
     loader = ChoiceLoader([PackageLoader(package, package_path="") for package in packages])
-    # A misspelt name in a template is an error.
     return Environment(
         loader=loader,
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=StrictUndefined,  # a misspelt name in a template is an error
         trim_blocks=True,
-        finalize=_fit_for_a_page,
+        finalize=_without_control_characters,
     )
 
 
-def _fit_for_a_page(value: Any) -> Any:
-    """Text with code points in place of surrogates, which cannot be encoded, and control
-    characters.
+def _without_control_characters(value: Any) -> Any:
+    """Text with code points in place of control characters and of surrogates.
+
+    Surrogates cannot be encoded.
     """
-    if not isinstance(value, str) or not _UNFIT.search(value):
+    if not isinstance(value, str) or not _NOT_FOR_HTML.search(value):
         return value
     # Of the same type: it may be Markup.
-    return type(value)(_UNFIT.sub(lambda found: f"U+{ord(found[0]):04X}", value))
+    return type(value)(_NOT_FOR_HTML.sub(lambda found: f"U+{ord(found[0]):04X}", value))
 
 
 def visible(token: str) -> str:
@@ -78,37 +78,40 @@ def visible(token: str) -> str:
 
     Joiners stay: emoji and Indic scripts need them.
     """
-    shown = (
-        f"U+{ord(character):04X}"
-        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-        and character not in "\u200c\u200d"
-        else "␣" * (character == " ") or character
-        for character in unicodedata.normalize("NFC", token)
-    )
+    shown = []
+    for character in unicodedata.normalize("NFC", token):
+        is_invisible = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        is_joiner = character in ("\u200c", "\u200d")
+        if character == " ":
+            shown.append("␣")
+        elif is_invisible and not is_joiner:
+            shown.append(f"U+{ord(character):04X}")
+        else:
+            shown.append(character)
     return "".join(shown) or "∅"
 
 
 def font_face_rules(text: str) -> Markup:
-    """`@font-face` rules for a style element: `attnlab kana` and `attnlab hangul` with the glyphs
-    of `text`.
+    """`@font-face` rules for a style element, with the glyphs of `text`.
 
-    Put them first in `font-family`; `unicode-range` limits them to these characters. (Chromium
-    keeps drawing boxes where they come last.) Empty where the text needs no such glyph. The same
-    text gives the same bytes.
+    The families are `attnlab kana` and `attnlab hangul`. Put them first in `font-family`;
+    `unicode-range` limits them to these characters. (Chromium keeps drawing boxes where they come
+    last.) Empty where the text needs no such glyph. The same text gives the same bytes.
     """
     files = font_files()
-    wanted = {ord(character) for character in text if character != "\n"} - characters(DEJAVU)
+    missing = {ord(character) for character in text if character != "\n"} - characters(DEJAVU)
     rules = []
     for name, family in _FACES.items():
-        points = wanted & characters(family)
-        if points:
-            data = base64.b64encode(_cut(str(files[family]), frozenset(points))).decode("ascii")
-            source = f"url(data:font/woff;base64,{data}) format('woff')"
-            covered = ", ".join(f"U+{point:X}" for point in sorted(points))
-            rules.append(
-                f"@font-face {{ font-family: '{name}'; src: {source}; unicode-range: {covered}; }}"
-            )
-        wanted -= points
+        points = missing & characters(family)
+        if not points:
+            continue
+        missing -= points
+        data = base64.b64encode(_cut(str(files[family]), frozenset(points))).decode("ascii")
+        source = f"url(data:font/woff;base64,{data}) format('woff')"
+        covered = ", ".join(f"U+{point:X}" for point in sorted(points))
+        rules.append(
+            f"@font-face {{ font-family: '{name}'; src: {source}; unicode-range: {covered}; }}"
+        )
     return Markup("\n".join(rules))  # base64 and our own names: nothing to escape
 
 
