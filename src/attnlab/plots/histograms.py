@@ -103,8 +103,8 @@ def confusion_matrix(labels: Sequence[str], counts: ArrayLike) -> Figure:
         ha="right" if rotation else "center",
     )
     axes.set_yticks(range(classes), names, fontsize=font_size)
-    axes.set_xlabel("taken for", fontsize=9, color=INK)
-    axes.set_ylabel("is", fontsize=9, color=INK)
+    axes.set_xlabel("predicted", fontsize=9, color=INK)
+    axes.set_ylabel("true", fontsize=9, color=INK)
     axes.tick_params(length=0, colors=INK)
     axes.spines[:].set_color("#8c959f")
     if classes <= _MAX_CLASSES_WITH_NUMBERS:
