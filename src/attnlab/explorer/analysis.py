@@ -145,17 +145,15 @@ def _describe_decoder(decoder: Decoder) -> dict[str, Any]:
     # All heads have the same parts.
     head = heads_of(decoder.attention)[0]
     score = score_of(head)
-    projection = getattr(score, "W", None)
-    return facts | {
-        "normaliser": type(head.normaliser).__name__,
-        "scope": type(head.scope).__name__,
-        "score": score_name(decoder.attention),
-        "projected": head.score is not score,
-        "biased": getattr(projection, "bias", None) is not None,
-        "coverage": head.coverage is not None,
-        "multi_head": head is not decoder.attention,
-        "renormalise": getattr(head.scope, "renormalise", False),
-    }
+    facts["normaliser"] = type(head.normaliser).__name__
+    facts["scope"] = type(head.scope).__name__
+    facts["score"] = score_name(decoder.attention)
+    facts["projected"] = head.score is not score
+    facts["biased"] = getattr(getattr(score, "W", None), "bias", None) is not None
+    facts["coverage"] = head.coverage is not None
+    facts["multi_head"] = head is not decoder.attention
+    facts["renormalise"] = getattr(head.scope, "renormalise", False)
+    return facts
 
 
 def score_name(attention: Any) -> str:

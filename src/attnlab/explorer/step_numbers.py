@@ -70,25 +70,29 @@ def step_numbers(
 
 def head_numbers(attention: Any, calls: Sequence[HeadCall], length: int) -> dict[str, Any]:
     """The numbers of one head over a target of this length."""
+    # A decoder calls a head once for all steps, or once a step.
     numbers_of_calls = [_call_numbers(attention, *call) for call in calls]
-    joined = {}
+    numbers = {}
     for name in numbers_of_calls[0]:
-        joined[name] = torch.cat([numbers[name] for numbers in numbers_of_calls])[:length]
-    visible = joined.pop("visible").tolist()
+        numbers[name] = torch.cat([own[name] for own in numbers_of_calls])[:length]
+    visible = numbers.pop("visible").tolist()
 
     # The memory is the same in every call.
     (_, memory, *_), _ = calls[0]
     keys = memory.keys[0]
     if memory.keys.dim() == 2:
         keys = keys.unsqueeze(1)  # a location is one number, not a vector
-    joined["keys"] = keys
-    joined["values"] = memory.values[0]
+    numbers["keys"] = keys
+    numbers["values"] = memory.values[0]
     if attention.coverage is not None:
-        joined["coverage_weight"] = attention.coverage.w.weight[:, 0]
+        numbers["coverage_weight"] = attention.coverage.w.weight[:, 0]
     g = getattr(score_of(attention), "g", None)
     if g is not None:
-        joined["g"] = g
-    return {**{name: rounded(value) for name, value in joined.items()}, "visible": visible}
+        numbers["g"] = g
+
+    answer = {name: rounded(value) for name, value in numbers.items()}
+    answer["visible"] = visible
+    return answer
 
 
 def _call_numbers(

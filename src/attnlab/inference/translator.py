@@ -268,19 +268,15 @@ class Translator:
                     )
                     source_masks = batch.source_mask.cpu().numpy()
                     for i, row in enumerate(rows):
-                        alternatives = []
-                        for hypothesis in hypotheses[i]:
-                            translation = self._translation(
-                                hypothesis,
-                                source=window[row],
-                                text=to_text(hypothesis, batch.source[i], sources[row]),
-                                source_ids=ids[row],
-                                source_mask=source_masks[i],
-                                with_attention=with_attention,
-                            )
-                            alternatives.append(translation)
-                        best, *others = alternatives
-                        found[row] = replace(best, alternatives=others)
+                        found[row] = self._best_translation(
+                            hypotheses[i],
+                            source=window[row],
+                            cleaned_source=sources[row],
+                            token_ids=ids[row],
+                            batch_ids=batch.source[i],
+                            source_mask=source_masks[i] if with_attention else None,
+                            to_text=to_text,
+                        )
             yield from found
 
     @overload
@@ -337,23 +333,7 @@ class Translator:
                 check_sources(intervene, batch)
                 log_probs, weights = _target_log_probs(model, batch, intervene)
                 for i, row in enumerate(rows):
-                    source, target = window[row]
-                    target_mask = batch.target_mask[i]
-                    source_mask = batch.source_mask[i]
-                    target_ids = batch.target_output[i][target_mask].tolist()
-                    source_ids = batch.source[i][source_mask].tolist()
-                    attention = None
-                    if weights is not None:
-                        real_weights = weights[i][target_mask][:, source_mask]
-                        attention = real_weights.float().cpu().numpy()
-                    found[row] = Scored(
-                        source=source,
-                        target=target,
-                        tokens=self.target_tokenizer.tokens(target_ids),
-                        log_probs=log_probs[i][target_mask].cpu().numpy(),
-                        source_tokens=self.source_tokenizer.tokens(source_ids),
-                        attention=attention,
-                    )
+                    found[row] = self._scored(window[row], batch, i, log_probs, weights)
             for row in range(len(window)):
                 yield found[row]
 
@@ -404,33 +384,67 @@ class Translator:
                 raise
             return self.target_tokenizer.id_of(tidied)
 
-    def _translation(
+    def _best_translation(
         self,
-        hypothesis: Hypothesis,
+        hypotheses: list[Hypothesis],
         *,
         source: str,
-        text: str,
-        source_ids: list[int],
-        source_mask: NDArray[np.bool_],
-        with_attention: bool,
+        cleaned_source: str,
+        token_ids: list[int],
+        batch_ids: Tensor,
+        source_mask: NDArray[np.bool_] | None,
+        to_text: HypothesisText,
     ) -> Translation:
-        """A hypothesis with its tokens as text.
+        """The best of a sentence's hypotheses, with the others as its alternatives.
 
         Args:
             source: as it was given.
-            text: of the hypothesis.
-            source_mask: (S,), of the row of the batch.
+            token_ids: of the cleaned source, without `<eos>`.
+            batch_ids: (S,), the row of the batch, with `<eos>` and pads.
+            source_mask: (S,), of that row; None leaves the attention out.
         """
-        target_ids = [*hypothesis.tokens, EOS] if hypothesis.finished else hypothesis.tokens
+        translations = []
+        for hypothesis in hypotheses:
+            target_ids = [*hypothesis.tokens, EOS] if hypothesis.finished else hypothesis.tokens
+            attention = None
+            if source_mask is not None and hypothesis.attention_weights is not None:
+                attention = hypothesis.attention_weights.float().cpu().numpy()[:, source_mask]
+            translation = Translation(
+                source=source,
+                text=to_text(hypothesis, batch_ids, cleaned_source),
+                tokens=self.target_tokenizer.tokens(target_ids),
+                score=hypothesis.score,
+                source_tokens=self.source_tokenizer.tokens([*token_ids, EOS]),
+                attention=attention,
+            )
+            translations.append(translation)
+        best, *others = translations
+        return replace(best, alternatives=others)
+
+    def _scored(
+        self,
+        pair: tuple[str, str],
+        batch: Batch,
+        i: int,
+        log_probs: Tensor,
+        weights: Tensor | None,
+    ) -> Scored:
+        """Row i of a batch with its log-probabilities (B, T) and attention weights (B, T, S).
+
+        pair: source and target of the row, as they were given.
+        """
+        source, target = pair
+        target_mask = batch.target_mask[i]
+        source_mask = batch.source_mask[i]
         attention = None
-        if with_attention and hypothesis.attention_weights is not None:
-            attention = hypothesis.attention_weights.float().cpu().numpy()[:, source_mask]
-        return Translation(
+        if weights is not None:
+            attention = weights[i][target_mask][:, source_mask].float().cpu().numpy()
+        return Scored(
             source=source,
-            text=text,
-            tokens=self.target_tokenizer.tokens(target_ids),
-            score=hypothesis.score,
-            source_tokens=self.source_tokenizer.tokens([*source_ids, EOS]),
+            target=target,
+            tokens=self.target_tokenizer.tokens(batch.target_output[i][target_mask].tolist()),
+            log_probs=log_probs[i][target_mask].cpu().numpy(),
+            source_tokens=self.source_tokenizer.tokens(batch.source[i][source_mask].tolist()),
             attention=attention,
         )
 
