@@ -105,6 +105,7 @@ def _relevance(model: Seq2Seq, batch: Batch, method: str, steps: int) -> Tensor:
 
 
 def _gradient_relevance(model: Seq2Seq, batch: Batch, method: str, steps: int) -> Tensor:
+    """(B, T, S): the methods that differentiate with respect to the source's embeddings."""
     # Captum differentiates one output a row, so each target token has its own copy of its sentence.
     rows, targets = batch.target_mask.nonzero(as_tuple=True)  # (N,) each
 
@@ -155,6 +156,7 @@ def _leave_one_out(
 
 
 def _attention_intervention(model: Seq2Seq, batch: Batch) -> Tensor:
+    """(B, T, S): by how much the log-probability of t falls where s is hidden at step t."""
     memory, state = model.encode(batch.source, batch.source_mask)
     # Position s of an intervention counts real tokens, pads behind them.
     hidden_memories = []

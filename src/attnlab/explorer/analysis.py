@@ -76,7 +76,7 @@ class Source:
 
         Positions count the tokens of the cleaned text.
 
-        Raises ExperimentError for an intervention that does not fit the text, and for what is no
+        Raises ExperimentError for an intervention that does not fit the text, and for what is not a
         text.
         """
         if isinstance(model, Translator):

@@ -106,7 +106,8 @@ def font_face_rules(text: str) -> Markup:
         if not points:
             continue
         missing -= points
-        data = base64.b64encode(_cut(str(files[family]), frozenset(points))).decode("ascii")
+        font = _subset_font(str(files[family]), frozenset(points))
+        data = base64.b64encode(font).decode("ascii")
         source = f"url(data:font/woff;base64,{data}) format('woff')"
         covered = ", ".join(f"U+{point:X}" for point in sorted(points))
         rules.append(
@@ -115,8 +116,8 @@ def font_face_rules(text: str) -> Markup:
     return Markup("\n".join(rules))  # base64 and our own names: nothing to escape
 
 
-def _cut(path: str, points: frozenset[int]) -> bytes:
-    """The font reduced to these characters, as WOFF."""
+def _subset_font(path: str, points: frozenset[int]) -> bytes:
+    """The font reduced to these code points, as WOFF."""
     options = subset.Options()
     options.flavor = "woff"
     options.layout_features = []
@@ -125,9 +126,9 @@ def _cut(path: str, points: frozenset[int]) -> bytes:
     options.drop_tables += ["GSUB", "GPOS", "GDEF", "TSI0", "TSI1", "TSI2", "TSI3", "TSI5"]
     # Otherwise the file contains the current time.
     font = TTFont(path, recalcTimestamp=False)
-    cutter = subset.Subsetter(options)
-    cutter.populate(unicodes=sorted(points))
-    cutter.subset(font)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=sorted(points))
+    subsetter.subset(font)
     font.flavor = "woff"
     stream = BytesIO()
     font.save(stream)
