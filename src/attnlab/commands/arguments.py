@@ -22,14 +22,12 @@ def add_translate(parsers: Any) -> None:
     search.add_argument(
         "--n-best", metavar="N", type=int,
         help="up to N lines for each text, the best first: the text's number from 1 on, a tab, the "
-        "score, a tab, the "
-        "translation",
+        "score, a tab, the translation",
     )  # fmt: skip
     search.add_argument(
         "--set", metavar="NAME=VALUE", dest="settings", type=_setting, action="append", default=[],
         help="another setting of conf/search: search=greedy, length_penalty=0.6, max_length=50, or "
-        "temperature=0.7, "
-        "which draws",
+        "temperature=0.7, which draws",
     )  # fmt: skip
     parser.set_defaults(run="ask.translate")
 
@@ -110,8 +108,7 @@ def _model_parser(
     parser.add_argument(
         "--heat-map", metavar="FILE", type=_picture,
         help="also draw the attention: .html for one page, .png for a picture (heat maps of "
-        "several texts: FILE_1.png, "
-        "FILE_2.png, ...); few texts, since they are drawn at the end",
+        "several texts: FILE_1.png, FILE_2.png, ...); few texts, since they are drawn at the end",
     )  # fmt: skip
     parser.add_argument(
         "--device", default="cpu", help="cpu, cuda, cuda:1, ...; default: %(default)s"
