@@ -58,15 +58,14 @@ def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
     null is left out, and `none` where a group has that choice: `{"model.attention": "none"}`. The
     note and the tags of the run are left out, too: they may change, and params never do.
     """
-    chosen = {
-        key: "none" if value is None and key in NONE_FOR_NULL else value
-        for key, value in leaves(config)
-    }
-    return {
-        accepted_name(key): masked(as_text(value))[:LONGEST_VALUE]
-        for key, value in chosen.items()
-        if value is not None and not key.startswith(("tracking.note", "tracking.tags"))
-    }
+    params = {}
+    for key, value in leaves(config):
+        if value is None and key in NONE_FOR_NULL:
+            value = "none"
+        if value is None or key.startswith(("tracking.note", "tracking.tags")):
+            continue
+        params[accepted_name(key)] = masked(as_text(value))[:LONGEST_VALUE]
+    return params
 
 
 def short_params(config: Mapping[str, Any]) -> dict[str, str]:
@@ -75,18 +74,24 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
 
     Sections may be missing or null.
     """
-    model, data, training = (config.get(name) or {} for name in ("model", "data", "training"))
-    named = {
-        **{name: choice_name(model[name]) for name in OF_THE_MODEL if name in model},
-        "encoder": _encoder(model.get("encoder") or {}),
-        "padding": _padding(config.get("padding") or {}),
-        "teacher_forcing": _teacher_forcing(training.get("teacher_forcing") or {}),
-        "data": _data(data),
-        "tokenizer": choice_name(data["tokenizer"]) if "tokenizer" in data else None,
-        "search": choice_name(config["search"]) if "search" in config else None,
-        "hardware": _hardware(config.get("hardware") or {}),
-        "seed": config.get("seed"),
-    }
+    model = config.get("model") or {}
+    data = config.get("data") or {}
+    training = config.get("training") or {}
+
+    named: dict[str, Any] = {}
+    for name in OF_THE_MODEL:
+        if name in model:
+            named[name] = choice_name(model[name])
+    named["encoder"] = _encoder(model.get("encoder") or {})
+    named["padding"] = _padding(config.get("padding") or {})
+    named["teacher_forcing"] = _teacher_forcing(training.get("teacher_forcing") or {})
+    named["data"] = _data(data)
+    if "tokenizer" in data:
+        named["tokenizer"] = choice_name(data["tokenizer"])
+    if "search" in config:
+        named["search"] = choice_name(config["search"])
+    named["hardware"] = _hardware(config.get("hardware") or {})
+    named["seed"] = config.get("seed")
     return {name: str(value) for name, value in named.items() if value is not None}
 
 

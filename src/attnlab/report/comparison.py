@@ -74,24 +74,24 @@ def _other_measures(findings: Findings) -> list[Measure]:
 def ranking(findings: Findings) -> list[dict[str, Any]]:
     """A row of texts for each system, the best first."""
     wanted = measure_named(findings.wanted.measure)
+    others = _other_measures(findings)
     rows = []
     for rank, system in enumerate(findings.systems, start=1):
-        found = findings.estimates[wanted.name][system.name]
-        ends = () if found.low is None or found.high is None else (found.low, found.high)
-        rows.append(
-            {
-                "rank": rank,
-                "system": system.name,
-                "value": _mean_and_std(findings, wanted, system.name),
-                "interval": " to ".join(map(wanted.shown, ends)) or "–",
-                "letters": findings.letters[wanted.name].get(system.name, "–"),
-                "seeds": found.seeds,
-                "others": [
-                    _mean_and_std(findings, other, system.name)
-                    for other in _other_measures(findings)
-                ],
-            }
-        )
+        name = system.name
+        found = findings.estimates[wanted.name][name]
+        interval = "–"
+        if found.low is not None and found.high is not None:
+            interval = f"{wanted.shown(found.low)} to {wanted.shown(found.high)}"
+        row = {
+            "rank": rank,
+            "system": name,
+            "value": _mean_and_std(findings, wanted, name),
+            "interval": interval,
+            "letters": findings.letters[wanted.name].get(name, "–"),
+            "seeds": found.seeds,
+            "others": [_mean_and_std(findings, other, name) for other in others],
+        }
+        rows.append(row)
     return rows
 
 
@@ -99,13 +99,15 @@ def _mean_and_std(findings: Findings, measure: Measure, system: str) -> str:
     found = findings.estimates[measure.name].get(system)
     if found is None:
         return "–"
-    return measure.shown(found.mean) + (
-        f" ± {measure.shown(found.std)}" if found.std is not None else ""
-    )
+    mean = measure.shown(found.mean)
+    return mean if found.std is None else f"{mean} ± {measure.shown(found.std)}"
 
 
 def p_shown(p: float | None) -> str:
-    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+    """A p value as pages show it; a dash where nothing could be tested."""
+    if p is None:
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def percent(confidence: float) -> str:
@@ -169,17 +171,10 @@ def notes(findings: Findings) -> list[str]:
 def _write_runs(compared: ComparedRuns, path: Path) -> None:
     """A row for each run: choices, seed, measures."""
     measured = in_order({name for run in compared.runs for name in run.measured})
-    rows = [
-        {
-            "run": run.name,
-            "system": run.system,
-            **run.choices,
-            "seed": run.seed,
-            **run.measured,
-            "run_id": run.run_id,
-        }
-        for run in compared.runs
-    ]
+    rows = []
+    for run in compared.runs:
+        names = {"run": run.name, "system": run.system, "run_id": run.run_id}
+        rows.append({**names, **run.choices, "seed": run.seed, **run.measured})
     _write(path, ["run", "system", *compared.choices, "seed", *measured, "run_id"], rows)
 
 
@@ -189,17 +184,17 @@ def _write_systems(findings: Findings, path: Path) -> None:
     rows = []
     for system in findings.systems:
         for measure, of_systems in findings.estimates.items():
-            if (found := of_systems.get(system.name)) is not None:
-                letters = findings.letters[measure].get(system.name)
-                rows.append(
-                    {
-                        **vars(found),
-                        "system": system.name,
-                        "metric": measure,
-                        "n": found.seeds,
-                        "letters": letters,
-                    }
-                )
+            found = of_systems.get(system.name)
+            if found is None:
+                continue
+            row = {
+                **vars(found),
+                "system": system.name,
+                "metric": measure,
+                "n": found.seeds,
+                "letters": findings.letters[measure].get(system.name),
+            }
+            rows.append(row)
     _write(path, columns, rows)
 
 

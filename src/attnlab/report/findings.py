@@ -118,26 +118,30 @@ def _sample(
     wanted: Wanted,
 ) -> SystemSample:
     runs = [run for run in system.runs if measure in run.measured]
-    drawn = [scores.get((measure, run.system, run.seed)) for run in runs]
-    resampled = [each for each in drawn if each is not None]
-    complete = len(resampled) == len(runs)
-    return system_sample(
-        [run.measured[measure] for run in runs],
-        np.stack(resampled) if complete else None,
-        min(len(run.evaluation.sentences) for run in runs) if complete else None,
-        wanted.samples,
-        # A stream for each system, apart from that of the sentences; the same for all measures.
-        np.random.default_rng([wanted.seed, system.number, 1]),
-    )
+    values = [run.measured[measure] for run in runs]
+    # A stream for each system, apart from that of the sentences; the same for all measures.
+    random = np.random.default_rng([wanted.seed, system.number, 1])
+
+    resampled = []
+    for run in runs:
+        of_run = scores.get((measure, run.system, run.seed))
+        if of_run is None:  # the measure does not come from sentences
+            return system_sample(values, None, None, wanted.samples, random)
+        resampled.append(of_run)
+    sentences = min(len(run.evaluation.sentences) for run in runs)
+    return system_sample(values, np.stack(resampled), sentences, wanted.samples, random)
 
 
 def _tested(
     samples: Mapping[str, SystemSample], pairs: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], float]:
     """{pair: p after Holm's correction} of the pairs that can be tested."""
-    found = {(one, other): p_of_difference(samples[one], samples[other]) for one, other in pairs}
-    known = {pair: p for pair, p in found.items() if p is not None}
-    return dict(zip(known, holm(list(known.values())), strict=True))
+    found = {}
+    for one, other in pairs:
+        p = p_of_difference(samples[one], samples[other])
+        if p is not None:
+            found[one, other] = p
+    return dict(zip(found, holm(list(found.values())), strict=True))
 
 
 def _letters(
@@ -145,11 +149,8 @@ def _letters(
 ) -> dict[str, str]:
     if not tested:
         return {}
-    apart = [
-        (names.index(one), names.index(other))
-        for (one, other), p in tested.items()
-        if p < threshold
-    ]
+    different = [pair for pair, p in tested.items() if p < threshold]
+    apart = [(names.index(one), names.index(other)) for one, other in different]
     return dict(zip(names, letter_groups(len(names), apart), strict=True))
 
 
@@ -163,10 +164,11 @@ def _pairs(
         chosen = [(name, baseline) for name in samples if name != baseline]
         tested = _tested(samples, chosen)
     means = {name: float(sample.values.mean()) for name, sample in samples.items()}
-    return [
-        Pair(one, other, means[one] - means[other], tested.get((one, other)))
-        for one, other in chosen
-    ]
+    pairs = []
+    for one, other in chosen:
+        difference = means[one] - means[other]
+        pairs.append(Pair(one, other, difference, tested.get((one, other))))
+    return pairs
 
 
 def resampled_scores(
@@ -210,15 +212,11 @@ def _metrics(runs: Sequence[ComparedRun]) -> dict[tuple[str, ...], dict[str, Cor
     if runs[0].evaluation.translates:
         of_keys = {_key(run): run.evaluation.signatures for run in runs}
         return {key: translation_metrics(signatures) for key, signatures in of_keys.items()}
-    labels = sorted(
-        {
-            row[key]
-            for run in runs
-            for row in run.evaluation.sentences
-            for key in ("label", "prediction")
-        }
-    )
-    return {_key(runs[0]): classification_metrics(labels)}
+    labels = set()
+    for run in runs:
+        for row in run.evaluation.sentences:
+            labels |= {row["label"], row["prediction"]}
+    return {_key(runs[0]): classification_metrics(sorted(labels))}
 
 
 def _key(run: ComparedRun) -> tuple[str, ...]:

@@ -71,7 +71,8 @@ def write_report(
     """
     measured = read_json(evaluation / "metrics.json", "evaluate")
     signatures = read_json(evaluation / "signatures.json", "evaluate")
-    info, stats = (read_json(data / f"{name}.json", "prepare") for name in ("data", "stats"))
+    info = read_json(data / "data.json", "prepare")
+    stats = read_json(data / "stats.json", "prepare")
     translates = (evaluation / "hypotheses.jsonl").is_file()
     task, known = ("translation", TRANSLATION) if translates else ("classification", CLASSIFICATION)
     added = _of_translation if translates else _of_classification
@@ -109,24 +110,19 @@ Added = tuple[dict[str, Any], dict[str, Figure]]
 
 
 def _of_translation(config: Mapping[str, Any], evaluation: Path, info: Any, train: Any) -> Added:
-    by_length, offsets, wrong_links = (
-        read_json(evaluation / f"{name}.json", "evaluate")
-        for name in ("by_length", "alignment_offsets", "wrong_links")
-    )
+    by_length = read_json(evaluation / "by_length.json", "evaluate")
+    offsets = read_json(evaluation / "alignment_offsets.json", "evaluate")
+    wrong_links = read_json(evaluation / "wrong_links.json", "evaluate")
     maps = load_maps(evaluation / "attention.npz")
-    figures = {
-        "lengths": length_histogram(
-            {side: dict(train[side]["length_histogram"]) for side in ("source", "target")}
-        )
-    }
+
+    lengths = {side: dict(train[side]["length_histogram"]) for side in ("source", "target")}
+    figures = {"lengths": length_histogram(lengths)}
     if by_length:
         figures["length_curve"] = length_curve(by_length)
     if offsets:
         figures["offsets"] = offset_histogram(offsets)
-    figures |= {
-        f"attention_{number}": heat_map(each)
-        for number, each in enumerate(maps[:_HEAT_MAPS], start=1)
-    }
+    for number, each in enumerate(maps[:_HEAT_MAPS], start=1):
+        figures[f"attention_{number}"] = heat_map(each)
     content = {
         "by_length": by_length,
         "samples": sample_translations(read_lines(evaluation / "hypotheses.jsonl")),
@@ -146,26 +142,25 @@ def sample_translations(
     reference first.
     """
     metric = CHRF()
-    scored = [
-        {
-            **row,
-            "number": number,
-            "chrf": metric.sentence_score(row["hypothesis"], [row["reference"]]).score,
-        }
-        for number, row in enumerate(rows, start=1)
-    ]
+    scored = []
+    for number, row in enumerate(rows, start=1):
+        chrf = metric.sentence_score(row["hypothesis"], [row["reference"]]).score
+        scored.append({**row, "number": number, "chrf": chrf})
     wrong = [row for row in scored if row["hypothesis"] != row["reference"]]
+
+    best_first = sorted(scored, key=lambda row: (-row["chrf"], -len(row["reference"])))
+    worst_first = sorted(wrong, key=lambda row: (row["chrf"], -len(row["reference"])))
     return {
         "random": _drawn(scored, count),
-        "best": sorted(scored, key=lambda row: (-row["chrf"], -len(row["reference"])))[:count],
-        "worst": sorted(wrong, key=lambda row: (row["chrf"], -len(row["reference"])))[:count],
+        "best": best_first[:count],
+        "worst": worst_first[:count],
     }
 
 
 def _drawn(rows: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    return [
-        rows[i] for i in sorted(random.Random(0).sample(range(len(rows)), min(count, len(rows))))
-    ]
+    """The same few rows each time, in their order."""
+    chosen = random.Random(0).sample(range(len(rows)), min(count, len(rows)))
+    return [rows[number] for number in sorted(chosen)]
 
 
 def _of_classification(config: Mapping[str, Any], evaluation: Path, info: Any, train: Any) -> Added:
@@ -193,10 +188,12 @@ def sample_predictions(
     """
     numbered = [{**row, "number": number} for number, row in enumerate(rows, start=1)]
     wrong = [row for row in numbered if not row["correct"]]
+    surest_first = sorted(wrong, key=lambda row: -row["probability"])
+    least_sure_first = sorted(numbered, key=lambda row: row["probability"])
     return {
         "random": _drawn(numbered, count),
-        "surest mistakes": sorted(wrong, key=lambda row: -row["probability"])[:count],
-        "least sure": sorted(numbered, key=lambda row: row["probability"])[:count],
+        "surest mistakes": surest_first[:count],
+        "least sure": least_sure_first[:count],
     }
 
 
@@ -210,22 +207,22 @@ def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict
     """
     rows: list[dict[str, Any]] = []
     for path in _CHOICES:
-        node, label = value_at(config, path), path.rpartition(".")[2]
-        if isinstance(node, Mapping):
-            # The chosen file, or the class in words where it differs from the section's name.
-            of_class = choice_name(node) or ""
-            name = choices.get(path.replace(".", "/")) or ("" if of_class == label else of_class)
-            own_rows = {
-                other.rpartition(".")[2] for other in _CHOICES if other.startswith(f"{path}.")
-            }
-            values = {
-                key: value
-                for key, value in node.items()
-                if key != "_target_" and key not in own_rows
-            }
-            rows.append({"label": label, "name": name, "values": _shown(values)})
-        elif node is not None or path == "model.attention":
-            rows.append(
-                {"label": label, "name": "none" if node is None else as_text(node), "values": []}
-            )
-    return [{**row, "label": row["label"].replace("_", " ")} for row in rows]
+        node, section = value_at(config, path), path.rpartition(".")[2]
+        if node is None and path != "model.attention":
+            continue
+
+        label = section.replace("_", " ")
+        if not isinstance(node, Mapping):
+            name = "none" if node is None else as_text(node)
+            rows.append({"label": label, "name": name, "values": []})
+            continue
+
+        # The chosen file, or the class in words where it differs from the section's name.
+        name = choices.get(path.replace(".", "/")) or choice_name(node) or ""
+        if name == section:
+            name = choices.get(path.replace(".", "/"), "")
+        own_rows = {other.rpartition(".")[2] for other in _CHOICES if other.startswith(f"{path}.")}
+        hidden = {"_target_", *own_rows}
+        values = {key: value for key, value in node.items() if key not in hidden}
+        rows.append({"label": label, "name": name, "values": _shown(values)})
+    return rows

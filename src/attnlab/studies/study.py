@@ -109,68 +109,85 @@ class Study:
 
     def figure(self, rows: Rows) -> Figure:
         """Curves where the rows have places, else intervals: a panel for each measure."""
+        if self.measurement in AXES:
+            return seeded_panels(self._curves(rows), AXES[self.measurement])
+        return interval_panels(self._intervals(rows))
+
+    def _intervals(self, rows: Rows) -> dict[str, list[SystemInterval]]:
         names = list(dict.fromkeys(row["system"] for row in rows))
-        if self.measurement not in AXES:
-            panels: dict[str, list[SystemInterval]] = {}
-            for of in map(measure_named, self.measures):
-                for number, name in enumerate(names):
-                    values = [of.factor * value for value in values_of(rows, name, of.name)]
-                    row = SystemInterval(
-                        name, values, **vars(mean_interval(values)), note="", number=number
-                    )
-                    panels.setdefault(of.heading, []).append(row)
-            return interval_panels(panels)
-        curves: dict[str, list[SeededCurve]] = {}
+        panels: dict[str, list[SystemInterval]] = {}
         for measure in map(measure_named, self.measures):
             for number, name in enumerate(names):
-                table = pd.DataFrame([row for row in rows if row["system"] == name])
-                table = (
-                    table.pivot(index="seed", columns="at", values=measure.name) * measure.factor
-                )
-                curve = SeededCurve(name, table.columns.tolist(), table.to_numpy(float), number)
-                curves.setdefault(measure.heading, []).append(curve)
-        return seeded_panels(curves, AXES[self.measurement])
+                values = [measure.factor * value for value in values_of(rows, name, measure.name)]
+                interval = vars(mean_interval(values))
+                row = SystemInterval(name, values, **interval, note="", number=number)
+                panels.setdefault(measure.heading, []).append(row)
+        return panels
+
+    def _curves(self, rows: Rows) -> dict[str, list[SeededCurve]]:
+        names = list(dict.fromkeys(row["system"] for row in rows))
+        panels: dict[str, list[SeededCurve]] = {}
+        for measure in map(measure_named, self.measures):
+            for number, name in enumerate(names):
+                of_system = pd.DataFrame([row for row in rows if row["system"] == name])
+                by_seed = of_system.pivot(index="seed", columns="at", values=measure.name)
+                places = by_seed.columns.tolist()
+                values = measure.factor * by_seed.to_numpy(float)
+                curve = SeededCurve(name, places, values, number)
+                panels.setdefault(measure.heading, []).append(curve)
+        return panels
 
     def result(self, rows: Rows) -> dict[str, Any]:
         """The table, what became of each expectation and published figure, and the verdict."""
-        outcomes = [each.outcome(rows) for each in self.expect]
-        reached = [each.is_reached(rows) for each in self.published]
-        verdict = (
-            verdict_on_replication(reached, outcomes) if self.source else verdict_on_claim(outcomes)
-        )
-        seeds = {row["seed"] for row in rows}
-        names = (
-            list(dict.fromkeys(row["system"] for row in rows))
-            if self.measurement not in AXES
-            else []
-        )
-
-        def shown(name: str, measure: str) -> str:
-            return mean_interval(values_of(rows, name, measure)).shown(measure_named(measure))
-
+        headings = [measure_named(measure).heading for measure in self.measures]
         return {
-            "verdict": verdict if len(seeds) >= LEAST_SEEDS else f"fewer than {LEAST_SEEDS} seeds",
-            "table": [
-                [name, *(shown(name, measure) for measure in self.measures)] for name in names
-            ],
-            "headings": ["system", *(measure_named(measure).heading for measure in self.measures)],
+            "verdict": self._verdict(rows),
+            "headings": ["system", *headings],
+            "table": self._table(rows),
             "expectations": [
-                [each.says, *each.compared(rows), outcome]
-                for each, outcome in zip(self.expect, outcomes, strict=True)
+                [each.says, *each.compared(rows), each.outcome(rows)] for each in self.expect
             ],
-            "published_table": [
-                [
-                    each.system,
-                    of.heading,
-                    of.shown(each.value),
-                    ours,
-                    of.shown(each.tolerance),
-                    ["no", "yes"][within],
-                ]
-                for each, within in zip(self.published, reached, strict=True)
-                for of, ours in [(measure_named(each.measure), shown(each.system, each.measure))]
-            ],
+            "published_table": [_published_row(each, rows) for each in self.published],
         }
+
+    def _verdict(self, rows: Rows) -> str:
+        seeds = {row["seed"] for row in rows}
+        if len(seeds) < LEAST_SEEDS:
+            return f"fewer than {LEAST_SEEDS} seeds"
+        outcomes = [each.outcome(rows) for each in self.expect]
+        if not self.source:
+            return verdict_on_claim(outcomes)
+        reached = [each.is_reached(rows) for each in self.published]
+        return verdict_on_replication(reached, outcomes)
+
+    def _table(self, rows: Rows) -> list[list[str]]:
+        """A row for each system; none where the study measures curves."""
+        if self.measurement in AXES:
+            return []
+        names = dict.fromkeys(row["system"] for row in rows)
+        table = []
+        for name in names:
+            values = [_mean_shown(rows, name, measure) for measure in self.measures]
+            table.append([name, *values])
+        return table
+
+
+def _mean_shown(rows: Rows, system: str, measure: str) -> str:
+    """The mean over the seeds with its interval."""
+    return mean_interval(values_of(rows, system, measure)).shown(measure_named(measure))
+
+
+def _published_row(published: Published, rows: Rows) -> list[str]:
+    """A published figure beside ours, and whether ours is within its tolerance."""
+    measure = measure_named(published.measure)
+    return [
+        published.system,
+        measure.heading,
+        measure.shown(published.value),
+        _mean_shown(rows, published.system, published.measure),
+        measure.shown(published.tolerance),
+        "yes" if published.is_reached(rows) else "no",
+    ]
 
 
 def read_study(path: Path) -> Study:
