@@ -1,7 +1,7 @@
-"""Settings of the commands that compose no experiment: their defaults, read with `key=value`
-arguments in their place.
+"""Settings of the commands that compose no experiment.
 
-They import nothing heavy, so that `--help` and a wrong setting are answered at once.
+A command's `key=value` arguments replace the defaults. This module imports nothing heavy, so that
+`--help` and a wrong setting are answered at once.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class RunsPath:
 
 @dataclass
 class Settings:
-    """What the commands around the stages share; a command's own settings are further fields with
-    their defaults.
+    """Settings that the commands around the stages share.
+
+    A command's own settings are further fields with their defaults.
 
     tracking: one of `trackers`, the choices of conf/tracking that the command can use, and then the
         tracker; its settings are tracking.uri, tracking.experiment, ...
@@ -96,14 +97,17 @@ class CompareSettings(Settings):
 
 
 class DeliverSettings(Settings):
-    """tracking: the tracker that runs are uploaded to; its settings are tracking.uri,
-    tracking.experiment, ...
+    """The settings of a delivery.
+
+    tracking: the tracker that runs are uploaded to; its settings are tracking.uri,
+        tracking.experiment, ...
     """
 
 
 def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
-    """The defaults of a command with `key=value` arguments in their place; --help shows them, and
-    ends the process.
+    """The defaults of a command, with its `key=value` arguments applied.
+
+    `--help` shows the settings and ends the process.
 
     Raises ExperimentError, or an error of OmegaConf, for settings that are unknown or wrong.
     """
@@ -148,8 +152,9 @@ def read_settings(kind: type[SettingsT], arguments: Sequence[str]) -> SettingsT:
 
 
 def _parsed(text: str, default: Any) -> Any:
-    """The value of a setting, by its default: text stays as it is, for an identity may look like a
-    number.
+    """The value of a setting, of the type of its default.
+
+    Text stays as it is, for an identity may look like a number.
     """
     if text == "null":
         return None

@@ -46,8 +46,9 @@ def compose(overrides: Sequence[str] = (), folder: Path = CONF, name: str = "con
 
 
 def check(config: DictConfig) -> Experiment:
-    """Bind every section to its constructor and try the model for size; raises ExperimentError with
-    all problems.
+    """Bind every section to its constructor and build the model on the meta device.
+
+    Raises ExperimentError with all problems.
     """
     values, written = plain(config), plain(config, keep_environment=True)
     passwords = [place for place, value in leaves(written) if holds_password(value)]
@@ -103,8 +104,9 @@ def check(config: DictConfig) -> Experiment:
 
 
 def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the addresses of Lightning's MLFlowLoggers; MLflow itself would try for
-    minutes.
+    """Problems with the addresses of Lightning's MLFlowLoggers that nothing answers at.
+
+    MLflow itself would try for minutes.
     """
     from attnlab.runs.connection import check_reachable  # imports MLflow, which takes seconds
     from attnlab.training.extension_checks import mlflow_loggers
@@ -123,8 +125,9 @@ def _silent_loggers(loggers: Mapping[str, Any]) -> list[str]:
 
 
 def with_task_of_model(config: DictConfig) -> DictConfig:
-    """The config with the sections of classification, where `paths.model` is a classifier and no
-    task was chosen.
+    """The config, with the sections of classification where `paths.model` is a classifier.
+
+    Nothing changes where a task was chosen.
     """
     folder, task = config.paths.model, Classification()
     mark = task.shared_files[0]
@@ -167,8 +170,9 @@ def sections_of(task: Task) -> dict[str, Any]:
 
 
 def _nodes_by_name(kind: str) -> Any:
-    """The annotation of a section of nodes for Lightning's classes, which are checked later: its
-    import is slow.
+    """The annotation of a section that maps names to nodes for Lightning's classes.
+
+    The classes themselves are checked later, since importing Lightning is slow.
     """
     node = Annotated[dict[str, Any], Field(description=f"a {kind} (a mapping with {TARGET})")]
     return Annotated[
@@ -203,8 +207,9 @@ def plain(config: DictConfig, keep_environment: bool = False) -> dict[str, Any]:
 
 
 def _with_text_keys(node: Any) -> Any:
-    """A plain config whose keys are names: YAML makes a number of `2015:`, a truth value of
-    `on:`.
+    """A plain config whose keys are all text.
+
+    YAML reads the key `2015:` as a number and `on:` as a truth value.
     """
     if isinstance(node, list):
         return [_with_text_keys(value) for value in node]

@@ -1,9 +1,8 @@
-"""What experiments would cost (`dry_run=true`): parameters, memory and minutes, measured on a few
-real batches.
+"""Cost estimates of experiments (`dry_run=true`): parameters, memory and minutes.
 
-Each experiment is trained for a few steps, validated and evaluated on a few rows, in a temporary
-folder, by the same functions as a real run. An untrained model never ends a sentence by itself, so
-the searches stop at the mean length.
+They are measured on a few real batches. Each experiment is trained for a few steps, validated and
+evaluated on a few rows, in a temporary folder, by the same functions as a real run. An untrained
+model never ends a sentence by itself, so the searches stop at the mean length.
 """
 
 from __future__ import annotations
@@ -45,8 +44,10 @@ FEW, MANY = 32, 256
 
 @dataclass(frozen=True)
 class Estimate:
-    """minutes: from the start of the command to its metrics of the test split. megabytes: of memory
-    at most.
+    """The cost of one experiment.
+
+    minutes: from the start of the command to its metrics of the test split.
+    megabytes: of memory, at most.
     """
 
     name: str

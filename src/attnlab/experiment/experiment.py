@@ -1,5 +1,6 @@
-"""An experiment: the sections of the config, what each must be, and which of them each stage
-depends on.
+"""An experiment: the sections of the config and their types.
+
+It also tells which sections each stage depends on.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ Metrics = dict[str, float | int | None]
 
 
 class Task(Protocol):
-    """What differs between the kinds of experiment. The stages ask their task, and never which one
-    it is.
+    """What differs between the kinds of experiment.
+
+    The stages ask their task, and never which one it is.
 
     name: its choice in conf/task.
     columns: what a row of its raw data holds.
@@ -68,13 +70,15 @@ class Task(Protocol):
         return []
 
     def monitored(self, bound: Mapping[str, Any]) -> set[str]:
-        """The names of the metrics that a callback can monitor, of the bound sections of a
-        config.
+        """The names of the metrics that a callback can monitor.
+
+        bound: the bound sections of a config.
         """
 
     def open_data(self, folder: Path) -> Any:
-        """The prepared data of a folder; raises ExperimentError where there are none of this
-        task.
+        """The prepared data of a folder.
+
+        Raises ExperimentError where the folder has no data of this task.
         """
         is_ours = all((folder / name).is_file() for name in self.shared_files)
         if (folder / "data.json").is_file() and not is_ours:
@@ -85,8 +89,9 @@ class Task(Protocol):
         return self.read_data(folder)
 
     def check_same_tokens(self, model: Path, data: Path) -> None:
-        """Raise ExperimentError where the data do not have the tokenizers (and classes) that a
-        model folder knows.
+        """Check that the data have the tokenizers (and classes) of a model folder.
+
+        Raises ExperimentError where they differ.
         """
         for name in self.shared_files:
             ours, theirs = model / name, data / name
@@ -137,8 +142,9 @@ class Task(Protocol):
     def evaluate(
         self, experiment: Experiment, model: Path, data: Any, into: Path, progress: Progress
     ) -> Metrics:
-        """Write the evaluation of a model folder, whole or not at all; called in the precision that
-        is wanted.
+        """Write the evaluation of a model folder, whole or not at all.
+
+        The caller sets the precision.
         """
 
 
@@ -205,9 +211,9 @@ class Experiment:
         }
 
     def identity(self, names: tuple[str, ...], data: str, sources: tuple[str, ...]) -> str:
-        """What these sections, the state of the data and the sources decide: another value of an
-        environment
-        variable is another experiment.
+        """The identity that these sections, the state of the data and the sources determine.
+
+        Another value of an environment variable gives another identity.
         """
         return experiment_identity(
             {name: self.values[name] for name in names}, data, self.sources(sources)
@@ -229,8 +235,9 @@ def output_folder() -> Path:
 
 
 def overrides() -> list[str]:
-    """What the command line chose for this job, as it was written: `${oc.env:NAME}` stays; outside
-    of Hydra nothing.
+    """The overrides of this job as the command line gave them; empty outside of Hydra.
+
+    `${oc.env:NAME}` stays as it is.
     """
     if not HydraConfig.initialized():
         return []
@@ -238,8 +245,9 @@ def overrides() -> list[str]:
 
 
 def command_line() -> tuple[str, ...]:
-    """The words that repeat this job. Stages of DVC read what it composed, so that there they are
-    `dvc repro`.
+    """The words of a command that repeats this job.
+
+    Stages of DVC read what it composed, so for them the command is `dvc repro`.
     """
     if "DVC_STAGE" in os.environ:
         return "dvc", "repro"
@@ -261,7 +269,8 @@ def command_line() -> tuple[str, ...]:
 
 
 def resolve_path(path: str) -> Path:
-    """A path of the config, from the current folder: for a job, the one that its command was given
-    in.
+    """The absolute path of a path in the config, which counts from the current folder.
+
+    For a job, that is the folder in which its command was started.
     """
     return Path(os.path.expanduser(path)).resolve()

@@ -1,5 +1,6 @@
-"""The config as Hydra composes it, the choices of its groups, Hydra's errors as sentences; imports
-nothing heavy.
+"""The config as Hydra composes it, the choices of its groups, and Hydra's errors as sentences.
+
+This module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ OmegaConf.register_new_resolver("directions", directions, replace=True)
 def compose_config(
     overrides: Sequence[str] = (), folder: Path = CONF, name: str = "config"
 ) -> DictConfig:
-    """The composed config with its `hydra` node, not checked yet; raises ExperimentError where
-    Hydra refuses it.
+    """The composed config with its `hydra` node, not checked yet.
+
+    Raises ExperimentError where Hydra refuses it.
     """
     with hydra.initialize_config_dir(str(folder.resolve()), version_base="1.3"):
         return compose_in_command(overrides, name)
@@ -60,8 +62,9 @@ def groups(folder: Path = CONF) -> dict[str, list[str]]:
 
 
 def choices_of(config: DictConfig) -> dict[str, str]:
-    """{group: choice}, as Hydra notes them; inside a job, whose config has no `hydra` node, those
-    of the job.
+    """{group: choice}, as Hydra records them.
+
+    Inside a job, whose config has no `hydra` node, these are the choices of the job.
     """
     node = config.get("hydra") or (HydraConfig.get() if HydraConfig.initialized() else None)
     if node is None:
@@ -75,8 +78,9 @@ def choices_of(config: DictConfig) -> dict[str, str]:
 
 
 def shown_choices(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
-    """{group: what a reader is shown}: `pre_post`, or `pre_post, changed` where a value differs
-    from the file's.
+    """{group: what a reader is shown}.
+
+    That is the choice, `pre_post`, or `pre_post, changed` where a value differs from the file's.
     """
     shown = {}
     for group, choice in choices.items():
@@ -86,8 +90,9 @@ def shown_choices(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict
 
 
 def changed_values(group: str, choice: str, section: Any) -> dict[str, Any]:
-    """{dotted key: value} of a section where it differs from the choice's file; empty where conf/
-    has no such file.
+    """{dotted key: value} of the values in a section that differ from the choice's file.
+
+    Empty where conf/ has no such file.
     """
     file = CONF / group / f"{choice}.yaml"
     return (
@@ -111,9 +116,7 @@ def _different(written: Any, section: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def is_of_hydra(error: Exception) -> bool:
-    """Whether Hydra, one of its plugins or OmegaConf raised the error, or a config file is not
-    valid YAML.
-    """
+    """Whether the error comes from Hydra, one of its plugins, OmegaConf or invalid YAML."""
     if isinstance(error, (HydraException, OmegaConfBaseException, yaml.YAMLError)):
         return True
     frames = traceback.walk_tb(error.__traceback__)
@@ -125,8 +128,9 @@ def is_of_hydra(error: Exception) -> bool:
 
 
 def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) -> str:
-    """What is wrong, what was given and what is allowed, in one line; arguments: those of the
-    command.
+    """What is wrong, what was given and what is allowed, in one line.
+
+    arguments: those of the command.
     """
     cause = next((each for each in _chain(error) if isinstance(each, OmegaConfBaseException)), None)
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
@@ -154,8 +158,9 @@ def hydra_error_sentence(error: BaseException, arguments: Sequence[str] = ()) ->
 
 
 def _no_choice(arguments: Sequence[str]) -> str:
-    """The group that was given no name of a choice, such as `model=null`, of which Hydra names only
-    the type.
+    """An error for a group whose value is no name of a choice, such as `model=null`.
+
+    Hydra itself names only the type of the value.
     """
     choices = groups()
     for argument in arguments:

@@ -95,8 +95,9 @@ def launch(application: Callable[[], Any], leads_sweeps: bool = False) -> None:
 
 
 def _check_dashes(arguments: Sequence[str]) -> None:
-    """Raise ExperimentError for a setting written as an option, `--seed=3`, of which Hydra shows
-    its options.
+    """Raise ExperimentError for a setting written as an option, such as `--seed=3`.
+
+    Hydra would show its own options instead.
     """
     for text in arguments:
         name = text.partition("=")[0].lstrip("-")
@@ -169,8 +170,9 @@ def _as_written(config: DictConfig) -> Any:
 
 @contextmanager
 def _same_tracker_after() -> Iterator[None]:
-    """Restore MLflow's variables behind a job: Lightning's MLFlowLogger sets them, and the next job
-    would obey.
+    """Restore MLflow's environment variables after a job.
+
+    Lightning's MLFlowLogger sets them, and the next job would follow them.
     """
     before = {name: os.environ.get(name) for name in (URI_VARIABLE, EXPERIMENT_VARIABLE)}
     try:
@@ -236,8 +238,9 @@ def _ending_the_process() -> Iterator[None]:
 
 @contextmanager
 def report_user_errors() -> Iterator[None]:
-    """End the process with the sentences of an error that the user can mend; any other error keeps
-    its traceback.
+    """End the process with a message for an error that the user can fix.
+
+    Any other error keeps its traceback.
     """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -285,8 +288,9 @@ def report_user_errors() -> Iterator[None]:
 
 
 def _check_encoding(texts: Sequence[str]) -> None:
-    """Raise ExperimentError for characters that the locale cannot read; no file could be written
-    with them.
+    """Raise ExperimentError for characters that the locale cannot read.
+
+    No file could be written with them.
     """
     for text in texts:
         try:

@@ -1,6 +1,4 @@
-"""An experiment in a notebook: composed as on the command line, trained by a `pl.Trainer` of one's
-own.
-"""
+"""An experiment in a notebook: composed as on the command line, trained by any `pl.Trainer`."""
 
 from __future__ import annotations
 
@@ -46,8 +44,9 @@ class NotebookExperiment(Experiment):
         return make_batches(self, data)
 
     def predictor(self, module: pl.LightningModule, data: Any) -> Translator | SentenceClassifier:
-        """The module's model as `attnlab.load` gives a saved one; in evaluation mode from here
-        on.
+        """The module's model, as `attnlab.load` returns a saved one.
+
+        This puts the model in evaluation mode.
         """
         model: Any = module.model
         if isinstance(data, LabelledData):

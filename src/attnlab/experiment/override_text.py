@@ -1,6 +1,4 @@
-"""Text in Hydra's override grammar: quoted for it, and what to write for an override that it cannot
-read.
-"""
+"""Text in Hydra's override grammar: quoting, and corrections of overrides that it cannot read."""
 
 from __future__ import annotations
 
@@ -78,8 +76,9 @@ def unreadable(override: str, is_multirun: bool = False) -> str:
 
 
 def _with_less(override: str) -> str:
-    """What to leave out of an override such as `--seed=3` or `seed==2`; empty where that is not the
-    mistake.
+    """What to leave out of an override such as `--seed=3` or `seed==2`.
+
+    Empty where that is not the mistake.
     """
     key, _, value = override.partition("=")
     if key.startswith("-"):
@@ -97,8 +96,9 @@ def _with_less(override: str) -> str:
 
 
 def _suggestions(key: str, value: str, is_multirun: bool) -> Iterator[str]:
-    """The override as Hydra can read it: with its text, or with the values of its list, its mapping
-    or its sweep.
+    """The override as Hydra can read it.
+
+    Quotes its whole text, or the values of its list, mapping or sweep.
     """
     words, whole = _words_quoted(key, value), f"{key}={quoted(value)}"
     are_words_readable = not _error_of(words) and (is_multirun or not _is_simple_sweep(words))
@@ -119,8 +119,9 @@ def _is_simple_sweep(override: str) -> bool:
 
 
 def _words_quoted(key: str, value: str) -> str:
-    """The override with the words quoted that need it, of a list, a mapping or the values of a
-    sweep.
+    """The override with those words quoted that need it.
+
+    The words are the values of a list, a mapping or a sweep.
     """
     separators = r"([,\[\]{}()]|: )" if "{" in value else r"([,\[\]{}()])"
     pieces = re.split(separators, value)
@@ -149,8 +150,9 @@ def _shown(text: str) -> str:
 
 
 def _for_shell(text: str) -> str:
-    """The text in double quotes of the shell; in single ones where it has a `!`, which an
-    interactive shell reads.
+    """The text in the shell's double quotes.
+
+    A text with a `!`, which an interactive shell expands, gets single quotes.
     """
     if "!" in text:
         return shlex.quote(text)

@@ -34,8 +34,9 @@ def outputs(into: str = INTO) -> dict[str, str]:
 def compose(
     params: dict[str, Any], more: list[str] | None = None, into: str = INTO
 ) -> dict[str, Any]:
-    """The resolved config of params.yaml's content and more overrides; raises ExperimentError with
-    every problem.
+    """The resolved config of params.yaml's content and more overrides.
+
+    Raises ExperimentError with every problem.
     """
     overrides = params.get("overrides") or []
     if not isinstance(overrides, list) or not all(

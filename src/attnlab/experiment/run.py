@@ -318,11 +318,12 @@ def _wanted_outputs(experiment: Experiment) -> Iterator[tuple[str, Path, str]]:
 
 @contextmanager
 def experiment_lock(point: Path) -> Iterator[None]:
-    """Wait, and say so, while another process is at the same experiment; afterwards what it found
-    is there.
+    """Lock an experiment; wait, with a message, while another process works on it.
 
-    point: its folder, or that of an evaluation with another search in it; one does not wait for the
-        other.
+    After such a wait, the results of the other process are there.
+
+    point: the folder of the experiment, or that of its evaluation with another search; these two do
+        not wait for each other.
     """
     lock = FileLock(point / "lock")
     try:
@@ -335,8 +336,9 @@ def experiment_lock(point: Path) -> Iterator[None]:
 
 
 def find_resume_checkpoint(point: Path) -> Path | None:
-    """The last checkpoint of an unfinished training that is whole; None where training starts from
-    its first step.
+    """The last undamaged checkpoint of an unfinished training.
+
+    None where training starts from its first step.
     """
     # Imports Lightning, which takes seconds
     from attnlab.training.checkpoints import checkpoint_step

@@ -59,8 +59,9 @@ class SweepPlan:
 
     @classmethod
     def of(cls, config: DictConfig, name: str | None) -> SweepPlan:
-        """The plan of a composed multirun; raises ExperimentError with every problem of every
-        point.
+        """The plan of a composed multirun.
+
+        Raises ExperimentError with every problem of every point.
         """
         hydra = config.hydra
         # As written: `${oc.env:NAME}` must not become its value, which would be written down.
@@ -109,8 +110,9 @@ class SweepPlan:
         return config_digest({"points": sorted(of_points), "overrides": chosen})[:16]
 
     def lead(self) -> AbstractContextManager[Any]:
-        """Lead the sweep; raises ExperimentError where a point cannot run in one, or not on this
-        machine.
+        """Lead the sweep.
+
+        Raises ExperimentError where a point cannot run in a sweep, or not on this machine.
         """
         first = self.experiments[0]
         if isinstance(first.launcher, Slurm) and shutil.which("srun") is None:

@@ -43,11 +43,12 @@ _SAMPLING_INTERVAL = 5.0  # seconds
 
 
 class Connection:
-    """To the tracker at an address, and to one experiment there; made by the first call of `open`
-    or `client`.
+    """A connection to a tracker and to one experiment there.
+
+    The first call of `open` or `client` makes it.
 
     address: with an absolute path for an sqlite database; `shown` is the same without a password,
-        `name` has the experiment as well, and says the same in a runs folder that was moved.
+        `name` also has the experiment, and stays the same in a runs folder that was moved.
     """
 
     def __init__(self, address: str, experiment: str, artifacts: Path) -> None:
@@ -68,8 +69,9 @@ class Connection:
         )
 
     def client(self) -> MlflowClient:
-        """A client of a tracker that answered just now. Raises as `open`; OSError where it answered
-        before.
+        """A client of a tracker that answered just now.
+
+        Raises the errors of `open`; OSError where the tracker answered before and no longer does.
         """
         if self._client is None:
             return self.open()
@@ -153,8 +155,9 @@ class Connection:
         return str(found.experiment_id)
 
     def find_run(self, run_id: str) -> Run | None:
-        """The run of this experiment, None where it has no such run or it was deleted; of an open
-        connection.
+        """The run with this id; None where the experiment has no such run or it was deleted.
+
+        The connection must be open.
         """
         assert self._client is not None
         try:
@@ -167,8 +170,9 @@ class Connection:
         return run if is_here and run.info.lifecycle_stage == LifecycleStage.ACTIVE else None
 
     def monitor_system(self, run_id: str) -> Callable[[], None]:
-        """Sample processor, memory, disk, network and GPU for a run, until the returned function is
-        called.
+        """Sample processor, memory, disk, network and GPU for a run.
+
+        The sampling ends when the returned function is called.
         """
         monitor = SystemMetricsMonitor(
             run_id, _SAMPLING_INTERVAL, resume_logging=True, tracking_uri=self.address
@@ -192,8 +196,9 @@ class Connection:
 
 
 def check_reachable(address: str) -> None:
-    """Raise OSError where nobody listens at an address, for MLflow itself would try a dead database
-    for minutes.
+    """Raise OSError where nothing listens at an address.
+
+    MLflow itself would try an unreachable database for minutes.
     """
     url = make_url(address)
     port = url.port or _DEFAULT_PORTS.get(url.get_backend_name())
@@ -203,8 +208,9 @@ def check_reachable(address: str) -> None:
 
 
 def newest_model(client: MlflowClient, run: Run) -> LoggedModel | None:
-    """The model that a run logged last; None where it has none. It logs another where its folder
-    changed.
+    """The model that a run logged last; None where it has none.
+
+    A run logs another model when its model folder has changed.
     """
     outputs = run.outputs.model_outputs if run.outputs is not None else []
     models = [client.get_logged_model(output.model_id) for output in outputs]

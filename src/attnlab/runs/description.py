@@ -1,6 +1,4 @@
-"""The description of a run in MLflow: its note, its result, its data, and the commands that repeat
-it, in Markdown.
-"""
+"""The Markdown description of a run in MLflow: note, result, data, and commands to repeat it."""
 
 from __future__ import annotations
 
@@ -42,8 +40,10 @@ def _result(metrics: Mapping[str, float]) -> str:
 
 
 def _data(record: RunRecord) -> str:
-    """`**Data:** dates · train 8000, validation 1000, test 1000 rows · SHA-256 8c79...`, of which a
-    tag has all.
+    """The dataset, its rows and the start of its digest, in Markdown.
+
+    For example `**Data:** dates · train 8000, validation 1000, test 1000 rows · SHA-256 8c79...`; a
+    tag has the whole digest.
     """
     if not record.data_digest:
         return ""

@@ -1,5 +1,6 @@
-"""A trained model as MLflow saves it: its code, its signature with params, an example, pinned
-requirements.
+"""A trained model as MLflow saves it.
+
+It comes with its code, its signature with params, an example and pinned requirements.
 """
 
 from __future__ import annotations
@@ -86,10 +87,10 @@ SIGNATURES = {
 
 
 def save_logged_model(place: Path, folder: Path, kind: str, example: str, model: Model) -> None:
-    """Write a model folder, of a `translator` or a `classifier`, to a new folder `place` as MLflow
-    loads it.
+    """Write a model folder to a new folder `place`, in the form that MLflow loads.
 
-    example: a text that the model may be asked; MLflow shows it.
+    kind: `translator` or `classifier`.
+    example: an input text, which MLflow shows.
     """
     with tempfile.TemporaryDirectory(prefix="attnlab-code-") as temporary:
         code = Path(temporary) / PACKAGE_ROOT.name

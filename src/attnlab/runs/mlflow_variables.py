@@ -15,8 +15,9 @@ URI_VARIABLE, EXPERIMENT_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NA
 
 
 def uri_of_environment() -> str | None:
-    """The address in MLFLOW_TRACKING_URI; None where it is not set. A relative sqlite path counts
-    from the project.
+    """The address in MLFLOW_TRACKING_URI; None where it is not set.
+
+    A relative sqlite path counts from the project.
     """
     address = os.environ.get(URI_VARIABLE) or None
     if address is None or not address.startswith("sqlite:///"):
@@ -26,8 +27,9 @@ def uri_of_environment() -> str | None:
 
 
 def check_address(address: str, setting: str) -> None:
-    """Raise ValueError for what is no address of a server or a database, such as a path; `setting`
-    is its name.
+    """Raise ValueError for an address of neither a server nor a database, such as a path.
+
+    setting: its name, for the message.
     """
     if _ADDRESS.fullmatch(address) is None:
         raise ValueError(
@@ -38,13 +40,12 @@ def check_address(address: str, setting: str) -> None:
 
 
 def with_environment(node: Any) -> Any:
-    """The section `tracking` of a config, with what MLflow's own variables say where it says
-    nothing.
+    """The section `tracking` of a config, completed by MLflow's own environment variables.
 
-    The section itself stays as it is: what the environment says is written nowhere, and changes no
-    identity.
+    They count where the section says nothing. The section itself stays as it is: what the
+    environment says is written nowhere, and changes no identity.
 
-    Raises ExperimentError where the address in MLFLOW_TRACKING_URI is needed and is none.
+    Raises ExperimentError where the address in MLFLOW_TRACKING_URI is needed and is invalid.
     """
     if not isinstance(node, Mapping):
         return node

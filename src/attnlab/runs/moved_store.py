@@ -1,10 +1,9 @@
-"""A runs folder that was moved or copied: the artifact locations in MLflow's sqlite database are
-put right, once.
+"""Repair of the artifact locations in MLflow's sqlite database after a runs folder was moved.
 
 MLflow stores locations with their absolute paths. `place.json` in the runs folder says where the
-folder was when it was used last. If the folder is elsewhere now, the locations in its former place
-are moved to the present one. This is the only module that writes MLflow's tables. Free of mlflow: a
-command that finds all in order imports nothing for it.
+folder was when it was used last. If the folder is elsewhere now, moved or copied, the locations in
+its former place are changed to the present one, once. This is the only module that writes MLflow's
+tables. It does not import mlflow: a command that finds all in order loads nothing for it.
 """
 
 from __future__ import annotations
@@ -105,8 +104,9 @@ def sqlite_file(address: str) -> Path | None:
 
 
 def portable_address(address: str, runs_folder: Path) -> str:
-    """An address without its password, and without the place of the runs folder where the database
-    lies in it.
+    """An address without its password.
+
+    The path of a database inside the runs folder is made relative to that folder.
     """
     database = sqlite_file(address)
     if database is None or not database.is_relative_to(runs_folder):
@@ -115,8 +115,9 @@ def portable_address(address: str, runs_folder: Path) -> str:
 
 
 def runs_folder_of(database: Path) -> Path | None:
-    """The runs folder that a database belongs to, where only the database is known; None where
-    there is none.
+    """The runs folder that a database belongs to; None where there is none.
+
+    For commands that know only the database.
     """
     if database.name == DATABASE_NAME or (database.parent / PLACE_NAME).is_file():
         return database.parent
@@ -168,8 +169,9 @@ def readable_copy(runs_folder: Path, address: str) -> TemporaryDirectory[str] | 
 
 
 def former_place(runs_folder: Path, location: str) -> str | None:
-    """The former place of the runs folder, or of one that it is a copy of, which a location lies
-    in.
+    """The former place of the runs folder that contains a location.
+
+    It may also be the place of a runs folder that this one is a copy of.
     """
     store = _Store(runs_folder, None)
     place = store.read()
@@ -226,8 +228,9 @@ class _Store:
         )
 
     def put_right(self) -> str | None:
-        """Move the locations, and note the present place; returns the line for the user where
-        something was moved.
+        """Move the locations, and record the present place.
+
+        Returns the line for the user where something was moved.
         """
         before = self.read()
         place = self._settled(before)
@@ -267,8 +270,9 @@ class _Store:
         return Place(before.id, here, (*moved_from, former), tuple(copied_from))
 
     def _first_place(self) -> Place:
-        """The same for a folder from before there was a `place.json`: its former place stands in
-        the database.
+        """What `place.json` should say in a folder that has none yet.
+
+        The former place is taken from the database.
         """
         moved_from, copied_from = [], []
         for former in self._places_of_experiments():
@@ -279,8 +283,9 @@ class _Store:
         return Place(_new_id(), str(self.folder), tuple(moved_from), tuple(copied_from))
 
     def _places_of_experiments(self) -> list[str]:
-        """The former places of this folder, as the locations of the experiments in the database
-        tell.
+        """The former places of this folder, according to the locations of the experiments.
+
+        They are read from the database.
         """
         found: list[str] = []
         for location in self._experiment_locations():
@@ -321,8 +326,9 @@ class _Store:
         return _Relocation(str(self.folder), tuple(former))
 
     def _is_shared_with(self, former: str) -> bool:
-        """Whether a database outside of the folder belongs to another runs folder, which now is at
-        a former place.
+        """Whether a database outside of the folder belongs to another runs folder too.
+
+        That folder now is at a former place of this one.
         """
         assert self.database is not None
         is_in_use = (Path(former) / PLACE_NAME).is_file() or (Path(former) / "points").is_dir()
@@ -333,8 +339,9 @@ class _Store:
         return not os.path.isfile(theirs) or os.path.samefile(theirs, self.database)
 
     def _check_nobody_works(self, former: str) -> None:
-        """Raise ExperimentError where a process, as in another container, has the folder under its
-        former name.
+        """Raise ExperimentError where a process still uses the folder under its former name.
+
+        Such a process may run in another container.
         """
         locks = [path for pattern in _LOCKS_OF_WORK for path in self.folder.glob(pattern)]
         for path in locks:
@@ -349,10 +356,11 @@ class _Store:
                 ) from None
 
     def _move_locations(self, place: Place, may_be_there: Sequence[str]) -> str | None:
-        """Write the new locations, in one transaction, behind a backup; returns the line for the
-        user.
+        """Write the new locations in one transaction, after a backup.
 
-        may_be_there: former places; what is only there stays where it is.
+        Returns the line for the user.
+
+        may_be_there: former places; an artifact that exists only there stays where it is.
         """
         if self.database is None or not self._is_out_of_date(place):
             return None
@@ -397,8 +405,9 @@ class _Store:
         )
 
     def copy_put_right(self, copy: Path) -> None:
-        """Write a copy of the database in which the locations are put right; nothing changes in the
-        folder.
+        """Write a copy of the database with correct locations.
+
+        Nothing changes in the folder.
 
         Raises ExperimentError where the database has an unknown schema.
         """
@@ -418,8 +427,9 @@ class _Store:
         return self._values("SELECT artifact_location FROM experiments")
 
     def _values(self, query: str) -> list[str]:
-        """The texts that a query finds; none in a file that is no database of MLflow, which MLflow
-        itself reports.
+        """The texts that a query finds.
+
+        Empty for a file that is no database of MLflow, which MLflow itself reports.
         """
         if self.database is None:
             return []
@@ -465,8 +475,9 @@ class _Relocation:
     former: tuple[str, ...]
 
     def origin(self, location: str) -> str | None:
-        """The former place that a location lies in; None where it is right, or has nothing to do
-        with the folder.
+        """The former place that a location lies in.
+
+        None where the location is right, or has nothing to do with the folder.
         """
         path = _path_of(location)
         if path is None:
@@ -564,8 +575,9 @@ def _moved_texts(node: Any, relocation: _Relocation) -> Any:
 
 
 def _path_of(location: str) -> str | None:
-    """The absolute path of a location, `file:///a%20b` or `/a b`; None for another kind of
-    address.
+    """The absolute path of a location, `file:///a%20b` or `/a b`.
+
+    None for another kind of address.
     """
     if location.startswith("file:"):
         return url2pathname(urlsplit(location).path)

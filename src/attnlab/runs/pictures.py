@@ -1,5 +1,6 @@
-"""Attention at each validation, for the same few sentences: pictures, a page and numbers, into the
-outbox.
+"""Attention at each validation, for the same few sentences.
+
+The outbox receives pictures, a page and numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def write_sentences(
     folder: Path,
     title: str,
 ) -> None:
-    """Write `sentences.png`, `sentences.html`, `attention.npz` of maps of one row each, and
+    """Write the attention maps of sentences, and the confusion matrix.
+
+    Writes `sentences.png`, `sentences.html` and `attention.npz` of maps of one row each, and
     `confusion_matrix.png`.
 
     confusions: (C, C).

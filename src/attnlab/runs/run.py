@@ -1,6 +1,4 @@
-"""A run while something works on it: whatever it is given is first in its run folder, and uploaded
-from there.
-"""
+"""An active run: it writes everything to its run folder first, and uploads it from there."""
 
 from __future__ import annotations
 
@@ -94,8 +92,9 @@ class Run:
 
     @classmethod
     def read(cls, place: Path, upload: Upload | None = None) -> Self | None:
-        """The run that a place has; None where it has none. Raises ExperimentError for a damaged
-        file.
+        """The run that a place has; None where it has none.
+
+        Raises ExperimentError for a damaged file.
         """
         state = read_state(place)
         return None if state is None else cls(place, state, upload)
@@ -130,8 +129,9 @@ class Run:
         return self.place / MODEL if is_whole else None
 
     def spools(self) -> list[tuple[MetricSpool, int | None]]:
-        """Of the training, and of what follows it; each with the offset up to which it may be
-        uploaded.
+        """The spools of the training and of the metrics after it.
+
+        Each comes with the offset up to which it may be uploaded.
         """
         later = MetricSpool(self.folder / LATER_METRICS, "remove it, and evaluate again")
         return [(MetricSpool(self.place / SPOOL_NAME), self.state.safe_offset), (later, None)]
@@ -139,8 +139,9 @@ class Run:
     def log_metrics(
         self, metrics: Mapping[str, float], step: int, epoch: int | None = None
     ) -> None:
-        """Metrics of after the training, such as those of the test split; logged again, they count
-        once.
+        """Log metrics of the time after the training, such as those of the test split.
+
+        Metrics that are logged again count once.
         """
         if not self._is_ours():
             return
@@ -261,8 +262,9 @@ Upload = Callable[[Run], str | None]
 
 
 class UntrackedRun(Run):
-    """A run that records nothing, for tracking is off or its tracker has all of it: it is of no
-    process.
+    """A run that records nothing and belongs to no process.
+
+    It stands for a run where tracking is off, or where its tracker already has all of it.
     """
 
     def __init__(self, uploaded: Uploaded | None = None) -> None:
@@ -270,10 +272,10 @@ class UntrackedRun(Run):
 
 
 def close_runs(place: Path, upload: Upload | None = None) -> None:
-    """Close the runs in the folder of an experiment or a sweep, whose lock is held, so that it can
-    be cleared.
+    """Close the runs in the folder of an experiment or a sweep, so that it can be cleared.
 
-    Those whose processes were killed are closed; what MLflow lacks is uploaded.
+    The caller holds the lock of the folder. Runs whose processes were killed are closed; what
+    MLflow lacks is uploaded.
 
     Raises ExperimentError where MLflow lacks something of a run, and there is no `upload`, or it
     failed.

@@ -1,9 +1,8 @@
-"""A run on disk: all that is known of it, in the folder `run` of its experiment, evaluation or
-sweep.
+"""A run on disk: the folder `run` of its experiment, evaluation or sweep.
 
 `run.json` holds what the run is and how it ended, two spools hold what it measured, `outbox` holds
-the files that become its artifacts, and `mlflow.json` how much of all this MLflow has. Free of
-mlflow.
+the files that become its artifacts, and `mlflow.json` how much of all this MLflow has. This module
+does not import mlflow.
 """
 
 from __future__ import annotations
@@ -113,8 +112,9 @@ class Uploaded:
 
 
 def read_state(place: Path) -> RunState | None:
-    """The state of the run of a place; None where it has none. Raises ExperimentError for a damaged
-    file.
+    """The state of the run of a place; None where it has none.
+
+    Raises ExperimentError for a damaged file.
     """
     path, remedy = (
         place / RUN_FOLDER / STATE,
@@ -124,8 +124,9 @@ def read_state(place: Path) -> RunState | None:
 
 
 def read_uploaded(place: Path) -> Uploaded | None:
-    """How much MLflow has of the run of a place; None for nothing. Raises ExperimentError for a
-    damaged file.
+    """How much MLflow has of the run of a place; None for nothing.
+
+    Raises ExperimentError for a damaged file.
     """
     path, remedy = (
         place / RUN_FOLDER / UPLOADED,
@@ -135,17 +136,18 @@ def read_uploaded(place: Path) -> Uploaded | None:
 
 
 def places_of_runs(place: Path) -> list[Path]:
-    """Of the folder of an experiment or a sweep, and those of evaluations with another search in
-    it, the ones that
-    have a run.
+    """The folders that have a run: of this place and of its evaluations with another search.
+
+    place: the folder of an experiment or a sweep.
     """
     patterns = (f"{RUN_FOLDER}/{STATE}", f"evaluations/*/{RUN_FOLDER}/{STATE}")
     return [path.parents[1] for pattern in patterns for path in sorted(place.glob(pattern))]
 
 
 def reset_without_checkpoint(place: Path) -> bool:
-    """Whether the run of a place came to no checkpoint; it then starts again as the same run,
-    without its metrics.
+    """Reset the run of a place, and return True, if it saved no checkpoint.
+
+    The run then starts again as the same run, without its metrics.
     """
     state, uploaded, folder = read_state(place), read_uploaded(place), place / RUN_FOLDER
     if state is not None and (state.safe_offset != 0 or (uploaded is not None and uploaded.spools)):

@@ -1,7 +1,7 @@
-"""A trained model as MLflow loads it: this script, the model folder and attnlab's code, and no
-pickle.
+"""A trained model as MLflow loads it: this script, the model folder and attnlab's code.
 
-MLflow runs this file when it saves and when it loads a model; no module of the package imports it.
+No pickle is involved. MLflow runs this file when it saves and when it loads a model; no module of
+the package imports it.
 """
 
 from pathlib import Path
@@ -20,8 +20,9 @@ COLUMN = "text"
 
 
 class ServedModel(PythonModel):
-    """`predict(["Guten Tag"], params={"beam": 5})` gives an object for each text: `[{"text": ...,
-    "score": ...}]`.
+    """A model that returns an object for each text.
+
+    `predict(["Guten Tag"], params={"beam": 5})` returns `[{"text": ..., "score": ...}]`.
     """
 
     def load_context(self, context: PythonModelContext) -> None:
@@ -35,8 +36,9 @@ class ServedModel(PythonModel):
         model_input: pd.DataFrame,
         params: dict[str, Any] | None = None,
     ) -> list[dict[str, Any]]:
-        """The answers to the texts of the first column; a param of None leaves the model's own
-        setting.
+        """The answers to the texts of the first column.
+
+        A param of None leaves the model's own setting.
 
         Raises MlflowException, which MLflow's server answers with the status 400, for unsuitable
         texts and params.
@@ -49,8 +51,9 @@ class ServedModel(PythonModel):
 
 
 def texts_of(table: pd.DataFrame) -> list[str]:
-    """The texts of a table's first column; raises ExperimentError where it is another one than that
-    of the texts.
+    """The texts of a table's first column.
+
+    Raises ExperimentError where the column has another name than that of the texts.
     """
     column = table.columns[0]
     if isinstance(column, str) and column != COLUMN:

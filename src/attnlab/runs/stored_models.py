@@ -77,8 +77,9 @@ def _usual_tracker() -> str:
 
 
 def _check_database(uri: str, address: str) -> None:
-    """Raise ExperimentError for an sqlite database that does not exist, which MLflow would
-    create.
+    """Raise ExperimentError for an sqlite database that does not exist.
+
+    MLflow would create it.
     """
     url = make_url(address)
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).is_file():

@@ -65,8 +65,9 @@ class StoredRuns:
             return [self._read(run, into) for run in found.values() if run is not None]
 
     def by_filter(self, text: str, into: Path) -> list[StoredRun]:
-        """The runs that MLflow's search finds, oldest first, without the runs of sweeps
-        themselves.
+        """The runs that MLflow's search finds, oldest first.
+
+        The runs of sweeps themselves are left out.
         """
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         with self._connection.refusing():
@@ -85,8 +86,9 @@ class StoredRuns:
             return [self._read(run, into) for run in found if _OF_A_SWEEP not in run.data.tags]
 
     def add_folder(self, run_id: str, folder: Path, name: str) -> None:
-        """Log a folder among the run's artifacts, under a name. The run's status and times stay as
-        they are.
+        """Log a folder among the run's artifacts, under a name.
+
+        The run's status and times stay as they are.
 
         Raises ExperimentError where there is no such run any more.
         """

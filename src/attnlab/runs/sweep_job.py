@@ -60,13 +60,14 @@ def current_job() -> SweepJob | None:
 def running(
     number: int, overrides: Sequence[str], output: Path, config: Mapping[str, Any]
 ) -> Iterator[SweepJob | None]:
-    """Run a job: `with running(...) as job`. Its record ends as finished or, where something is
-    raised, as failed.
+    """Run a job of a sweep: `with running(...) as job`.
 
-    config: of what it runs, as it is composed, not checked yet.
+    The record of the job ends as finished or, where something is raised, as failed.
 
-    Gives None where no sweep's first process leads. What the job prints goes to `output/output.log`
-    where many run beside each other.
+    config: of what the job runs, composed, not checked yet.
+
+    Yields None where no sweep's first process leads. What the job prints goes to
+    `output/output.log` where several jobs run at once.
     """
     if FOLDER_VARIABLE not in os.environ:
         yield None
@@ -97,11 +98,11 @@ def running(
 def _distinct_name(
     experiment: str, number: int, choices: Mapping[str, str], folder: SweepFolder
 ) -> str:
-    """The name of the experiment, with what a sweep varies that is no part of it, as an address of
-    MLflow.
+    """A name for the point that differs from those of the other points, as it appears in MLflow.
 
-    Two points that still share one, for they differ in a digit that the name leaves out, get their
-    numbers.
+    It is the name of the experiment, and what a sweep varies that is no part of the experiment,
+    such as an address of MLflow. Two points that still share a name, since they differ in a digit
+    that the name leaves out, get their numbers.
     """
     beside = {
         key: value for key, value in choices.items() if key.startswith(_BESIDE_THE_EXPERIMENT)
@@ -159,8 +160,9 @@ def _words(process: psutil.Process) -> str:
 
 
 def exit_with(process: str) -> None:
-    """End this process and its children when that one, on this same machine, is gone; returns at
-    once.
+    """End this process and its children when another process of this machine is gone.
+
+    Returns at once.
     """
     host, pid, birth = process.rsplit(" ", 2)
     watched = int(pid), float(birth)

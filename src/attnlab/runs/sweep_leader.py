@@ -1,5 +1,6 @@
-"""The first process of a sweep: it opens the sweep's run, passes it to the jobs, watches them, and
-closes it.
+"""The first process of a sweep.
+
+It opens the sweep's run, passes it to the jobs, watches them, and closes it.
 """
 
 from __future__ import annotations
@@ -114,8 +115,9 @@ def _end_what_runs(
 def _close(
     run: Run, folder: SweepFolder, record: SweepRecord, runs_folder: Path, error: Exception | None
 ) -> None:
-    """Report how the jobs ended, and have the sweep's run show the ranking of its points and the
-    best one's metrics.
+    """Report how the jobs ended, and complete the sweep's run.
+
+    The run shows the ranking of its points and the metrics of the best one.
     """
     jobs = folder.jobs(record.started)
     if error is None or len(jobs) >= record.points:
@@ -182,8 +184,9 @@ def showing_progress(
 
 
 def line_of(jobs: Sequence[JobRecord], points: int, workers: int, now: float) -> str:
-    """The line, and the time left as the jobs that trained took it; those that were finished before
-    take none.
+    """The progress line of a sweep, with an estimate of the time left.
+
+    The estimate is based on the jobs that trained; those that were finished before take no time.
     """
     count = {
         status: sum(job.status == status for job in jobs)
@@ -229,8 +232,9 @@ def _one_leader(folder: SweepFolder) -> Iterator[None]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM ends the sweep as Ctrl-C does, so that its run is closed and its workers are
-    stopped.
+    """End the sweep on SIGTERM as on Ctrl-C.
+
+    So its run is closed and its workers are stopped.
     """
 
     def end(number: int, frame: Any) -> None:

@@ -1,7 +1,7 @@
-"""What a sweep keeps on disk of itself: `sweep.json`, `jobs/<number>.json` for each job; points'
-names and ranking.
+"""The records of a sweep on disk, the names of its points and their ranking.
 
-Whoever wants to know how a sweep stands, or what it found, reads these files and no tracker.
+The records are `sweep.json`, and `jobs/<number>.json` for each job. Whoever wants to know the
+progress or the results of a sweep reads these files and no tracker.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class JobRecord:
 
 
 class SweepFolder:
-    """`runs/sweeps/<identity>`: the records, and beside them the jobs' outputs, each under its
-    number.
+    """The folder `runs/sweeps/<identity>`: the records and the outputs of the jobs.
 
-    The outputs lie elsewhere where the command sets hydra.sweep.dir or hydra.sweep.subdir.
+    The output of each job is under its number. The outputs lie elsewhere where the command sets
+    hydra.sweep.dir or hydra.sweep.subdir.
     """
 
     def __init__(self, path: Path) -> None:
@@ -134,8 +134,9 @@ class SweepFolder:
 
 
 def find_sweep(runs_folder: Path, wanted: str) -> SweepFolder:
-    """The sweep of this identity, or the one that was started last; raises ExperimentError where it
-    is not clear.
+    """The sweep with this identity, or the one that was started last.
+
+    Raises ExperimentError where it is unclear which sweep is meant.
     """
     folders = [SweepFolder(path.parent) for path in (runs_folder / "sweeps").glob("*/sweep.json")]
     found = {folder.path.name: folder for folder in folders}
@@ -192,8 +193,10 @@ def _label(key: str, value: str) -> str:
 
 
 class RankedJob(NamedTuple):
-    """quality: the best value of the metric `monitor`; test: metrics of the test split, of the
-    model of step `step`.
+    """A finished job with its metrics.
+
+    quality: the best value of the metric `monitor`.
+    test: metrics of the test split, of the model of step `step`.
     """
 
     job: JobRecord
@@ -204,8 +207,11 @@ class RankedJob(NamedTuple):
 
 
 def ranking(jobs: Iterable[JobRecord], runs_folder: Path) -> list[RankedJob]:
-    """The finished jobs with a validation value, of equal ones the first. Raises ExperimentError
-    for a damaged file.
+    """The finished jobs with a validation value, the best first.
+
+    Jobs with equal values keep their order.
+
+    Raises ExperimentError for a damaged file.
     """
     found = []
     for job in jobs:

@@ -1,6 +1,4 @@
-"""Settings of a sweep: how its points are chosen, where its jobs run, and which way its objectives
-are better.
-"""
+"""Settings of a sweep: the choice of points, the launcher, and the directions of the objectives."""
 
 from __future__ import annotations
 

@@ -33,15 +33,17 @@ LONGEST_NAME = 250  # MLflow's limit for the name of a run
 
 
 class Tracking:
-    """Whether and where runs are tracked, and how many heat maps are drawn for it; by itself
-    nowhere.
+    """Settings of tracking: whether and where, and how many heat maps are drawn for it.
+
+    This base class tracks nowhere.
     """
 
     heat_map_sentences: int
 
     def follow_moved_folder(self, runs_folder: Path) -> None:
-        """Put the tracker's database right if the runs folder was moved or copied, before anything
-        in it is locked.
+        """Correct the tracker's database if the runs folder was moved or copied.
+
+        Call it before anything in the folder is locked.
 
         Raises ExperimentError where that is impossible.
         """
@@ -60,14 +62,16 @@ class Tracking:
         return UntrackedRun()
 
     def for_sweep(self) -> Tracking:
-        """The same for the run of a sweep itself, which its runs are children of: it is there
-        before they are.
+        """The settings for the run of a sweep itself.
+
+        That run exists before the runs of the points, which are its children.
         """
         return self
 
     def that_only_warns(self) -> Tracking:
-        """The same for what follows in a run that has begun: a tracker that went away since is a
-        warning.
+        """The settings for the rest of a run that has started.
+
+        A tracker that has become unreachable is only a warning.
         """
         return self
 
@@ -80,8 +84,9 @@ class Tracking:
         close_runs(place)
 
     def close(self, runs_folder: Path, place: Path, error: str) -> None:
-        """Close the run of a folder whose process was killed; a tracker that cannot be reached is a
-        warning.
+        """Close the run of a folder whose process was killed.
+
+        A tracker that cannot be reached is a warning.
         """
 
     def where_to_look(self, runs_folder: Path) -> str:

@@ -53,8 +53,9 @@ _LONGEST_TAG = 5000
 
 
 def upload(run: Run, connection: Connection) -> str | None:
-    """Upload what MLflow lacks of a run; returns why something is still missing there, None where
-    nothing is.
+    """Upload what MLflow lacks of a run.
+
+    Returns why something is still missing there, None where nothing is.
 
     Idempotent: it may be called at any time, and by another process after the run's own was killed.
     """
@@ -80,10 +81,10 @@ def upload(run: Run, connection: Connection) -> str | None:
 
 
 def _describe(client: MlflowClient, connection: Connection, run: Run) -> MlflowRun:
-    """Create the run in MLflow where it is missing, and upload its name, config, params, tags and
-    dataset.
+    """Create the run in MLflow where it is missing, and upload its description.
 
-    Params that MLflow has stay as they are, for they never change.
+    That is its name, config, params, tags and dataset. Params that MLflow has stay as they are, for
+    they never change.
     """
     state, record = run.state, run.state.record
     params = {**short_params(record.config), **dotted_params(record.config)}
@@ -193,8 +194,9 @@ def _points(records: Sequence[Record]) -> Iterator[Metric]:
 
 
 def _fingerprint(path: Path, offset: int) -> str:
-    """A digest of the bytes right before `offset`, so that a spool that was cut back and grew again
-    is recognised.
+    """A digest of the bytes right before `offset`.
+
+    It detects a spool that was truncated and has grown again.
     """
     if not path.exists():
         return ""
@@ -242,10 +244,10 @@ def _upload_model(client: MlflowClient, connection: Connection, run: Run, known:
 
 
 def _link_metrics(client: MlflowClient, connection: Connection, run: Run) -> None:
-    """Log what was measured of the run's model as metrics of the model, with the data that it was
-    measured on.
+    """Log what was measured of the run's model as metrics of the model.
 
-    A model that is the mean of several checkpoints was measured on the test split alone.
+    The metrics name the data that they were measured on. A model that is the mean of several
+    checkpoints was measured on the test split alone.
     """
     model = (
         None if run.model is None else newest_model(client, client.get_run(_uploaded(run).run_id))
