@@ -1,11 +1,11 @@
-"""Compose: the choices of params.yaml -> build/resolved.yaml, the one config that all later stages
-read.
+"""Compose: params.yaml -> build/resolved.yaml, the one config that all later stages read.
 
     python pipelines/compose.py [overrides, which take precedence over params.yaml]
     python pipelines/compose.py into=build/attentions/dot-1 model/attention=dot seed=1
 
 `into` is the folder of the result, and of what the stages write that read it. The prepared data lie
 in build/data.
+
 `dvc repro` composes nothing by itself, so this stage does; each later stage depends on its own
 sections of the result.
 """

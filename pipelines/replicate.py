@@ -1,5 +1,4 @@
-"""Train the experiments of a study with several seeds, and say what became of a claim or of a
-published result.
+"""Train the experiments of a study with several seeds, and judge its claim or published result.
 
     python pipelines/replicate.py 01_bottleneck
     python pipelines/replicate.py scan --seeds 5 data.path=<folder with the corpora>

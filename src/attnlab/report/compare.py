@@ -1,6 +1,4 @@
-"""Comparison of runs: which of the compared systems differ, by how much, and at what
-price.
-"""
+"""Comparison of runs: which systems differ, by how much, and at what price."""
 
 from __future__ import annotations
 

@@ -163,8 +163,9 @@ def systems_of(runs: Sequence[ComparedRun]) -> list[System]:
 
 
 def ranked(systems: Sequence[System], measure: Measure) -> list[System]:
-    """Systems by their mean over the seeds, the best first; those without the measure are left
-    out.
+    """Systems by their mean over the seeds, the best first.
+
+    Systems without the measure are left out.
     """
     means = {
         each.name: sum(values) / len(values)
@@ -178,8 +179,9 @@ def ranked(systems: Sequence[System], measure: Measure) -> list[System]:
 
 
 def read_json(path: Path, stage: str) -> Any:
-    """The content of a JSON file that `stage` writes; raises ExperimentError where it is missing or
-    damaged.
+    """The content of a JSON file that `stage` writes.
+
+    Raises ExperimentError where it is missing or damaged.
     """
     return read_own_record(path, object, f"run the {stage} stage again")
 
@@ -191,8 +193,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def read_history(path: Path) -> dict[str, list[tuple[int, float]]]:
-    """{name: [(step, value), ...]} of a history.csv (step, epoch, name, value); finite values
-    only.
+    """{name: [(step, value), ...]} of a history.csv (step, epoch, name, value).
+
+    Only finite values.
     """
     history: dict[str, list[tuple[int, float]]] = {}
     for row in csv.DictReader(path.read_text(encoding="utf-8").split("\n")):

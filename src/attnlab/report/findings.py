@@ -1,5 +1,6 @@
-"""Findings of a comparison: a mean and an interval for each system and measure, and which systems
-differ.
+"""Findings of a comparison: means with intervals, and the systems that differ.
+
+There is a mean and an interval for each system and measure.
 """
 
 from __future__ import annotations
@@ -174,11 +175,10 @@ def _pairs(
 def resampled_scores(
     runs: Sequence[ComparedRun], samples: int, seed: int, progress: Progress
 ) -> dict[tuple[str, str, str], NDArray[np.float64]]:
-    """{(metric, system, seed of the run): (B,)} of the metrics that follow from the sentences of a
-    run.
+    """The metrics that follow from the sentences of a run, on resampled test sets.
 
-    Runs with the same test set are measured on the same samples of it; each test set has samples of
-    its own.
+    Returns {(metric, system, seed of the run): (B,)}. Runs with the same test set are measured on
+    the same samples of it; each test set has samples of its own.
 
     Raises:
         ExperimentError: the sentences of a run give another metric than its metrics.json says.

@@ -74,10 +74,11 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def chosen_measure(wanted: str | None, of_runs: Sequence[tuple[str, Iterable[str]]]) -> str:
-    """The measure to rank by; raises ExperimentError where a run lacks it, or where it has no
-    better direction.
+    """The measure to rank by.
 
     of_runs: the name of each run and its measures.
+
+    Raises ExperimentError where a run lacks it, or where it has no better direction.
     """
     common = in_order(set.intersection(*(set(names) for _, names in of_runs)))
     ranking = [name for name in common if measure_named(name).better]

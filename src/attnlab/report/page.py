@@ -1,6 +1,4 @@
-"""The page of an experiment: choices, data, learning curves, metrics, and the sections of its
-task.
-"""
+"""The page of an experiment: choices, data, learning curves, metrics, and sections of its task."""
 
 from __future__ import annotations
 
@@ -181,10 +179,10 @@ def _of_classification(config: Mapping[str, Any], evaluation: Path, info: Any, t
 def sample_predictions(
     rows: Sequence[dict[str, Any]], count: int = 5
 ) -> dict[str, list[dict[str, Any]]]:
-    """{"random", "surest mistakes", "least sure"}: `count` rows each, by the probability of the
-    predictions.
+    """`count` sample rows of each kind: "random", "surest mistakes", "least sure".
 
-    Random ones come from a fixed seed.
+    The last two are chosen by the probability of the predictions. Random ones come from a fixed
+    seed.
     """
     numbered = [{**row, "number": number} for number, row in enumerate(rows, start=1)]
     wrong = [row for row in numbered if not row["correct"]]
@@ -202,8 +200,9 @@ def _shown(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _choices(config: Mapping[str, Any], choices: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row for each choice: its name and its values, without the parts that have their own
-    rows.
+    """A row for each choice: its name and its values.
+
+    The parts that have their own rows are left out of the values.
     """
     rows: list[dict[str, Any]] = []
     for path in _CHOICES:

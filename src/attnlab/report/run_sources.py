@@ -39,8 +39,9 @@ _PEAK = "system/peak_training_megabytes"
 
 
 def runs_of_sweep(folder: SweepFolder, runs_folder: Path) -> ComparedRuns:
-    """The finished runs of a sweep; raises ExperimentError where no run is finished and
-    evaluated.
+    """The finished runs of a sweep.
+
+    Raises ExperimentError where no run is finished and evaluated.
     """
     record = folder.read()
     # A search may have had more trials before.
@@ -109,10 +110,11 @@ def _costs(cpu_seconds: float | None, peak_megabytes: float | None) -> dict[str,
 
 
 def runs_of_builds(folders: Sequence[Path]) -> ComparedRuns:
-    """Runs from folders with `resolved.yaml`, `training/` and `evaluation/`; raises ExperimentError
-    without these.
+    """Runs from folders with `resolved.yaml`, `training/` and `evaluation/`.
 
     They have no costs: the outputs of stages repeat to the byte, which times do not.
+
+    Raises ExperimentError for a folder without these.
     """
     params = []
     for folder in folders:
@@ -189,8 +191,9 @@ def _compared(
     left_out: list[LeftOut],
     parent: str | None,
 ) -> ComparedRuns:
-    """Name the systems and shorten the names of the choices; an experiment that is repeated is no
-    second seed.
+    """Name the systems and shorten the names of the choices.
+
+    A run with the choices and the seed of an earlier one is left out: it is no second seed.
 
     found: runs without a system, their choices by full keys.
     varied: what varies, for the title; None for the names of the choices.
@@ -222,11 +225,11 @@ def _compared(
 
 
 def varying(runs: Sequence[Mapping[str, str]]) -> list[str]:
-    """The params that differ between systems: short ones such as `attention`, and as few dotted
-    ones as possible.
+    """The params that differ between systems.
 
-    A choice implies many dotted params, its class and its sizes. So these count only where runs
-    that agree in all short ones differ in them, as in a sweep over the learning rate.
+    These are short ones such as `attention`, and as few dotted ones as possible. A choice implies
+    many dotted params, its class and its sizes. So these count only where runs that agree in all
+    short ones differ in them, as in a sweep over the learning rate.
 
     runs: the params of each.
     """
@@ -265,10 +268,10 @@ def short_names(keys: Sequence[str]) -> dict[str, str]:
 
 
 def system_names(choices: Sequence[Mapping[str, str]]) -> list[str]:
-    """A name for each of these choices (full keys, without a seed), equal exactly for equal
-    choices.
+    """A name for each of these choices (full keys, without a seed).
 
-    Names round numbers; where two systems would share a name, both get their choices as written.
+    Two names are equal exactly where the choices are. Names round numbers; where two systems would
+    share a name, both get their choices as written.
     """
     written = [" · ".join(f"{key}={value}" for key, value in each.items()) for each in choices]
     names = [name_of(each) for each in choices]

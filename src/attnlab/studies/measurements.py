@@ -1,5 +1,6 @@
-"""What a study measures of each trained model: rows {"system", "seed", "at", measure: value,
-...}.
+"""Measurements of each trained model of a study.
+
+They are rows {"system", "seed", "at", measure: value, ...}.
 """
 
 from __future__ import annotations
@@ -88,9 +89,10 @@ def train(point: Point) -> None:
 
 
 def evaluation(point: Point) -> Iterator[Row]:
-    """The metrics of the test split, CPU minutes of the training, and, where the alignments are
-    known, the share of target tokens whose strongest source token is the right one, the one before
-    and the one behind it.
+    """The metrics of the test split and the CPU minutes of the training.
+
+    Where the alignments are known, also the share of target tokens whose strongest source token is
+    the right one, the one before and the one after it.
     """
     folder = point.evaluated()
     measured = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
@@ -123,8 +125,10 @@ def history(point: Point) -> Iterator[Row]:
 
 
 def gradients(point: Point) -> Iterator[Row]:
-    """log10 of the norm of the loss gradient at the encoder's states, by their distance from the
-    end of the source: before and after the training.
+    """log10 of the norm of the loss gradient at the encoder's states.
+
+    The norms are given by the distance of the states from the end of the source, before and after
+    the training.
     """
     import pytorch_lightning as pl
 
@@ -172,8 +176,9 @@ def interventions(point: Point) -> Iterator[Row]:
 
 
 def explanations(point: Point) -> Iterator[Row]:
-    """How the most relevant source token of each target token agrees with the known alignments, by
-    each method of explanation, on 200 sentences of the test split.
+    """How the most relevant source token of each target token agrees with the known alignments.
+
+    It is measured for each method of explanation, on 200 sentences of the test split.
     """
     from attnlab.evaluation.explanations import METHODS, grades
     from attnlab.model.model_folder import load_model
@@ -185,9 +190,10 @@ def explanations(point: Point) -> Iterator[Row]:
 
 
 def attention_as_explanation(point: Point) -> Iterator[Row]:
-    """The measures of Jain and Wallace 2019 on 500 sentences of the test split: means over the
-    sentences of each predicted class, and the share of sentences with an adversarial attention
-    whose divergence is above 0.4 nats.
+    """The measures of Jain and Wallace 2019 on 500 sentences of the test split.
+
+    These are means over the sentences of each predicted class, and the share of sentences with an
+    adversarial attention whose divergence is above 0.4 nats.
     """
     from attnlab.evaluation.explanations import is_attention_explanation
     from attnlab.model.model_folder import load_classifier

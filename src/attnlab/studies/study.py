@@ -1,5 +1,4 @@
-"""A study: experiments that differ in a few choices, over several seeds, and what they show of a
-claim or a paper.
+"""A study: experiments over a few choices and several seeds that test a claim or a paper.
 
 A study is a YAML file, one of pipelines/studies or the user's own; `Study` has its keys.
 """

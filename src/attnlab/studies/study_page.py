@@ -1,5 +1,6 @@
-"""The Markdown pages of claims and replications: a table of all of them, and a section for each
-that was run.
+"""The Markdown pages of claims and replications.
+
+Each has a table of all of them, and a section for each that was run.
 """
 
 from __future__ import annotations

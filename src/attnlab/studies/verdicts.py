@@ -1,8 +1,8 @@
-"""What a study found against what was expected or published: intervals over seeds, and verdicts by
-fixed rules.
+"""Verdicts on a study: its results against what was expected or published.
 
-Rows are measurements, {"system", "seed", "at", measure: value, ...}: `at` is a place on the study's
-axis (a source length, a distance, a training step), and None where there is no axis.
+The verdicts follow fixed rules, from intervals over seeds. Rows are measurements, {"system",
+"seed", "at", measure: value, ...}: `at` is a place on the study's axis (a source length, a
+distance, a training step), and None where there is no axis.
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ class Expectation:
         )
 
     def outcome(self, rows: Rows) -> Outcome:
-        """Whether the whole interval of the difference is on the expected side, on the other, or
-        neither.
+        """Whether the whole interval of the difference is on the expected side.
+
+        `undecided` where it lies on neither side.
         """
         found = self.difference(rows)
         if found.low is None or found.high is None:
@@ -121,8 +122,9 @@ class Published:
     __pydantic_config__: ClassVar = _NO_OTHER_KEYS
 
     def is_reached(self, rows: Rows) -> bool:
-        """Our mean is within the tolerance or better; a measure without a better direction must be
-        within it.
+        """Whether our mean is within the tolerance of the published figure, or better.
+
+        A measure without a better direction must be within the tolerance.
         """
         mean, measure = (
             mean_interval(values_of(rows, self.system, self.measure)).mean,
@@ -143,8 +145,10 @@ def verdict_on_claim(outcomes: Sequence[Outcome]) -> str:
 
 
 def verdict_on_replication(reached: Sequence[bool], outcomes: Sequence[Outcome]) -> str:
-    """`reproduced` where every published figure is reached, `direction only` where only all
-    expectations hold.
+    """The verdict on a replication.
+
+    `reproduced` where every published figure is reached, `direction only` where only the
+    expectations all hold, else `not reached`.
     """
     if reached and all(reached):
         return "reproduced"
