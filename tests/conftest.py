@@ -33,8 +33,9 @@ OF_THE_PROCESSOR = re.compile(r"bfloat16|bf16|onednn|cpu_has", re.IGNORECASE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test whose name, parameters or source speak of bfloat16 or oneDNN as
-    `processor`.
+    """Mark the tests that depend on the processor as `processor`.
+
+    These are the tests whose name, parameters or source mention bfloat16 or oneDNN.
     """
     for item in items:
         assert isinstance(item, pytest.Function)
@@ -46,11 +47,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def slow_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Each worker begins with its share of the slow modules, so that none of them starts a long
-    test at the end.
+    """Order the tests so that each worker begins with its share of the slow modules.
 
-    Workers begin with equal parts of the list, one after the other, and then take from each other's
-    ends.
+    So no worker starts a long test at the end. Workers begin with equal parts of the list, one
+    after the other, and then take from each other's ends.
     """
     modules: dict[Path, list[pytest.Item]] = {}
     for item in items:
@@ -113,8 +113,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tiny_model() -> Callable[..., Any]:
-    """Builds a Seq2Seq of a few units in evaluation mode; every choice of the composition can be
-    changed.
+    """Builds a Seq2Seq of a few units in evaluation mode, with any choice of the composition.
 
     Choices are names of YAML files in conf/model (and the scope `local_p_renormalised`); `decoder`
     brings its own readout and attention as there.

@@ -170,8 +170,9 @@ def write_stages(
 
 
 def write_point(runs: Path, identity: str, quality: str, cpu_seconds: float, rising: float) -> None:
-    """What training leaves in the experiment's own folder. quality: the name of a validation
-    metric.
+    """Write what training leaves in the experiment's own folder.
+
+    quality: the name of a validation metric.
     """
     point = runs / "points" / identity
     (point / "training").mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
-"""Pages of docs/ whose Python code runs as it stands: all blocks of a page in order, in one
-namespace.
+"""Python code of the pages in docs/.
+
+It runs as it stands: all blocks of a page in order, in one namespace.
 """
 
 from __future__ import annotations

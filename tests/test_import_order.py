@@ -1,5 +1,6 @@
-"""Imports point one way, and each heavy dependency has one home. Imports for type checkers count
-too.
+"""Imports point one way, and each heavy dependency is imported in one place.
+
+Imports for type checkers count too.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ def place_of(path: Path) -> str:
 
 
 def imports_of(path: Path) -> list[str]:
-    """Dotted names of all that a file imports, wherever in the file it does so; relative ones made
-    absolute.
+    """Dotted names of all that a file imports, wherever in the file it does so.
+
+    Relative imports are made absolute.
     """
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -170,8 +172,9 @@ def test_no_module_is_called_utils_or_helpers():
 
 
 def test_pipelines_answer_help_quickly():
-    """Importing all of them loads nothing that costs seconds; that must stand inside their
-    functions.
+    """Importing all pipelines loads nothing that costs seconds.
+
+    Such imports must stand inside their functions.
     """
     heavy = {"torch", "pytorch_lightning", "mlflow", "torchmetrics", "datasets", "matplotlib"}
     code = (

@@ -1,5 +1,6 @@
-"""docs/settings.md and docs/settings.schema.json: as `make settings` writes them, complete, and
-true to the configs.
+"""docs/settings.md and docs/settings.schema.json.
+
+They are as `make settings` writes them, complete, and agree with the configs.
 """
 
 from __future__ import annotations

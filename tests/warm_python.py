@@ -1,13 +1,13 @@
-"""A `python` that starts at once: its commands run in forks of a server that has everything
-imported.
+"""A `python` that starts at once: its commands run in forks of a server.
 
-The fixture `warm_python` gives its path. A command `<path> pipelines/train.py ...` has its own
-folder, environment, streams, process group and exit code, as with a new interpreter; SIGTERM and
-SIGINT are passed on, and whoever kills
-the `python` kills the command. Two variables of its environment change what it may do:
-WARM_PYTHON_FILE_LIMIT is the bytes that no file of it may exceed, as a quota would have it;
-WARM_PYTHON_USER is the user that it becomes where the tests run as root. Anything but a script runs
-in a real interpreter.
+The server has everything imported. The fixture `warm_python` gives the path of the `python`. A
+command `<path> pipelines/train.py ...` has its own folder, environment, streams, process group and
+exit code, as with a new interpreter; SIGTERM and SIGINT are passed on, and whoever kills the
+`python` kills the command.
+
+Two variables of its environment change what it may do: WARM_PYTHON_FILE_LIMIT is the bytes that no
+file of it may exceed, as a quota would have it; WARM_PYTHON_USER is the user that it becomes where
+the tests run as root. Anything but a script runs in a real interpreter.
 """
 
 from __future__ import annotations

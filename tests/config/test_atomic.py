@@ -87,8 +87,9 @@ def test_atomic_folder_that_cannot_replace_the_old_one_leaves_it_alone(
 
 @pytest.fixture
 def disk(monkeypatch):
-    """What reaches the disk, and what takes its place, in their order: names of files, and folders
-    with a slash.
+    """The names that are synced to disk or put in another's place, in their order.
+
+    Folders have a slash at the end.
     """
     seen = []
 

@@ -1,5 +1,6 @@
-"""Binding a config: any class of the right base, and all problems at once, in sentences, before
-anything is built.
+"""Binding a config: any class of the right base, and all problems reported at once.
+
+The problems are sentences, reported before anything is built.
 """
 
 from __future__ import annotations

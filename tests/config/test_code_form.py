@@ -1,5 +1,6 @@
-"""The form of code is the same for what does the same, in every version of Python, and differs for
-what does not.
+"""The form of code: equal for equal behaviour, different for different behaviour.
+
+It is the same in every version of Python.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The base classes of corpora: what a corpus of one's own may leave out, and what it is told that
-it lacks.
-"""
+"""The base classes of corpora: what a user's corpus may leave out, and errors for what it lacks."""
 
 from __future__ import annotations
 

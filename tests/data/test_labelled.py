@@ -1,6 +1,4 @@
-"""Labelled corpora: what is read, dropped and refused, what lies in the prepared folder, and its
-batches.
-"""
+"""Labelled corpora: what is read, dropped and refused, the prepared folder, and its batches."""
 
 from __future__ import annotations
 

@@ -219,8 +219,9 @@ def test_links_between_fields_match_hand_computed_links():
     ids=lambda trainer: type(trainer).__name__,
 )
 def test_prepared_dates_link_the_tokens_of_the_year(dates, tmp_path, trainer):
-    """The year is written alike on both sides: its tokens must be linked, and only to tokens of the
-    year.
+    """The year is written alike on both sides.
+
+    So its tokens must be linked, and only to tokens of the year.
     """
     data = prepared(dates(tokenizer=trainer, source_locales=["de_DE"]), tmp_path)
     split = data.split("train")

@@ -133,8 +133,9 @@ def test_sampler_buckets_leave_few_pads():
 
 
 def test_sampler_neighbours_are_alike_where_the_target_length_changes():
-    """Sources of 1 to 40 words under each target length: none jumps from the longest to the
-    shortest.
+    """Sources of 1 to 40 words under each target length.
+
+    The order never jumps from the longest source to the shortest.
     """
     source, target = (grid.ravel() for grid in np.meshgrid(np.arange(1, 41), np.arange(1, 6)))
     order = np.concatenate(list(sampler(Batching(size=8), (source, target), shuffle=False)))

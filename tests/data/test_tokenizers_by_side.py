@@ -1,5 +1,6 @@
-"""A tokenizer for each side, and the corpora that need it: pronunciation reads characters and
-writes phones.
+"""A tokenizer for each side, and corpora that need it.
+
+An example is pronunciation: it reads characters and writes phones.
 """
 
 from __future__ import annotations

@@ -23,10 +23,10 @@ class Tensors:
 
 
 class Copier(nn.Module):
-    """At step t it looks at `<eos>` (0.5), at source token t (0.3) and at the first position, a pad
-    or not (0.2).
+    """A model that copies: at step t it attends to `<eos>`, source token t and the first position.
 
-    Where source token t is `<eos>`, it ends; with `attends` False it returns no attention weights.
+    The weights are 0.5, 0.3 and 0.2; the first position may be a pad. Where source token t is
+    `<eos>`, it ends; with `attends` False it returns no attention weights.
     """
 
     def __init__(self, vocabulary_size: int, attends: bool = True) -> None:

@@ -132,8 +132,9 @@ def test_weight_between_words_is_summed_over_the_source_and_averaged_over_the_ta
 
 
 class Diagonal(Copier):
-    """With the reference fed, target token t looks at source token t: sources and targets are equal
-    texts.
+    """A copier whose target token t attends to source token t when the reference is fed.
+
+    Sources and targets are equal texts.
     """
 
     def forward(self, batch: Batch) -> SimpleNamespace:

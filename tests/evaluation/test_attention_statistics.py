@@ -51,8 +51,9 @@ def drawn(lengths: list[tuple[int, int]], sums: float = 1.0) -> list[NDArray[np.
 def padded(
     sentences: list[NDArray[np.float64]], pads_first: tuple[bool, bool]
 ) -> list[torch.Tensor]:
-    """weights (B, T, S), source_mask (B, S) and target_mask (B, T) of a batch, with pads where they
-    are wanted.
+    """weights (B, T, S), source_mask (B, S) and target_mask (B, T) of a batch.
+
+    `pads_first` says for each side whether its pads come first.
     """
     most_t, most_s = (max(weights.shape[axis] for weights in sentences) + 2 for axis in (0, 1))
     weights = torch.zeros(len(sentences), most_t, most_s, dtype=torch.float64)

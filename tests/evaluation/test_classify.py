@@ -36,8 +36,9 @@ ROWS = [
 
 
 class ByLength(nn.Module):
-    """Takes sentences of n words for class n - 1, looks at the first real token with 0.75 and at
-    the last with 0.25.
+    """Takes sentences of n words for class n - 1.
+
+    It attends to the first real token with 0.75 and to the last with 0.25.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,6 @@
-"""Relevances against changes made by hand, grades of a known map, and the tests of attention
-against scipy.
+"""Explanations: relevances, grades of a known map, and tests of attention.
+
+Relevances are compared with changes made by hand, the tests of attention with scipy.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The encoder a token at a time is the encoder; its gradients are finite differences and Pascanu's
-product.
+"""The encoder run token by token equals the encoder, and its gradients are right.
+
+They are compared with finite differences and with Pascanu's product.
 """
 
 from __future__ import annotations
@@ -102,8 +103,9 @@ def test_state_gradients_equal_finite_differences(
 def test_state_gradients_without_attention_are_products_of_jacobians(
     one_way: Build, batch_of: Build
 ) -> None:
-    """Pascanu et al. 2013, equation 5, for h_s = tanh(W x_s + U h_{s-1} + b): dh_{s+1}/dh_s =
-    diag(1 - h_{s+1}²) U.
+    """Pascanu et al. 2013, equation 5, for h_s = tanh(W x_s + U h_{s-1} + b).
+
+    dh_{s+1}/dh_s = diag(1 - h_{s+1}²) U.
     """
     model = one_way("rnn", decoder="no_attention")
     batch = batch_of(model.padding, source_lengths=(9,), target_lengths=(4,))

@@ -1,5 +1,6 @@
-"""A metric from the sums over its sentences is the metric itself, of the corpus and of any sample
-of it.
+"""Metrics from sums over sentences equal the metrics themselves.
+
+This holds for the corpus and for any sample of it.
 """
 
 from __future__ import annotations

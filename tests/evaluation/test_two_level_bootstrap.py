@@ -1,6 +1,4 @@
-"""Resampled seeds and sentences: the variances they ought to have, and tests and intervals that
-keep their level.
-"""
+"""Resampled seeds and sentences: their variances, and tests and intervals that keep their level."""
 
 from __future__ import annotations
 
@@ -26,8 +24,9 @@ SAMPLES, SENTENCES = 200, 150
 def simulated(
     qualities: list[float], seeds: int, spread: float, draw: np.random.Generator
 ) -> list[SystemSample]:
-    """Systems whose seeds scatter by `spread`, measured by exact match on sentences that are hard
-    for all alike.
+    """Systems whose seeds scatter by `spread`, measured by exact match.
+
+    Each sentence is equally hard for all systems.
     """
     hardness = draw.normal(size=SENTENCES)
     correct = [
@@ -80,8 +79,9 @@ def test_comparison_of_very_different_systems_finds_a_difference(seeds: int) -> 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])
 def test_estimate_interval_covers_the_true_mean(seeds: int) -> None:
-    """Of a measure without sentences, for two seeds too; plain percentiles would hold it half of
-    the time.
+    """A measure without sentences, for two seeds too.
+
+    Plain percentiles would cover the mean only half of the time.
     """
     draw = np.random.default_rng(seeds)
     held = 0
@@ -158,8 +158,9 @@ def test_two_level_bootstrap_of_equal_systems_rarely_finds_a_difference(
 
 
 def test_estimate_interval_over_three_seeds_hardly_depends_on_the_draw():
-    """One outlier of three: the sample that holds nothing else, 1 of 27, lies within every interval
-    of 95 %.
+    """One outlier among three seeds.
+
+    The sample that holds nothing else, 1 of 27, lies within every interval of 95 %.
     """
     lows = []
     for seed in range(20):

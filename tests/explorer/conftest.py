@@ -145,9 +145,7 @@ class Visit:
         return [[float(cell) for cell in row.locator("td").all_inner_texts()] for row in rows.all()]
 
     def effects(self) -> list[list[float]]:
-        """Log-probability before and after of each target token, as the table of effects has
-        them.
-        """
+        """Log-probability before and after of each target token, from the table of effects."""
         self.settle()
         rows = self.page.locator("table.effects tbody tr").all()
         return [[float(cell) for cell in row.locator("td").all_inner_texts()[:2]] for row in rows]

@@ -1,6 +1,4 @@
-"""What one takes away from the explorer's page: link, picture, numbers, and a page that works
-without the model.
-"""
+"""The downloads of the explorer: link, picture, numbers, and a page that needs no model."""
 
 from __future__ import annotations
 

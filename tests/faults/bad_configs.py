@@ -53,8 +53,9 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """A wrong value at a place of a config, or `REMOVED`. said: texts that its sentence must have
-    beside the place.
+    """A wrong value at a place of a config, or `REMOVED`.
+
+    said: texts that its sentence must have beside the place.
     """
 
     path: str
@@ -90,8 +91,9 @@ class Node:
 
 
 def compositions() -> Iterator[tuple[DictConfig, str]]:
-    """The default config of each task, and one for each further class; where its faults are to be
-    tried.
+    """The default config of each task, and one for each further class.
+
+    Each comes with the place where its faults are to be tried.
     """
     with initialize_config_dir(str(CONF), version_base="1.3"):
         bases = [[], ["task=classification"]]
@@ -134,11 +136,10 @@ def _targets(node: Any) -> Iterator[str]:
 
 
 def bad_configs() -> Iterator[tuple[DictConfig, list[Fault]]]:
-    """Configs, each with its faults. Together they make each setting and each class wrong in every
-    way once.
+    """Configs, each with its faults.
 
-    Wrong values stand together in a config; a wrong class stands alone, for it hides what is
-    inside.
+    Together they make each setting and each class wrong in every way once. Wrong values stand
+    together in a config; a wrong class stands alone, for it hides what is inside.
     """
     seen: set[Any] = set()
     turn = itertools.count()

@@ -1,6 +1,4 @@
-"""What users get wrong, in configs and in data files: each mistake ends in a sentence with the
-place and the remedy.
-"""
+"""Mistakes of users in configs and data files: each ends in a sentence with place and remedy."""
 
 from __future__ import annotations
 
@@ -16,8 +14,9 @@ from attnlab.experiment.composition import check
 
 
 def unlike(problems: list[str], faults: list[Fault]) -> list[str]:
-    """What is wrong with the sentences for these faults; empty where each fault has one, and there
-    are no more.
+    """What is wrong with the sentences for these faults.
+
+    Empty where each fault has one, and there are no more.
     """
     wrong, left = [], list(problems)
     for fault in faults:

@@ -1,5 +1,6 @@
-"""A full disk, a read-only or removed folder: the command ends with one sentence, and no finished
-file is lost.
+"""A full disk, and a read-only or removed folder.
+
+The command ends with one sentence, and no finished file is lost.
 """
 
 from __future__ import annotations
@@ -177,8 +178,9 @@ def test_stage_in_a_read_only_folder_says_permission_denied(
 def test_training_whose_folder_is_removed_starts_again(
     tracking: tuple[str, ...], start: Path, tmp_path: Path, run: Run, warm_python: Path
 ) -> None:
-    """runs/ is removed during training: the command ends with a sentence, and the same command
-    starts again.
+    """runs/ is removed during training.
+
+    The command ends with a sentence, and the same command starts again.
     """
     folder = tmp_path / "work"
     shutil.copytree(start, folder)

@@ -1,7 +1,7 @@
-"""Commands that are killed at random moments and started again end with the bytes of commands that
-were never killed.
+"""Commands that are killed at random moments and started again.
 
-Each kind is killed once; ATTNLAB_FAULTS sets another number:
+They end with the bytes of commands that were never killed. Each kind is killed once; ATTNLAB_FAULTS
+sets another number:
 
     ATTNLAB_FAULTS=25 python -m pytest tests/faults/test_kills.py -s
 """

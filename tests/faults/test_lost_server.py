@@ -1,7 +1,7 @@
-"""A tracking server that goes away in the middle of a training, for good or for a while: nothing is
-missing in the end.
+"""A tracking server that goes away in the middle of a training, for good or for a while.
 
-It is lost twice, once for good and once for a while; ATTNLAB_FAULTS is how often otherwise:
+Nothing is missing in the end. The server is lost twice, once for good and once for a while;
+ATTNLAB_FAULTS sets another number:
 
     ATTNLAB_FAULTS=20 python -m pytest tests/faults/test_lost_server.py -s
 """

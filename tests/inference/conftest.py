@@ -1,6 +1,4 @@
-"""A translator of a few units, over a few words, and model folders of a translator and a
-classifier.
-"""
+"""A tiny translator over a few words, and model folders of a translator and a classifier."""
 
 from __future__ import annotations
 

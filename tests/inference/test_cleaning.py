@@ -1,5 +1,6 @@
-"""Texts of users in other forms than the training data: the model reads them as if they were in
-that form.
+"""Texts of users in other forms than the training data.
+
+The model reads them as if they were in the form of the training data.
 """
 
 from __future__ import annotations
@@ -124,8 +125,9 @@ def test_forced_token_in_another_unicode_form_is_found(translator: Any) -> None:
 
 
 def test_replaced_unknown_word_is_copied_from_the_cleaned_source(translator: Any) -> None:
-    """Offsets count characters of the text that was encoded; those of the given one would cut other
-    words out.
+    """Offsets count characters of the encoded text.
+
+    Those of the given text would cut out other words.
     """
     ours = translator()
     ours.cleaning = Cleaning()

@@ -105,8 +105,9 @@ def cleaning_folders(tmp_path_factory):
 
 @pytest.fixture
 def answers(attnlab):
-    """Runs a command; returns what it answers with its numbers, without the texts that were
-    given.
+    """Runs a command; returns its answers with their numbers.
+
+    The texts that were given are left out.
     """
 
     def run(command, *arguments):
@@ -142,8 +143,9 @@ def test_texts_in_another_form_are_answered_as_the_clean_ones(
 def test_byte_order_mark_at_the_start_of_stdin_is_no_text(
     answers, stdin, translator_folder, classifier_folder, command
 ):
-    """Also for a model that keeps its texts as they are. Within the input it is text as any
-    other.
+    """A byte order mark at the start is dropped, also for a model that keeps its texts as they are.
+
+    Within the input it is text like any other.
     """
     model = classifier_folder if command == "classify" else translator_folder
     line = "\t".join([SOURCES[0], "go to school"]) if command == "score" else SOURCES[0]

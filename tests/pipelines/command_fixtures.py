@@ -1,5 +1,6 @@
-"""The real entry points, run inside the test's process: warm, in an empty folder, with what they
-print.
+"""The real entry points, run inside the test's process.
+
+They run warm, in an empty folder, and their output is captured.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ def database(folder: Path, empty_database: Path) -> Path:
 def command(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Command:
-    """`command("train.py", "seed=2")` is `python pipelines/train.py seed=2`, as `__main__`, in the
-    empty folder.
+    """A function that runs a command in the empty folder, as `__main__`.
+
+    `command("train.py", "seed=2")` is `python pipelines/train.py seed=2`.
     """
 
     def run(script: str, *arguments: str) -> Ended:

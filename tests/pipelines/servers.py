@@ -54,8 +54,9 @@ def served_model(folder: Path, tracker: str, model: str) -> Iterator[str]:
 
 @contextmanager
 def running(folder: Path, *command: str, tracker: str | None = None) -> Iterator[str]:
-    """The address of a command of MLflow that answers at a port of its own; its log is
-    `folder/server.log`.
+    """The address of a command of MLflow that serves at a port of its own.
+
+    Its log is `folder/server.log`.
 
     tracker: MLFLOW_TRACKING_URI, where the command reads it.
     """

@@ -20,8 +20,9 @@ from entry_points import TINY, Command, succeeded
 def test_auto_is_recorded_as_the_precision_that_it_chose(
     there: bool, precision: object, command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the model folder and in the identity: bf16 or 32, given instead, is the same
-    experiment.
+    """The precision is recorded in the model folder and in the identity.
+
+    Giving bf16 or 32 instead is the same experiment.
     """
     monkeypatch.setattr("attnlab.training.hardware.cpu_has_bfloat16", lambda: there)
     arguments = (*TINY, "model/encoder=lstm", "tracking=none", "chain=false")
@@ -47,8 +48,9 @@ def test_compose_writes_the_precision_that_auto_chose(
 def test_evaluation_in_another_precision_is_a_run_of_its_own(
     precision: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its figures are not those of the training's run, whose params name the precision that it was
-    trained in.
+    """Its figures differ from those of the training's run.
+
+    The params of that run name the precision that it was trained in.
     """
     from attnlab.experiment import evaluation, run
 

@@ -1,6 +1,4 @@
-"""A tiny classifier through the real entry points, what it leaves behind, and mixtures of the two
-tasks.
-"""
+"""A tiny classifier through the real entry points, its files, and mixtures of the two tasks."""
 
 from __future__ import annotations
 
@@ -246,8 +244,9 @@ def test_dvc_repro_of_a_classifier(tmp_path: Path, warm_path: None) -> None:
 def test_classification_preset_is_better_than_chance_after_200_steps(
     command: Command, name: str, least: float
 ) -> None:
-    """The whole presets, cut short: better than chance, which is 0.5 and 0.45, after an epoch and a
-    half.
+    """The whole presets, cut short to an epoch and a half.
+
+    Chance is 0.5 and 0.45.
     """
     if not (CORPORA / name).is_dir():
         pytest.skip(f"there is no copy of {name} in {CORPORA}")

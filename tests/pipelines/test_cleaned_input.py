@@ -1,6 +1,4 @@
-"""A model that was trained by the real command reads what it is asked as its training data were
-cleaned.
-"""
+"""A model trained by the real command cleans its inputs as its training data were cleaned."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What MLflow shows of runs and sweeps: descriptions, names, tags, rankings, models with their
-data; more loggers.
+"""What MLflow shows of runs and sweeps.
+
+That is descriptions, names, tags, rankings, and models with their data; also with more loggers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""`dvc repro`, experiments, remotes and the matrix of attentions, on a tiny experiment in copies of
-the project.
+"""`dvc repro`, experiments, remotes and the matrix of attentions.
+
+They run on a tiny experiment in copies of the project.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ ANY_ATTENTION = [
 def project(
     tmp_path_factory: pytest.TempPathFactory, warm_path: None
 ) -> tuple[Path, dict[str, str]]:
-    """A repository with its chain run and `dvc.lock` committed, and the hashes of what the chain
-    built.
+    """A repository after a run of its chain, and the hashes of the chain's outputs.
+
+    `dvc.lock` is committed.
     """
     folder = copy_of_project(tmp_path_factory.mktemp("repository") / "project")
     choose(folder, training={"max_steps": 4}, overrides=[*ANY_ATTENTION, "tracking=none"])
@@ -81,8 +83,9 @@ def test_choice_makes_only_its_own_stages_stale(
 
 
 def test_setting_called_size_is_seen_by_the_run_cache(copy: Path) -> None:
-    """DVC's run cache ignores keys called `size`: another beam must not get the results of the last
-    one.
+    """DVC's run cache ignores keys called `size`.
+
+    Another beam must not get the results of the last one.
     """
     others = [choice for choice in ANY_ATTENTION if not choice.startswith("search.size")]
     choose(copy, overrides=[*others, "tracking=none", "search.size=7"])

@@ -1,5 +1,6 @@
-"""Every choice of every model group, and every preset named after a paper, trains through the real
-entry point.
+"""Every choice of every model group, and every preset named after a paper, at the real entry point.
+
+Each of them trains.
 """
 
 from __future__ import annotations

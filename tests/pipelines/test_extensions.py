@@ -1,5 +1,6 @@
-"""What a config adds to Lightning's Trainer, at the real command: refused before there are data, or
-a run in MLflow.
+"""Arguments that a config adds to Lightning's Trainer, at the real command.
+
+Invalid ones are refused before there are data, or a run in MLflow.
 """
 
 from __future__ import annotations

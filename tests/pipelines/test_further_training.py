@@ -1,6 +1,4 @@
-"""Training that starts with the weights of a model, a few rows of a corpus, and the presets to
-debug with.
-"""
+"""Training from the weights of a model, on a few rows of a corpus, and with the debug presets."""
 
 from __future__ import annotations
 

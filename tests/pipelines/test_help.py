@@ -68,8 +68,9 @@ def test_help_imports_nothing_heavy(folder: Path) -> None:
 def test_help_whose_reader_has_gone_away_ends_silently(
     folder: Path, script: str, unbuffered: str
 ) -> None:
-    """As in `python pipelines/train.py --help | head -3`, where `head` ends before anything was
-    written.
+    """As in `python pipelines/train.py --help | head -3`.
+
+    There, `head` ends before anything was written.
     """
     reading, writing = os.pipe()
     os.close(reading)

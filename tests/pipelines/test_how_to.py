@@ -1,5 +1,6 @@
-"""Every command of docs/how-to/coming-from-hydra-lightning-mlflow.md, in its order, on a tiny
-experiment.
+"""Every command of docs/how-to/coming-from-hydra-lightning-mlflow.md, in its order.
+
+They run on a tiny experiment.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ SHORTER = {"max_steps=200": "max_steps=6", "max_steps=400": "max_steps=8"}
 
 
 def filled_in(line: str, folder: Path) -> str:
-    """A command with what stands for its `<...>`: the experiment that was finished last, its run
-    and its data.
+    """A command with values for its `<...>`.
+
+    They stand for the experiment that was finished last, its run and its data.
     """
     done = sorted(folder.glob("runs/points/*/done.json"), key=lambda path: path.stat().st_mtime)
     if done and "<" in line:

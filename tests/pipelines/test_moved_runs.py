@@ -109,9 +109,7 @@ def test_moved_project_trains_compares_and_loads_as_before(
 def test_finished_run_in_a_moved_project_asks_mlflow_for_nothing(
     command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the run folder says of the database and of the data is right in the new place as
-    well.
-    """
+    """What the run folder says of the database and of the data is right in the new place too."""
     from attnlab.runs.tracking import MlflowTracking
 
     finished = ("train.py", *TRACKED, "seed=1")

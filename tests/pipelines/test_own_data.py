@@ -1,6 +1,4 @@
-"""One's own corpora at the real commands: gold alignments between words, and summaries with
-ROUGE.
-"""
+"""The user's own corpora at the real commands: gold word alignments, and summaries with ROUGE."""
 
 from __future__ import annotations
 

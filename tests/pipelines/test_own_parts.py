@@ -1,5 +1,6 @@
-"""Classes of one's own in a config: callbacks, loggers, scores and corpora, through the real entry
-points.
+"""The user's own classes in a config, through the real entry points.
+
+They are callbacks, loggers, scores and corpora.
 """
 
 from __future__ import annotations
@@ -151,8 +152,9 @@ def own_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def choice(folder: Path, group: str, target: str, **settings: Any) -> tuple[str, ...]:
-    """The first words of a command that chooses a class of one's own for a group, by a file in a
-    folder of configs.
+    """The first words of a command that chooses the user's own class for a group.
+
+    The choice is a file in a folder of configs.
     """
     path = folder / "conf" / group / "own.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,4 @@
-"""Bad input at the real entry points: sentences that name the place and the remedy, and nothing
-left behind.
-"""
+"""Bad input at the real entry points: errors with place and remedy, and nothing left behind."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A sweep of two workers against MLflow as a server, over PostgreSQL where it is installed: what is
-stored, and what a person clicks on its pages in a real browser.
+"""A sweep of two workers against MLflow as a server.
+
+The server runs over PostgreSQL where it is installed. The tests read what is stored, and click on
+its pages in a real browser.
 """
 
 from __future__ import annotations
@@ -174,8 +176,9 @@ def test_two_workers_write_a_sweep_through_a_server_and_nothing_is_missing(
 
 @pytest.fixture
 def page(tracked: Tracked) -> Iterator[playwright.Page]:
-    """The table of runs, the sweep's own opened so that its points are seen; errors on any page
-    fail the test.
+    """The table of runs, with the sweep's own run opened so that its points are visible.
+
+    Errors on any page fail the test.
     """
     if CHROMIUM is None:
         pytest.skip("Debian's chromium is not installed")

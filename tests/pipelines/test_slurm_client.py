@@ -1,5 +1,6 @@
-"""A machine with Slurm's client: its trainings are as quiet as elsewhere, and what `sbatch` refuses
-is a sentence.
+"""A machine with Slurm's client.
+
+Its trainings are as quiet as elsewhere, and a refusal of `sbatch` is reported in a sentence.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""dvc.yaml and the examples name the sections and the code that the stages depend on, derived from
-the code.
+"""dvc.yaml and the examples name the sections and the code that the stages depend on.
+
+The tests derive both from the code.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ SOURCES = {
 
 
 def code_of(stage: str) -> list[str]:
-    """What a stage runs: its script, its function, what checks its config, the classes that conf/
-    offers for its sections, and what these import. A package stands for its files where more than
-    two of them are used.
+    """The code that a stage runs.
+
+    It is its script, its function, what checks its config, the classes that conf/ offers for its
+    sections, and what these import. A package stands for its files where more than two of them are
+    used.
     """
     # The model that is evaluated is of the classes that its folder names.
     sections = {"compose": ("",), "evaluate": (*experiment.EVALUATE_SECTIONS, "model")}.get(

@@ -1,5 +1,6 @@
-"""Studies: the files of pipelines/studies, the command that runs them, the same a second time, and
-its mistakes.
+"""Studies: the files of pipelines/studies and the command that runs them.
+
+The tests also run the command a second time, and with mistakes.
 """
 
 from __future__ import annotations
@@ -132,8 +133,9 @@ def test_measurement_gives_its_rows_of_each_model(
 def test_study_leaves_the_tracked_runs_of_its_experiments_unchanged(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tracked evaluation, with the study's own search, of a model that was trained with
-    another.
+    """A tracked evaluation, with the study's own search.
+
+    The model was trained with another search.
     """
     setting = ("data=reverse", "model/attention=bahdanau", "seed=1", *SMALL)
     succeeded(command("train.py", *setting, "search=beam", "search.size=2", "tracking=none"))

@@ -42,8 +42,9 @@ def with_database(folder: Path, database: Path) -> Path:
 def sweep(
     folder: Path, *arguments: str, python: str | Path = sys.executable
 ) -> Iterator[subprocess.Popen[str]]:
-    """`python pipelines/train.py -m ...` in a folder, in a process of its own that leaves nothing
-    behind.
+    """`python pipelines/train.py -m ...` in a folder, in a process of its own.
+
+    The process leaves nothing behind.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     command = [python, str(PIPELINES / "train.py"), "-m", *arguments]
@@ -102,8 +103,9 @@ def table(folder: Path) -> dict[str, object]:
 
 
 def curves(folder: Path) -> dict[str, list[tuple[str, int, float]]]:
-    """What the tracker holds of each child: every point of every curve but those of time, each
-    once.
+    """The tracker's curves of each child, without those of time.
+
+    Every point of a curve is there once.
     """
     client, found = mlflow_client(folder), {}
     for run in client.search_runs(["1"]):
@@ -204,8 +206,9 @@ def test_killed_worker_fails_its_job_and_leaves_no_run_open(folder: Path) -> Non
 
 @pytest.mark.slow
 def test_sweep_through_submitit_finishes(folder: Path) -> None:
-    """Its local executor stands for Slurm: each job is a command of its own, which knows nothing of
-    ours.
+    """Submitit's local executor stands for Slurm.
+
+    Each job is a command of its own, which knows nothing of the sweep's process.
     """
     with sweep(folder, *TINY, *QUIET, "seed=1", "hydra/launcher=submitit_local") as process:
         assert process.wait(300) == 0, said(folder)

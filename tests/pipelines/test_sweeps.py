@@ -1,6 +1,4 @@
-"""Sweeps through the entry point: records, runs in the tracker, skipped points, errors of failed
-jobs.
-"""
+"""Sweeps through the entry point: records, tracked runs, skipped points, errors of failed jobs."""
 
 from __future__ import annotations
 
@@ -160,8 +158,9 @@ def test_failed_job_prints_its_error_and_the_others_finish(
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The error names the job's overrides; a value of the environment among them is written
-    nowhere.
+    """The error names the job's overrides.
+
+    The value of an environment variable among them is written nowhere.
     """
     monkeypatch.setenv("ATTNLAB_DATA_SEED", "918273645")
     rows = [{"from": f"{number} a b", "to": f"{number} c d"} for number in range(60)]

@@ -1,5 +1,6 @@
-"""The real commands in terminals whose encoding lacks characters: no traceback, and a sentence
-where they stop.
+"""The real commands in terminals whose encoding lacks characters.
+
+There is no traceback, and a command that stops prints a sentence.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""MLflow's own environment variables decide where the config says nothing: for every command, and
-said by each.
+"""MLflow's own environment variables decide where the config says nothing.
+
+This holds for every command, and each says so.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Sentences coloured by attention, and confusion matrices: every token there, dark where it should
-be, escaped.
+"""Sentences coloured by attention, and confusion matrices.
+
+Every token is there, escaped, and dark where it should be.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Figures of curves, histograms and compared systems: the drawn values, fonts, and the same bytes
-each time.
+"""Figures of curves, histograms and compared systems.
+
+The tests check the drawn values, the fonts, and that the bytes are the same each time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A known alignment is where it should be: in the picture's data, in its pixels, and in the
-page.
-"""
+"""Heat maps of a known alignment: the picture's data, its pixels, and the page."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The pages of attention in a real browser, inside the kind of frame that MLflow's artifact viewer
-puts it in.
-"""
+"""The pages of attention in a real browser, in the kind of frame that MLflow's viewer uses."""
 
 from __future__ import annotations
 
@@ -47,8 +45,9 @@ def page() -> Iterator[playwright.Page]:
 
 
 def open_in_a_frame(page: playwright.Page, inner: str, folder: Path) -> list[str]:
-    """Open a page as MLflow's viewer does; returns what goes wrong, requests to elsewhere among
-    it.
+    """Open a page as MLflow's viewer does; returns all errors.
+
+    Requests to other addresses are among the errors.
     """
     outer = folder / "viewer.html"
     frame = (
@@ -97,8 +96,9 @@ def test_heat_map_html_in_a_browser_shows_values_offline(
 def test_heat_map_html_in_a_browser_draws_hangul_and_kana(
     page: playwright.Page, tmp_path: Path
 ) -> None:
-    """Two different syllables look different; the box for a missing glyph would make them the same
-    picture.
+    """Two different syllables look different.
+
+    The box for a missing glyph would make them the same picture.
     """
     pictures = []
     for token in ("안", "녕", "カ", "ナ"):

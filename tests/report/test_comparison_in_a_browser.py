@@ -39,8 +39,9 @@ NAMES = (
 
 
 def thirty_runs(folder: Path) -> ComparedRuns:
-    """Runs with Hangul and hostile names, one parameter that is equal in all, and one that is
-    missing in some.
+    """Thirty runs with Hangul and hostile names.
+
+    One parameter is equal in all runs, and one is missing in some.
     """
     one = runs_of_sweep(write_sweep(folder, {"dot": 0.7}, (1,), failed=False), folder).runs[0]
     draw = random.Random(0)

@@ -1,5 +1,6 @@
-"""The report pages: complete, escaped, offline, the same bytes each time, and clear about what is
-missing.
+"""The report pages: complete, escaped, offline and reproducible to the byte.
+
+They say clearly what is missing.
 """
 
 from __future__ import annotations

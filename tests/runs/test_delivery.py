@@ -1,5 +1,6 @@
-"""pipelines/deliver.py uploads all pending runs, wherever they lie, as if they had been uploaded at
-once.
+"""Upload of pending runs by pipelines/deliver.py.
+
+It uploads them wherever they lie, with the result of an upload without delay.
 """
 
 from __future__ import annotations
@@ -157,8 +158,9 @@ def test_run_that_another_process_works_on_is_named(inside, ends, trained, runs,
 def test_evaluation_holds_the_lock_of_the_run_that_it_goes_to(
     inside, experiment, runs, point, record, tmp_path, all_runs, monkeypatch
 ):
-    """So that no other process uploads it meanwhile; nor does it wait for itself behind a
-    training.
+    """The lock keeps other processes from uploading the run meanwhile.
+
+    After a training, the evaluation must not wait for a lock of its own process.
     """
     state = point / inside
     state.mkdir(parents=True, exist_ok=True)

@@ -47,8 +47,9 @@ def own_path(monkeypatch):
 
 @pytest.fixture
 def quiet_mlflow():
-    """As in a training, where attnlab.runs sets MLFLOW_LOGGING_LEVEL before mlflow is
-    imported.
+    """MLflow as quiet as in a training.
+
+    There, attnlab.runs sets MLFLOW_LOGGING_LEVEL before mlflow is imported.
     """
     logger = logging.getLogger("mlflow")
     before = logger.level

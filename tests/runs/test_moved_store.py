@@ -1,5 +1,6 @@
-"""MLflow's database of a runs folder that was moved or copied: what is put right in it, and what is
-not.
+"""MLflow's database of a runs folder that was moved or copied.
+
+The tests check what is corrected in it, and what is not.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ def moved(runs: Path, name: str) -> Path:
 
 
 def test_known_revision_is_that_of_the_installed_mlflow():
-    """A newer MLflow changed its tables: look for columns with locations in them, then add its
-    revision.
+    """A failure means that a newer MLflow has changed its tables.
+
+    Look for columns with locations in them, then add its revision.
     """
     assert ScriptDirectory(str(Path(db_migrations.__file__).parent)).get_heads() == [
         KNOWN_REVISIONS[-1]

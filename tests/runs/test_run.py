@@ -1,5 +1,6 @@
-"""A run from start to end: what MLflow shows of it, how it is opened again and closed, and what
-stays on disk.
+"""A run from start to end.
+
+The tests check what MLflow shows of it, how it is opened again and closed, and what stays on disk.
 """
 
 import dataclasses

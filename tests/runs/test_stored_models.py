@@ -27,8 +27,9 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory, folders, fresh_database):
-    """(a folder with `runs` in it, the ids of two runs): versions 1 and 2 of `dates`; the champion
-    is version 1.
+    """(a folder with `runs` in it, the ids of two runs).
+
+    They are versions 1 and 2 of `dates`; the champion is version 1.
     """
     project = tmp_path_factory.mktemp("project")
     runs = project / "runs"

@@ -1,5 +1,6 @@
-"""Runs read back from MLflow: by id, by a filter, with their evaluations; and nothing made where
-nothing is.
+"""Runs read back from MLflow: by id, by a filter, with their evaluations.
+
+Nothing is created where nothing is stored.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from made_sweep import write_translations
 
 @pytest.fixture
 def tracked(tracking, runs, record, tmp_path):
-    """A sweep's run and its children: two seeds of one score, another score, one that was never
-    evaluated.
+    """A sweep's run and its children.
+
+    The children are two seeds of one score, another score, and one that was never evaluated.
     """
     settings = tracking(log_model=False)
     (runs / "sweeps" / "abc").mkdir(parents=True)

@@ -1,5 +1,6 @@
-"""What the tests of the searches share: a sentence's probability step by step, and all sentences
-there are.
+"""Reference computations for the tests of the searches.
+
+They are a sentence's probability step by step, and all possible sentences.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ SEEDS = list(OPINIONS)
 
 @torch.no_grad()
 def forced(model, source, mask, tokens: list[int]) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Log-probabilities (len, V) and attention weights of one sentence as the model reads
-    `tokens`.
+    """Log-probabilities (len, V) and attention weights of one sentence.
+
+    They are those of the model when it reads `tokens`.
     """
     memory, state = model.encode(source, mask)
     log_probs, weights = [], []
@@ -44,8 +46,9 @@ def written(hypothesis: Hypothesis) -> list[int]:
 
 
 def all_sequences(vocabulary: int, limit: int, min_length: int = 0) -> list[list[int]]:
-    """Every sequence of at most `limit` tokens that ends with <eos>, and every one of `limit` that
-    does not.
+    """Every sequence of at most `limit` tokens that ends with <eos>.
+
+    Also every sequence of `limit` tokens that does not.
     """
     words = [token for token in range(vocabulary) if token not in (PAD, BOS, EOS)]
     ended = [

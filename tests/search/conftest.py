@@ -44,8 +44,9 @@ class Rows:
 
 
 class Bigram(nn.Module):
-    """A table of the next token's logits by the last token, (V, V), that attends at random places,
-    if at all.
+    """A model that looks up the next token's logits by the last token, in a (V, V) table.
+
+    It attends at random places, if at all.
     """
 
     def __init__(self, logits: np.ndarray, attends: bool = True) -> None:

@@ -1,5 +1,6 @@
-"""The score of Wu et al. 2016, equation 14, against NumPy over every sequence that a tiny model can
-write.
+"""The score of Wu et al. 2016, equation 14, against NumPy.
+
+It is compared over every sequence that a tiny model can write.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ def sample(
 def drawable(
     probs: np.ndarray, temperature: float, top_k: int | None, top_p: float | None
 ) -> np.ndarray:
-    """Each token's probability to be drawn, described in words: temper, keep the k likeliest, keep
-    the nucleus.
+    """Each token's probability to be drawn, step by step.
+
+    Apply the temperature, keep the k likeliest, keep the nucleus.
     """
     tempered = probs.astype(np.float64) ** (1 / temperature)
     tempered /= tempered.sum()

@@ -90,8 +90,9 @@ def test_search_over_a_batch_equals_its_sentences_one_by_one(search, seed, side,
 def beam_of_one_sentence(
     model, source, mask, size: int, alpha: float, limit: int
 ) -> list[tuple[float, list[int]]]:
-    """Beam search, described in words: grow all, look at the best 2K, put the ended of the best K
-    aside, keep K.
+    """A plain beam search, step by step.
+
+    Grow all, look at the best 2K, set the finished ones of the best K aside, keep K.
     """
     beams, found = [(0.0, [])], []
     for _ in range(limit):

@@ -1,5 +1,6 @@
-"""What holds for every search on every model: order, lengths, no hypothesis twice, and batches that
-change nothing.
+"""Properties of every search on every model.
+
+They concern order, lengths, duplicate hypotheses, and batches, which change nothing.
 """
 
 from __future__ import annotations
@@ -123,8 +124,9 @@ def test_search_over_a_batch_in_any_order_equals_its_sentences_alone(
 @settings(max_examples=50, deadline=None)
 @given(size=st.integers(1, 6), sentences=sources, **models)
 def test_beam_returns_n_best_sentences(bigram, size, sentences, seed, vocabulary, scale):
-    """There are at least 2 sequences of up to 1 word, 4 of up to 2, ...: with 7 tokens more than
-    any beam here.
+    """There are at least 2 sequences of up to 1 word, 4 of up to 2, ...
+
+    With 7 tokens there are more than any beam here holds.
     """
     batch = make_batch(sentences, [[]] * len(sentences), Padding())
     several = BeamSearch(size, 1.0, 7, n_best=size)

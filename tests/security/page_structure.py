@@ -43,8 +43,10 @@ HOSTILE = (
 
 
 class Structure(HTMLParser):
-    """elements: (tag, names of its attributes) in their order. texts: what a reader sees, and
-    values of data-v.
+    """The elements and texts of an HTML page.
+
+    elements: (tag, names of its attributes) in their order.
+    texts: what a reader sees, and values of data-v.
     """
 
     def __init__(self, page: str) -> None:
@@ -90,8 +92,9 @@ class Structure(HTMLParser):
 
 
 def check_same_structure(hostile: str, plain: str) -> None:
-    """No element, attribute, style or comment more, and a page that can be written and read
-    again.
+    """Check that a hostile page has no element, attribute, style or comment more than a plain one.
+
+    The page can also be written and read again.
     """
     assert hostile.encode("utf-8").decode("utf-8") == hostile
     assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f]", hostile)

@@ -36,8 +36,9 @@ def maps(source: list[str], target: list[str], title: str) -> list[AttentionMap]
 
 
 def plain(token: str) -> str:
-    """A token of as many letters as a page shows of it, for single ones have a style of their
-    own.
+    """A token of as many letters as a page shows of it.
+
+    Tokens of a single letter have a style of their own.
     """
     return "x" * len(visible(token))
 

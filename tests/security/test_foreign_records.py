@@ -1,5 +1,6 @@
-"""Downloaded attention maps, sweep records, results and MLflow models: no pickle runs, damage is a
-sentence.
+"""Downloaded attention maps, sweep records, results and MLflow models.
+
+No pickle runs, and damage is reported in a sentence.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Passwords in addresses: refused where they are written out, masked wherever an address is
-shown.
-"""
+"""Passwords in addresses: refused in written configs, masked wherever an address is shown."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Verdicts of studies: intervals over seeds, expectations, published figures, and the page that
-shows them.
-"""
+"""Verdicts of studies: intervals over seeds, expectations, published figures, and their page."""
 
 from __future__ import annotations
 

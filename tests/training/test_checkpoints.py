@@ -1,6 +1,4 @@
-"""Checkpoint files: how they are written and checked, which are the best, and their mean
-weights.
-"""
+"""Checkpoint files: how they are written and checked, the best ones, and their mean weights."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Trainings that diverge or run out of memory end with an error that names a remedy, and save no
-broken checkpoint.
+"""Trainings that diverge or run out of memory.
+
+They end with an error that names a remedy, and save no broken checkpoint.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Hardware settings: what reaches torch and Lightning, what is refused, and what `precision=auto`
-means.
-"""
+"""Hardware settings: what reaches torch and Lightning, what is refused, and `precision=auto`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The loss against Szegedy et al.'s formula in numpy; the output layer's loss against the plain
-log-softmax.
+"""The loss against Szegedy et al.'s formula in numpy.
+
+The output layer's loss is compared with the plain log-softmax.
 """
 
 from __future__ import annotations

@@ -249,8 +249,9 @@ def test_resumed_training_from_a_checkpoint_by_time_equals_an_uninterrupted_one(
 
 
 def test_resume_reports_up_to_where_the_metrics_are_safe(tmp_path):
-    """Even if it fails before its first step: the process that wrote the checkpoint may have been
-    killed.
+    """This holds even if the training fails before its first step.
+
+    The process that wrote the checkpoint may have been killed.
     """
     spool, reported = MetricSpool(tmp_path / "metrics.jsonl"), []
     spool.append({"loss": 1.0}, 1)

@@ -1,5 +1,6 @@
-"""Teacher-forcing schedules against their formulas; how often coins feed the reference, and what
-they depend on.
+"""Teacher-forcing schedules against their formulas.
+
+The tests also check how often coins feed the reference, and what they depend on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Batches in parts, limits in minutes and batches, and what a config adds to Lightning's
-Trainer.
-"""
+"""Batches in parts, limits in minutes and batches, and arguments for Lightning's Trainer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Which arguments of Lightning's Trainer a config may give, and which metrics a callback can
-monitor.
-"""
+"""Allowed arguments of Lightning's Trainer, and the metrics that a callback can monitor."""
 
 from __future__ import annotations
 

@@ -120,8 +120,9 @@ def test_two_processes_repeat_their_bits(train, tmp_path):
 
 
 class AtStep(pl.Callback):
-    """Calls a function with the trainer after a step, in the process of a rank or, where that is
-    None, in each.
+    """Calls a function with the trainer after a step.
+
+    It is called in the process of a rank or, where that is None, in each.
     """
 
     def __init__(self, step, action, rank=0):
@@ -189,8 +190,9 @@ def running_after_a_while(processes):
 
 
 def in_a_group_of_its_own(action):
-    """The exit code of a forked process that does this, at 1 where it raises; a terminal's Ctrl-C
-    goes to its group.
+    """The exit code of a forked process that runs `action`, 1 where it raises.
+
+    The process is in a group of its own, which a terminal's Ctrl-C reaches.
     """
     process = os.fork()
     if process == 0:

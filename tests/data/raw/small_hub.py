@@ -1,5 +1,6 @@
-"""A server on this machine that answers as the Hugging Face hub does for one dataset, whose files
-lie in a folder.
+"""A local server that answers as the Hugging Face hub does for one dataset.
+
+The files of the dataset lie in a folder.
 """
 
 from __future__ import annotations

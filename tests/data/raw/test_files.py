@@ -1,5 +1,6 @@
-"""Awkward files, each read as its author meant it or refused by a sentence that says where and what
-to do.
+"""Awkward files: each is read as its author meant it, or refused.
+
+The error says where the problem is and what to do.
 """
 
 from __future__ import annotations
@@ -440,8 +441,9 @@ COMPOSED, DECOMPOSED = "원문", unicodedata.normalize("NFD", "원문")
 
 
 def write_hangul_column(path: Path) -> str:
-    """A file, or a folder of `save_to_disk`, whose only row has "a" in a decomposed column; returns
-    its name.
+    """Write a table whose only row has "a" in a decomposed column; returns the column's name.
+
+    The table is a file, or a folder of `save_to_disk`.
     """
     rows = {DECOMPOSED: ["a"], "en": ["b"]}
     if path.suffix == ".csv":

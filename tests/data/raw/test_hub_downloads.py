@@ -1,5 +1,6 @@
-"""A dataset of the hub, from a server on this machine: its files go through our readers, online and
-then offline.
+"""A dataset of the hub, from a local server.
+
+Our readers read its files, online and then offline.
 """
 
 from __future__ import annotations
