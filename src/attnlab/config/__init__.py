@@ -1,3 +1,1 @@
-"""From a composed config to objects: what is allowed, how it is checked, how it is built, and its
-identity.
-"""
+"""Configs: allowed settings, their checks, the objects built from them, and their identity."""

@@ -62,8 +62,9 @@ def bind(node: Any, kind: type, path: str = "") -> Any:
 
 
 def bind_settings(given: Mapping[str, Any], target: type) -> dict[str, Any]:
-    """The values of a constructor's settings, checked as those of a node; raises ExperimentError
-    with every problem.
+    """The checked values of a constructor's settings.
+
+    The checks are those of a node's settings. Raises ExperimentError with every problem.
     """
     with _all_problems() as problems:
         return _bind_settings(given, target, "", problems)
@@ -167,8 +168,9 @@ def _bind_all(
     problems: list[str],
     hints_of_missing: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The values of what is given by name; hints_of_missing: what to add where one is missing, by
-    its name.
+    """The checked values of the given settings, by name.
+
+    hints_of_missing: {name: what to add to the message if that setting is missing}.
     """
     problems += [_unknown(key, path, list(annotations)) for key in given if key not in annotations]
     values = {}
@@ -185,8 +187,9 @@ def _bind_all(
 
 
 def class_named(target: object, kind: type) -> type:
-    """The class with this dotted name; raises ValueError where it cannot be imported, or is no
-    concrete `kind`.
+    """The class with this dotted name.
+
+    Raises ValueError if it cannot be imported, or is not a concrete `kind`.
     """
     module_name, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     if not module_name or module_name.startswith("."):
@@ -223,11 +226,11 @@ def class_named(target: object, kind: type) -> type:
 
 
 def known_targets(kind: type) -> list[str]:
-    """The dotted names of attnlab's classes of a kind: those of its module, or else those of the
-    modules beside it.
+    """The dotted names of attnlab's classes of a kind.
 
-    Without those that the program itself puts around the one that a config chose. Of a kind of
-    another library: the names that its package offers.
+    These are the classes in the module of the kind, or else in the modules beside it. Classes that
+    the program itself wraps around the configured one are left out. For a kind from another
+    library: the names that its package offers.
     """
     home = importlib.import_module(kind.__module__)
     package = importlib.import_module(kind.__module__.rpartition(".")[0] or kind.__module__)
@@ -297,11 +300,12 @@ def _bind_value(value: Any, annotation: Any, path: str, problems: list[str]) -> 
 
 
 def _wrong_entry(value: Any, annotation: Any, steps: Sequence[int | str]) -> tuple[str, Any, Any]:
-    """(path below the value, annotation, value) of the entry that pydantic found wrong: `.tags`,
-    `[0]`, or the whole.
+    """(path below the value, annotation, value) of the entry that pydantic rejected.
 
-    steps: where pydantic found it; they name the alternatives of a union, too, which are no
-        entries.
+    The path is `.tags`, `[0]`, or empty for the whole value.
+
+    steps: the location that pydantic reports. It also names the alternatives of a union, which are
+        not entries.
     """
     inner = ""
     for step in steps:
@@ -316,8 +320,9 @@ def _wrong_entry(value: Any, annotation: Any, steps: Sequence[int | str]) -> tup
 
 
 def _annotation_of_entries(annotation: Any, step: int | str) -> Any:
-    """What the entries of a mapping (for a key) or of a list (for an index) must be; None where
-    there are none.
+    """The annotation of a mapping's entries (for a key) or a list's entries (for an index).
+
+    None if there are no entries.
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -333,9 +338,7 @@ def _annotation_of_entries(annotation: Any, step: int | str) -> Any:
 
 
 def _built(value: Any, path: str, problems: list[str]) -> Any:
-    """A value of which no annotation says anything, with an object for each node with a `_target_`
-    in it.
-    """
+    """A value without an annotation, in which each node with a `_target_` is built."""
     if isinstance(value, Mapping) and TARGET in value:
         return _bind_node(value, object, path, problems)
     if isinstance(value, Mapping):
@@ -346,8 +349,9 @@ def _built(value: Any, path: str, problems: list[str]) -> Any:
 
 
 def component(annotation: Any) -> type | None:
-    """The class that a nested node must be: X of `X`, `Part[X]` and of either `| None`; None for
-    plain values.
+    """The class that a nested node must be, or None for plain values.
+
+    It is X for the annotations `X` and `Part[X]`, also with `| None`.
     """
     origin = get_origin(annotation)
     if origin is Annotated:

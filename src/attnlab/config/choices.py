@@ -1,8 +1,7 @@
-"""The choices of conf/ as their files say them: which one a section of a config is, and which are
-the defaults.
+"""The choices of conf/: which one a section of a config is, and which ones are the defaults.
 
-Of a config alone, without Hydra: a model folder, or a run in the tracker, knows its config and not
-how it was composed.
+They are read from the files of conf/ and from a config alone, without Hydra: a model folder, or a
+run in the tracker, knows its config but not how it was composed.
 """
 
 from __future__ import annotations
@@ -64,8 +63,9 @@ def conf_file(group: str, choice: str) -> ConfFile:
 
 
 def _with_choices(file: ConfFile, group: str, entry: Mapping[str, str | None]) -> ConfFile:
-    """The file with an entry of its defaults list, `{"encoder": "gru"}` or `{"override
-    /model/encoder": "lstm"}`.
+    """The file with one more entry of its defaults list.
+
+    An entry is `{"encoder": "gru"}` or `{"override /model/encoder": "lstm"}`.
     """
     defaults, overrides = dict(file.defaults), dict(file.overrides)
     for key, choice in entry.items():
@@ -104,10 +104,11 @@ def default_choices(
 
 
 def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:
-    """The choice of a group whose file comes nearest to a section; None where no file names its
-    class.
+    """The choice of a group whose file is closest to a section.
 
-    likely: the choice that it is where others come as near.
+    None if no file names the section's class.
+
+    likely: the choice to prefer if others are equally close.
     """
     place = group.replace("/", ".")
     names = {path.stem for path in (CONF / group).glob("*.yaml")}
@@ -124,8 +125,7 @@ def choice_of(group: str, node: Any, likely: str | None = None) -> str | None:
 def differences(
     written: Any, node: Any, whole: Any = None, prefix: str = ""
 ) -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of a section where it differs from what a file writes, and where it has
-    more.
+    """(dotted key, value) of each setting of a section that differs from a file, or is not in it.
 
     A setting that the section lacks does not count: the file may have got it later.
 
@@ -179,7 +179,8 @@ def value_in(config: Any, path: str) -> Any:
 
 
 def _class_of(node: Any) -> Any:
-    """The name of its class, without the module: a class may have moved since the config was
-    written.
+    """The name of a node's class, without its module; any other value as it is.
+
+    The class may have moved to another module since the config was written.
     """
     return str(node.get("_target_")).rpartition(".")[2] if isinstance(node, Mapping) else node

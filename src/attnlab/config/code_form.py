@@ -1,10 +1,10 @@
-"""The form of Python source that an identity is computed from: what the code does, and not how it
-is written.
+"""The form of Python source from which an identity is computed: what the code does.
 
-The form is a text made of the syntax tree. Unlike `ast.dump`, it is the same in every version of
-Python. It leaves out positions, and with them comments, formatting, quotes and parentheses;
-docstrings and other statements that do nothing; blocks under `if TYPE_CHECKING:`, which never run;
-and fields that hold nothing, for new versions of Python add such fields.
+How the code is written does not change the form. It is a text made of the syntax tree. Unlike
+`ast.dump`, it is the same in every version of Python. It leaves out positions, and with them
+comments, formatting, quotes and parentheses; docstrings and other statements that do nothing;
+blocks under `if TYPE_CHECKING:`, which never run; and empty fields, because new versions of Python
+add such fields.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
 
-# Fields of syntax nodes that change nothing of what the code does: `ctx` (a name that is read or
-# set) follows from the place of the node, `kind` is the prefix in `u"text"`, the others hold
-# comments.
+# Fields of syntax nodes that do not change what the code does: `ctx` (a name is read or set) is
+# clear from the place of the node, `kind` is the prefix in `u"text"`, the others hold comments.
 _WITHOUT_EFFECT = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 
 
 def form_of(nodes: Iterable[ast.AST]) -> str:
-    """The form of these nodes, one after the other: `[(Assign targets=[(Name id=str 'a')]
-    value=...) ...]`.
-    """
+    """The form of these nodes, in order: `[(Assign targets=[(Name id=str 'a')] value=...) ...]`."""
     return _of_list(list(nodes))
 
 
@@ -39,8 +36,10 @@ def is_for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
 
 
 def _does_nothing(node: Any) -> bool:
-    """Whether it is a docstring, another constant that stands alone (as `...`), `pass`, or for type
-    checkers.
+    """Whether a statement has no effect when it runs.
+
+    Such a statement is a docstring, another constant that stands alone (such as `...`), `pass`, or
+    a block for type checkers.
     """
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
@@ -57,8 +56,7 @@ def _of_value(value: Any) -> str:
         return _of_node(value)
     if isinstance(value, list):
         return _of_list(value)
-    # The type stands beside the value because 1 == True. repr() would escape other characters in
-    # other versions.
+    # The type is part of it because 1 == True. What repr() escapes depends on the version.
     return f"{type(value).__name__} {value!a}"
 
 
@@ -75,9 +73,7 @@ def _of_node(node: ast.AST) -> str:
 
 @functools.cache
 def _that_count(fields: tuple[str, ...]) -> list[str]:
-    """The fields of a node that count, in an order that does not depend on the version of
-    Python.
-    """
+    """The fields of a node that count, in the same order in every version of Python."""
     return sorted(set(fields) - _WITHOUT_EFFECT)
 
 
@@ -87,8 +83,7 @@ def _of_list(values: Sequence[Any]) -> str:
 
 
 def _of_f_string(node: ast.JoinedStr) -> str:
-    """The form of an f-string as `(JoinedStr values=[...])`, its text in as few pieces as there can
-    be.
+    """The form of an f-string, `(JoinedStr values=[...])`, with adjacent pieces of text joined.
 
     Versions of Python split the text differently, and some leave empty pieces.
     """

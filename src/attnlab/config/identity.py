@@ -1,10 +1,9 @@
-"""The one identity of an experiment: its choices, its data, the code that it uses, the libraries
-that decide its bits.
+"""The identity of an experiment: its choices, data, code, and the libraries that affect its bits.
 
 The code that an experiment uses is found in the source files, without importing them: the functions
 of a stage, the modules of the classes that its config names, and what these import within the
-package. A new attention score is therefore no reason to train a model again that has another one.
-Nor is an edited comment: the code counts by what it does (see code_form.py).
+package. So a new attention score is no reason to retrain a model that has another one. Nor is an
+edited comment: the code counts by what it does (see code_form.py).
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ PACKAGE = "attnlab"
 FOLDER = Path(__file__).resolve().parents[2]  # that the package lies in
 PACKAGE_ROOT = FOLDER / PACKAGE
 
-# What decides no result: messages, progress, what MLflow and sweeps record, and the checks of a
-# config.
+# Code that affects no result: messages, progress, records for MLflow and sweeps, config checks.
 NOT_FOLLOWED = (
     "attnlab.errors",
     "attnlab.experiment",
@@ -99,11 +97,10 @@ def target_modules(node: Any) -> Iterator[str]:
 
 
 def used_code(roots: Iterable[str]) -> Code:
-    """The code of these modules or functions, and all that it imports but for libraries: what is
-    installed is one.
+    """The code of these modules or functions, and all that it imports.
 
-    NOT_FOLLOWED counts only where it is a root. Raises ModuleNotFoundError for a root that does not
-    exist.
+    Installed packages are libraries, of which only the names are listed. NOT_FOLLOWED counts only
+    where it is a root. Raises ModuleNotFoundError for a root that does not exist.
     """
     todo = list(roots)
     packages = {PACKAGE, *(root.partition(".")[0] for root in todo)}
@@ -161,8 +158,9 @@ def _source(place: str) -> _Source:
 
 
 def _template_files(module: str, path: Path) -> list[Path]:
-    """The pages and style sheets beside a module of attnlab; beside a user's module any such file
-    may lie.
+    """The pages and style sheets beside a module of attnlab.
+
+    Empty for a user's module: unrelated files may lie beside it.
     """
     if module.partition(".")[0] != PACKAGE:
         return []
@@ -194,10 +192,11 @@ def module_file(module: str) -> Path | None:
 
 
 def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]]:
-    """(module, the name that stands for it or for something in it) for each import, those in
-    functions included.
+    """(module, the name that an import binds) for each import, also within functions.
 
-    package: that the module lies in.
+    The name stands for the module or for something in it.
+
+    package: the package of the importing module.
     """
     for node in body:
         if isinstance(node, ast.Import):
@@ -218,8 +217,7 @@ def _imported(body: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]
 
 
 def _part(tree: ast.Module, wanted: list[str]) -> tuple[str, set[str]]:
-    """The form of these functions or methods and of what they use of their module, and the names in
-    all of it.
+    """The form of functions or methods and of what they use in their module, and all their names.
 
     Raises KeyError for a name that the module does not define.
     """
@@ -238,8 +236,10 @@ def _part(tree: ast.Module, wanted: list[str]) -> tuple[str, set[str]]:
 
 
 def _definitions(tree: ast.Module) -> dict[str, list[ast.AST]]:
-    """{name: what defines it}: functions and methods at any depth, classes and variables of the
-    module.
+    """{name: the nodes that define it}.
+
+    The names are those of functions and methods at any depth, and of the module's classes and
+    variables.
     """
     defined: dict[str, list[ast.AST]] = {}
     for node in ast.walk(tree):
@@ -264,8 +264,9 @@ def _names_set_by(statement: ast.stmt) -> set[str]:
 
 
 def _names_in(node: ast.AST) -> Iterator[str]:
-    """The names that a piece of code uses, those of `self.name` among them; annotations use
-    nothing.
+    """The names that a piece of code uses, including those in `self.name`.
+
+    Annotations are skipped.
     """
     if isinstance(node, ast.Name):
         yield node.id

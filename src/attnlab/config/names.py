@@ -1,5 +1,4 @@
-"""The one name of an experiment: of its run, a sweep's child, its model, its report's title, the
-explorer's menu.
+"""The name of an experiment: of its run, sweep job, model, report title and explorer entry.
 
 It follows from the config alone, so that a model folder has the name of the run that trained it:
 the score, every choice and setting that is not the default, the data and the seed. Where a preset
@@ -20,8 +19,7 @@ from attnlab.errors import masked
 from attnlab.project import CONF
 
 LONGEST = 100  # characters, but for the score, the data and the seed, which always stand there
-# Groups and the place of each in the config, in the order of the name. The score comes first and
-# the data last.
+# {place in the config: group}, in the order of the name: the score comes first, the data last.
 _PLACES = {
     "model.attention": "model/attention",
     **{
@@ -62,11 +60,12 @@ class Words(NamedTuple):
 
 
 def readable_name(config: Mapping[str, Any], shown: Iterable[str] = ()) -> str:
-    """`general · post_post · teacher forcing ratio 0.5 · dates · seed 1`. Sections may be missing
-    or null.
+    """The name of a config: `general · post_post · teacher forcing ratio 0.5 · dates · seed 1`.
 
-    shown: settings and groups that are not left out where the name would become too long, as those
-        that a sweep varies.
+    Sections may be missing or null.
+
+    shown: settings and groups that are not left out where the name would become too long, such as
+        those that a sweep varies.
     """
     # Keys that YAML made numbers of can only be sorted as text.
     with_text_keys = json.loads(json.dumps(config, default=str))
@@ -88,8 +87,9 @@ def _name_of(config_as_json: str, shown: tuple[str, ...]) -> str:
 
 
 def setting_words(path: str, value: Any) -> str:
-    """`optimizer learning rate 0.01` of a setting and its value; `no patience` of null. Passwords
-    are masked.
+    """A setting and its value in words: `optimizer learning rate 0.01`, or `no patience` for null.
+
+    Passwords are masked.
     """
     parts = path.replace("/", ".").split(".")
     if parts[0] in _PLAIN_SECTIONS and parts[1:] and parts[1:] != ["seed"]:
@@ -105,8 +105,9 @@ def setting_words(path: str, value: Any) -> str:
 
 
 def _shortened(words: list[Words], shown: tuple[str, ...]) -> list[str]:
-    """The words, or as many as there is room for and a digest of the others, by which names still
-    differ.
+    """The texts of the words, or as many as fit and a digest of the others.
+
+    The digest keeps shortened names different from each other.
     """
     left_out: list[Words] = []
     while True:
@@ -222,15 +223,17 @@ def _is_there(config: Mapping[str, Any], place: str) -> bool:
 
 
 def _choice_words(place: str, choice: str) -> str:
-    """`post_post`, `bridge mean`, `no coverage`: a choice behind the name of its group where that
-    says more.
+    """A choice in words: `post_post`, `bridge mean`, `no coverage`.
+
+    The name of its group precedes it where that says more.
     """
     return choice if place in _PLAIN_CHOICES and choice != "none" else setting_words(place, choice)
 
 
 def _setting_words(settings: Iterable[tuple[str, Any]], place: str) -> list[Words]:
-    """The settings of a section without those that belong to a group inside of it, or name the
-    data.
+    """The words for the settings of a section.
+
+    Settings that belong to a nested group, or name the data, are left out.
     """
     inner = tuple(f"{other}." for other in _PLACES if other.startswith(f"{place}."))
     words = []
@@ -238,8 +241,7 @@ def _setting_words(settings: Iterable[tuple[str, Any]], place: str) -> list[Word
         is_of_another = (
             f"{key}.".startswith(inner) or key in _OF_THE_DATA or key.endswith("._target_")
         )
-        # `auto` becomes what it means on this machine, which differs from the usual only where it
-        # is bf16.
+        # `auto` is resolved for this machine, and differs from the usual only where it is bf16.
         is_usual_precision = key == "hardware.precision" and str(value) in ("32", "auto")
         if not is_of_another and not is_usual_precision:
             text = setting_words(key, choice_name(value) if isinstance(value, Mapping) else value)

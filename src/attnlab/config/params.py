@@ -1,6 +1,4 @@
-"""Params and tags of a run: its config as MLflow's flat params, its short choices, its name, where
-it comes from.
-"""
+"""Params and tags of a run: its config as flat MLflow params, short choices, name and origin."""
 
 from __future__ import annotations
 
@@ -39,8 +37,9 @@ _PACKAGES = ("torch", "pytorch-lightning", "mlflow", "numpy", "tokenizers", "dat
 
 
 def choice_name(node: Any) -> str | None:
-    """`{"_target_": "...BahdanauScore"}` is `bahdanau`; null is `none`; a node without a target has
-    no name.
+    """The short name of a node's class: `bahdanau` for `{"_target_": "...BahdanauScore"}`.
+
+    `none` for null, and None for a node without a target.
     """
     if node is None:
         return "none"
@@ -52,11 +51,11 @@ def choice_name(node: Any) -> str | None:
 
 
 def dotted_params(config: Mapping[str, Any]) -> dict[str, str]:
-    """`{"model": {"size": 3}}` is `{"model.size": "3"}`; lists are JSON, passwords in addresses
-    masked.
+    """A config as flat params: `{"model": {"size": 3}}` is `{"model.size": "3"}`.
 
-    null is left out, and `none` where a group has that choice: `{"model.attention": "none"}`. The
-    note and the tags of the run are left out, too: they may change, and params never do.
+    Lists are JSON, and passwords in addresses are masked. null is left out, but is `none` where a
+    group has that choice: `{"model.attention": "none"}`. The note and the tags of the run are left
+    out, too: they may change, and params never do.
     """
     params = {}
     for key, value in leaves(config):
@@ -96,10 +95,10 @@ def short_params(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def params_as_today(params: Mapping[str, str]) -> dict[str, str]:
-    """The params of a run in the tracker, which never change, with the short ones as a run of today
-    has them.
+    """The params of a run in the tracker, with the short params in their current form.
 
-    Runs of other versions say `pre-post` for `pre_post`, or nothing of the hardware.
+    The params of a run never change, and runs of other versions say `pre-post` for `pre_post`, or
+    nothing of the hardware.
     """
     config: dict[str, dict[str, Any]] = {"padding": {}, "hardware": {}}
     for name, text in params.items():
@@ -134,12 +133,10 @@ def origin_tags() -> dict[str, str]:
 
 
 def git_tags(code: Path) -> dict[str, str]:
-    """The revision of the checkout that `code` belongs to, and whether the checkout differs from
-    it.
+    """The revision of the checkout that `code` belongs to, and whether it has local changes.
 
-    DVC's lock files do not count: DVC writes them while the stages run.
-    A folder that merely lies inside a repository (an unpacked archive, an installed package)
-    belongs to none.
+    DVC's lock files do not count: DVC writes them while the stages run. A folder that merely lies
+    inside a repository (an unpacked archive, an installed package) belongs to none.
     """
     belongs = _git(code, "ls-files", "--error-unmatch", ".") is not None
     revision = _git(code, "rev-parse", "HEAD") if belongs else None
@@ -174,8 +171,9 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted path, value) of each value of a config, with paths as in overrides; an empty mapping
-    is a value.
+    """(dotted path, value) of each value of a config, with paths as in overrides.
+
+    An empty mapping is a value.
     """
     if isinstance(node, Mapping) and node:
         for key, value in node.items():
@@ -205,8 +203,9 @@ def _encoder(node: Mapping[str, Any]) -> str | None:
 
 
 def _padding(node: Mapping[str, Any]) -> str | None:
-    """The choice that has these values, `pre_post`, or a name that is made like those of the
-    choices.
+    """The padding choice that has these values, such as `pre_post`.
+
+    Values that no choice has get a name of the same pattern. None without both sides.
     """
     if not {"encoder", "decoder"} <= set(node):
         return None
@@ -234,8 +233,10 @@ def _teacher_forcing(node: Mapping[str, Any]) -> str | None:
 
 
 def _data(node: Mapping[str, Any]) -> str | None:
-    """The choice with its part (`scan_length`), and for any corpus from outside its own name
-    (`multi30k` of `../data/multi30k` or of the hub's `bentrevett/multi30k`).
+    """The data choice with its split or language (`scan_length`).
+
+    A corpus from outside has its own name: `multi30k` for `../data/multi30k` or the hub's
+    `bentrevett/multi30k`.
     """
     name, place = choice_name(node) if node else None, node.get("path") or node.get("dataset")
     if name in ("hub", "labelled") and isinstance(place, str) and place.strip("/"):

@@ -1,6 +1,4 @@
-"""Part: a class with the values that its config gave, to be built when the run-time arguments are
-known.
-"""
+"""Part: a class with its configured values, built once the run-time arguments are known."""
 
 from __future__ import annotations
 
@@ -96,8 +94,9 @@ def construct(target: type[T], path: str, arguments: Mapping[str, Any]) -> T:
 
 
 def failure_of(error: Exception, target: type) -> str:
-    """An error that code of a class raised, in words, with the last line of the class's file that
-    led to it.
+    """An error raised by the code of a class, in words.
+
+    It names the last line of the class's file that led to the error.
     """
     frames = traceback.extract_tb(error.__traceback__)
     file = getattr(sys.modules.get(target.__module__), "__file__", None)
@@ -146,8 +145,9 @@ def _missing_class_attributes(target: type) -> Iterator[str]:
 
 
 def _wrong_attributes(made: object) -> Iterator[str]:
-    """What an object lacks, or has of another kind, of the attributes that the bases of its class
-    promise.
+    """A sentence for each problem with the attributes that an object's base classes promise.
+
+    An attribute may be missing, or be of another type than promised.
     """
     target = type(made)
     missing = []

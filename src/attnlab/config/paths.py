@@ -1,5 +1,6 @@
-"""Folders that the stages read and write, and the check that an output replaces only an earlier one
-of its kind.
+"""Folders that the stages read and write, and the check that protects other files in them.
+
+An output replaces only an earlier output of its kind.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ def runs_folder(runs: str) -> Path:
 
 
 def path_from(runs_folder: Path, path: Path) -> str:
-    """A path as a record in the runs folder holds it: from that folder on where it lies in it, for
-    it may be moved.
+    """A path as a record in the runs folder stores it.
+
+    A path in that folder is relative to it, because the folder may be moved.
     """
     path = Path(os.path.abspath(path))
     return str(path.relative_to(runs_folder) if path.is_relative_to(runs_folder) else path)
@@ -67,11 +69,10 @@ EVALUATION, REPORT, COMPARISON = "signatures.json", "pictures", "comparison.csv"
 
 
 def check_replaceable(place: str, folder: Path, mark: str) -> None:
-    """Raise ExperimentError where an output would replace something else than an earlier one of its
-    kind.
+    """Raise ExperimentError if an output would replace anything but an earlier one of its kind.
 
     place: the setting that names the folder.
-    mark: what outputs of this kind have.
+    mark: the file or folder that outputs of this kind contain.
     """
     if folder.is_file() or (
         folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists()

@@ -39,8 +39,9 @@ def runtime_arguments(target: type) -> list[str]:
 
 
 def declared_runtime_arguments(target: type) -> tuple[str, ...]:
-    """What the program has for the classes of a seam; nothing for a class of no seam, such as a
-    callback.
+    """The run-time arguments that the program passes to the classes of a seam.
+
+    Empty for a class of no seam, such as a callback.
     """
     return getattr(target, "runtime_arguments", ())
 
@@ -72,10 +73,10 @@ def _named_parameters(target: type) -> dict[str, inspect.Parameter]:
 
 
 def constructor_hints(target: type) -> dict[str, Any]:
-    """The annotations of a class's constructor, with the type arguments of a generic base filled
-    in.
+    """The annotations of a class's constructor, with a generic base's type arguments filled in.
 
-    An annotation that cannot be evaluated, as one that names an import under TYPE_CHECKING, is Any.
+    An annotation that cannot be evaluated, such as one that names an import under TYPE_CHECKING, is
+    Any.
     """
     arguments: dict[Any, Any] = {}
     for base in getattr(target, "__orig_bases__", ()):
@@ -119,10 +120,10 @@ def module_names(target: type) -> dict[str, Any]:
 
 
 def promised_attributes(target: type) -> Iterator[tuple[type, str, Any]]:
-    """(class, name, annotation as written) of each attribute that a class of attnlab annotates and
-    gives no value.
+    """(class, name, annotation as written) of each attribute that attnlab's classes promise.
 
-    Whatever derives from such a class must have it.
+    These are the attributes that a class annotates and gives no value. Whatever derives from such a
+    class must have them.
     """
     for base in target.__mro__:
         if base.__module__.partition(".")[0] != PACKAGE:
